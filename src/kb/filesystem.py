@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from kb.api.errors import REMEDY, DiskFault, StoreError
 
@@ -74,6 +75,25 @@ def raise_file_limit() -> int:
     except (OSError, ValueError):  # macOS has a lower one that it does not tell
         return soft
     return most
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read it, if it is one: not what a link leads to, a device or a pipe, which may never end.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if path.is_symlink():
+            raise FileNotFoundError(f"{path} is a link, and not a file") from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileNotFoundError(f"{path} is not a file")
+    return os.fdopen(descriptor, "rb")
 
 
 def is_exposed(path: Path) -> bool:

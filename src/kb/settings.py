@@ -155,6 +155,7 @@ class Settings(EngineAccess):
         parse_pages: how many pages one file may have.
         extractors: what reads files that kb has no reader for, such as pictures: `TYPE=COMMAND` or `TYPE=ADDRESS`, with
             semicolons between them.
+        extractors_unconfined: run extractors even on a system that cannot keep them from your files, as Linux can.
         extract_seconds: how long extractors may take over one file.
         ocr: read pictures and scans with Tesseract: `1`, or the languages, such as `eng+deu`.
         inbox_dir: a folder whose files the engine takes in by itself.
@@ -175,6 +176,8 @@ class Settings(EngineAccess):
         backup_dir: a folder for backups, which the engine makes by itself if this is set.
         backup_hours: how many hours lie between two of them.
         backup_keep: how many of them stay.
+        backup_key: a secret that seals backups. `kb restore` then refuses a backup that somebody changed. Keep the key
+            elsewhere than the backups.
     """
 
     data_dir: UserPath = Field(default_factory=data_folder)
@@ -197,6 +200,7 @@ class Settings(EngineAccess):
     parse_output_mb: Annotated[int, Field(ge=1)] = 64
     parse_pages: Annotated[int, Field(ge=1)] = 5000
     extractors: str = ""
+    extractors_unconfined: bool = False
     extract_seconds: Annotated[float, Field(gt=0)] = 600
     ocr: str = ""
     inbox_dir: UserPath | None = None
@@ -214,6 +218,7 @@ class Settings(EngineAccess):
     backup_dir: UserPath | None = None
     backup_hours: Annotated[float, Field(gt=0)] = 24
     backup_keep: Annotated[int, Field(ge=1)] = 7
+    backup_key: Key | None = None
 
     @property
     def staging_dir(self) -> Path:

@@ -131,7 +131,11 @@ def run(**flags: object) -> None:
         url = address_of(listener)
         if is_for_person:
             banner.print_starting(folder)
-        on_ready = partial(banner.print_ready, url, folder, list(chosen)) if is_for_person else None
+        is_open = any(app.keys and not any(is_set(key, environment) for key in app.keys) for app in chosen.values())
+        print_ready = partial(banner.print_ready, url, folder, list(chosen), is_open=is_open)
+        on_ready = print_ready if is_for_person else None
+        if is_open:
+            logger.info("no key is set: %s", banner.OPEN)
         announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready)
         run_loop(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
 

@@ -7,7 +7,6 @@ import secrets
 import shutil
 import stat
 import tempfile
-import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -18,6 +17,7 @@ from uuid import UUID, uuid4
 from filelock import BaseFileLock, FileLock
 
 from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
+from kb.clock import own_time
 from kb_mcp import upload_chunks
 
 if TYPE_CHECKING:
@@ -121,9 +121,7 @@ class UploadStore:
         SettingError: the folder cannot be used.
     """
 
-    def __init__(
-        self, limits: UploadLimits, folder: Path | None = None, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, limits: UploadLimits, folder: Path | None = None, clock: Callable[[], float] = own_time) -> None:
         self._limits = limits
         self._is_shared = folder is not None
         self._folder = _private_folder(folder) if folder else Path(tempfile.mkdtemp(prefix="kb-uploads-"))

@@ -38,6 +38,9 @@ history    POST    /documents/{document_id}/revert
 history    POST    /documents/{document_id}/restore
 history    GET     /bin
 history    POST    /undo
+history    GET     /operations
+folders    GET     /folders
+folders    PUT     /folders
 reembed    GET     /reembed
 reembed    POST    /reembed
 maintenance GET    /maintenance

@@ -29,9 +29,9 @@ async def moment():
 
 
 async def ids(api, word, **options):
-    """The documents that a search finds by a word."""
+    """The documents that a search finds by a word, those along with them that say the same."""
     found = await api.search(query=word, fts_only=True, **options)
-    return {result["document_id"] for result in found["results"]}
+    return {each["document_id"] for result in found["results"] for each in (result, *result["copies"])}
 
 
 async def test_each_change_leaves_a_version_with_who_made_it_and_why(api, http, word):

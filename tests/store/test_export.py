@@ -354,14 +354,18 @@ def test_nothing_is_overwritten_and_no_engine_is_imported_under(data, tmp_path):
 def test_people_get_notes_as_markdown_and_files_under_their_names(data, tmp_path):
     shutil.rmtree(kept_at(data.originals, content("what file 6 says").content_hash).parent)
     export(data.settings, tmp_path / "export", as_notes=True)
-    notes = {path.name: path.read_text("utf-8") for path in (tmp_path / "export" / "notes").iterdir()}
-    assert sorted(notes) == ["1-The-lighthouse-keeper-counts-ships.md", "2-Ledgers.md", "4-Tagged.md", "6-6.md"]
+    notes = written_below(tmp_path / "export" / "notes")
+    assert sorted(notes) == ["1-The-lighthouse-keeper-counts-ships.md", "2-Ledgers.md", "4-Tagged.md", "files/6-6.md"]
     front, _, text = notes["4-Tagged.md"][4:].partition("\n---\n\n")
     assert text == "日本語 — and «quotes»\n---\nnot: front matter"
     assert "title: Tagged\ntags:\n- a\n- b\nsource_path: /tagged\n" in front
-    files = {path.name: path.read_text() for path in (tmp_path / "export" / "files").iterdir()}
-    assert files == {"5-5.txt": "what file 5 says"}
+    assert written_below(tmp_path / "export" / "files") == {"files/5": "what file 5 says"}
     assert sorted(path.name for path in (tmp_path / "export").iterdir()) == ["files", "notes"]
+
+
+def written_below(folder):
+    """What stands in the files below a folder, by their paths there."""
+    return {str(path.relative_to(folder)): path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()}
 
 
 def test_names_of_any_letters_and_length_become_names_of_files(tmp_path, model_files, embedder):
@@ -371,6 +375,8 @@ def test_names_of_any_letters_and_length_become_names_of_files(tmp_path, model_f
         with store.write() as tx:
             tx.documents.add(made, None, [])
         text = data.add_file(store, "read", filename=f"{'ж' * 300}.{'日' * 200}", vectors=made.vectors)
+        with store.write() as tx:
+            tx.documents.move(text, None)
     export(data.settings, tmp_path / "export", as_notes=True)
     [note] = (tmp_path / "export" / "notes").iterdir()
     [file] = (tmp_path / "export" / "files").iterdir()

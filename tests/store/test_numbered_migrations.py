@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from importlib.resources import files
 from unicodedata import normalize
 
 import pytest
@@ -16,11 +17,35 @@ from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import look
 from tests.support import store_v3
+from tests.support.documents import DIMENSIONS, content
 from tests.support.interrupted import killed_at_each_statement
 from tests.support.spaces import space
 from tests.support.store_v2 import connect, vector
 
 ALIAS = "ALTER TABLE documents ADD COLUMN filename GENERATED ALWAYS AS (title) VIRTUAL"
+SEGMENTS = files("kb.store.sqlite").joinpath("migrations", "0012_segments.sql").read_text("utf-8")
+LEADS_BACK = {
+    14: ("ALTER TABLE jobs DROP COLUMN existed",),
+    15: tuple(f"ALTER TABLE {table} DROP COLUMN omitted" for table in ("documents", "versions", "jobs")),
+    16: (
+        *(f"DROP TABLE {table}" for table in ("operations", "folders", "left_out")),
+        *(f"DROP INDEX {table}_operation" for table in ("documents", "versions", "bin", "jobs")),
+        "DROP INDEX versions_source_path",
+        *(f"ALTER TABLE {table} DROP COLUMN operation" for table in ("documents", "versions", "bin")),
+        "ALTER TABLE jobs DROP COLUMN operation_key",
+    ),
+    17: (
+        *(f"DROP TABLE {table}" for table in ("names", "unnamed", "reanalysis")),
+        *(f"DROP TRIGGER {name}" for name in ("documents_ai_names", "documents_au_names")),
+        *(f"DROP TRIGGER {name}" for name in ("chunks_ai", "chunks_ad", "chunks_au")),
+        "DROP VIEW chunk_texts",
+        *(f"ALTER TABLE {table} DROP COLUMN variants" for table in ("chunks", "sections")),
+        SEGMENTS[SEGMENTS.index("CREATE VIEW chunk_texts") : SEGMENTS.index("-- As they were written.")],
+        SEGMENTS[SEGMENTS.index("CREATE TRIGGER chunks_ai") :],
+    ),
+}
+"""What leads back to a version from the one after it."""
+
 EARLY = (
     "ALTER TABLE documents DROP COLUMN date",
     "ALTER TABLE documents DROP COLUMN own_tags",
@@ -150,9 +175,7 @@ def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_
         connection.execute(
             f"INSERT INTO chunks ({columns}, section_id) VALUES (?, 1, ?, ?, 1, 1, 0, 7, 7)", (id_, id_, text)
         )
-    drop_later_columns(connection)
-    connection.pragma("user_version", 13)
-    connection.close()
+    go_back(connection, 13)
     connection = migrated(path)
     assert_in_step(connection)
     matching = "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?"
@@ -294,10 +317,13 @@ def test_jobs_of_documents_that_are_gone_say_no_more_what_they_were(path):
     assert (job.title, job.filename, job.tags, job.content_hash, job.request_hash) == (None, None, (), None, "request1")
 
 
-def drop_later_columns(connection):
-    connection.execute("ALTER TABLE jobs DROP COLUMN existed")
-    for table in ("documents", "versions", "jobs"):
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN omitted")
+def go_back(connection, version):
+    """Make of a database of the newest version one of an earlier one, as far as its tables go, and close it."""
+    for earlier, statements in sorted(LEADS_BACK.items(), reverse=True):
+        if earlier >= version:
+            connection.execute("; ".join(statements)).fetchall()
+    connection.pragma("user_version", version)
+    connection.close()
 
 
 def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(path):
@@ -305,9 +331,7 @@ def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(p
         old, new = (tx.jobs.add(NewJob("note", text="text")) for _ in range(2))
         tx.jobs.finish(old, 1)
     connection = connect(path)
-    drop_later_columns(connection)
-    connection.pragma("user_version", 14)
-    connection.close()
+    go_back(connection, 14)
     with opened(path) as store, store.write() as tx:
         tx.jobs.finish(new, 1, existed=True)
         assert [(tx.jobs.get(each).status, tx.jobs.get(each).existed) for each in (old, new)] == [
@@ -321,15 +345,41 @@ def test_documents_and_jobs_of_before_say_of_nothing_that_it_was_not_read_and_la
         old, new = (tx.jobs.add(NewJob("note", text="text")) for _ in range(2))
         tx.jobs.finish(old, 1)
     connection = connect(path)
-    for table in ("documents", "versions", "jobs"):
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN omitted")
     connection.execute(
         "INSERT INTO documents (id, title, doc_type, content_hash, created_at)"
         " VALUES (1, 'A title', 'note', 'hash', '2026-01-01')"
     )
-    connection.pragma("user_version", 15)
-    connection.close()
+    go_back(connection, 15)
     with opened(path) as store, store.write() as tx:
         tx.jobs.finish(new, 1, omitted={"files": 2})
         assert [dict(tx.jobs.get(each).omitted) for each in (old, new)] == [{}, {"files": 2}]
         assert tx.documents.get(1).omitted == {}
+
+
+def test_documents_of_an_older_kb_are_indexed_again_while_searches_go_on(path):
+    """Requirement S-8: names and other forms of words are found in them, and the full text is in step."""
+    words = ("Łódź tram depot", "def getUserById(key)", "Course on C# and C++")
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
+        for number in range(120):
+            tx.documents.add(content(words[number % 3]), f"folder/Vannevar {number}.md", ())
+    connection = connect(path)
+    for text in words:
+        connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL WHERE text = ?", (text,))
+    connection.execute("DELETE FROM names")
+    go_back(connection, 17)
+    with closing(connect(path)) as connection:
+        connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store:
+        found = []
+        while store.reanalyse():
+            with store.read() as tx:
+                found.append(tx.index.select(Filter()).full_text(("tram",), 200).ids.size)
+        assert set(found) == {40}
+        assert store.reanalysed() == (120, 120)
+        with store.read() as tx:
+            for word in ("lodz", "user by id", "csharp"):
+                assert tx.index.select(Filter()).full_text((word,), 200).ids.size == 40
+            assert len(tx.documents.named(["vannevar"], 500, 200)) == 120
+    connection = connect(path)
+    assert_in_step(connection)
+    connection.close()

@@ -151,7 +151,7 @@ def test_the_best_documents_are_the_same_however_many_are_asked_for(store, servi
         passages = service.search(Query.parse("lamp", Filter()), top, grouped=True, explain=True).results
         for passage in (each for first in passages for each in (first, *first.more)):
             legs = passage.explanation
-            assert legs.words.share + legs.meaning.share == pytest.approx(passage.score)
+            assert legs.words.share + legs.meaning.share + legs.typed == pytest.approx(passage.score)
         return [(each.document_id, each.score, [more.chunk_id for more in each.more]) for each in passages]
 
     every = found(14)
@@ -167,9 +167,9 @@ def test_a_lone_match_scores_no_less_than_what_is_only_near(store, service, mode
     near = service.search(Query.parse("a question that nobody responded to", Filter()), 1, explain=True).results[0]
     match = service.search(Query.parse("E1042", Filter()), 1, explain=True).results[0]
     assert (near.score, near.fts_score) == (near.vec_score, None)
-    assert match.score == pytest.approx(1 + match.vec_score)
-    assert match.score > near.score
     legs = match.explanation
+    assert match.score == pytest.approx(1 + match.vec_score + legs.typed)
+    assert match.score > near.score
     assert (legs.words.share, legs.meaning.share) == pytest.approx((1, match.vec_score))
 
 

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from kb.api.access import Caller, Limit
     from kb.api.models import JobStatus
     from kb.store import rows
-    from kb.store.protocol import Audit, Documents, History, Index, Jobs, Selection, Store, Transaction
+    from kb.store.protocol import (
+        Audit,
+        Documents,
+        Folders,
+        History,
+        Index,
+        Jobs,
+        Operations,
+        Selection,
+        Store,
+        Transaction,
+    )
     from kb.store.rows import VectorSpace
 
 ALL = 1 << 62
@@ -108,6 +119,8 @@ class CallerTransaction:
         self.documents = CallerDocuments(tx.documents, self)
         self.history = CallerHistory(tx.history, self)
         self.jobs = CallerJobs(tx.jobs, self)
+        self.operations = CallerOperations(tx.operations, self)
+        self.folders = CallerFolders(tx.folders, self)
         self._author = author
         self.changed: dict[int, str] = {}
         self._events: list[AuditEvent] = []
@@ -383,6 +396,9 @@ class CallerHistory(Part):
         binned = self.inner.binned(document_id)
         return binned if binned and self.tx.sees(binned.document) else None
 
+    def in_bin(self, source_path: str, content_hash: str) -> list[rows.Binned]:
+        return [each for each in self.inner.in_bin(source_path, content_hash) if self.tx.sees(each.document)]
+
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[rows.Binned]:
         found: list[rows.Binned] = []
         while len(found) < limit and (page := self.inner.bin(limit=PAGE, before=before)):
@@ -466,6 +482,70 @@ class CallerJobs(Part):
         caller = self.tx.caller
         is_own = job and (job.author.by, job.limit) == (caller.name, caller.limit)
         return job if self.tx.limit is None or is_own else None
+
+
+class CallerOperations(Part):
+    """See `kb.store.protocol.Operations`. A caller with a limit sees its own, and of those what it may see."""
+
+    inner: Operations
+    open = frozenset({"get", "jobs"})
+
+    def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[rows.Operation]:
+        return self.inner.page(limit=limit, before=before, of=of if self.tx.limit is None else self.tx.caller)
+
+    def documents(self, number: int) -> list[int]:
+        ids, tx = self.inner.documents(number), self.tx
+        return [each for each in ids if tx.limit is None or tx.documents.get(each) or tx.history.binned(each)]
+
+    def counts(self, number: int) -> rows.OperationCounts:
+        return self.inner.counts(number)
+
+
+class CallerFolders(Part):
+    """See `kb.store.protocol.Folders`. A caller with a limit keeps folders in step that lie within it."""
+
+    inner: Folders
+    open = frozenset({"let_in"})
+
+    def all(self) -> list[rows.SyncedFolder]:
+        return [each for each in self.inner.all() if self._may_take(each.prefix)]
+
+    def left_out(self) -> list[str]:
+        return list(filter(self._may_take, self.inner.left_out()))
+
+    def leave_out(self, source_path: str) -> None:
+        """Let a file stay out.
+
+        Raises:
+            Forbidden: it lies beyond the limit.
+        """
+        self._check(source_path)
+        self.inner.leave_out(source_path)
+
+    def put(self, folder: rows.SyncedFolder) -> None:
+        """Keep a folder in step.
+
+        Raises:
+            Forbidden: it lies beyond the limit.
+        """
+        self._check(folder.prefix)
+        self.inner.put(folder)
+
+    def remove(self, prefix: str) -> None:
+        """Forget a folder.
+
+        Raises:
+            Forbidden: it lies beyond the limit.
+        """
+        self._check(prefix)
+        self.inner.remove(prefix)
+
+    def _may_take(self, path: str) -> bool:
+        return self.tx.limit is None or self.tx.limit.may_take(path)
+
+    def _check(self, path: str) -> None:
+        if not self._may_take(path):
+            raise path_refusal(path, self.tx.limit)
 
 
 class LimitedIndex:

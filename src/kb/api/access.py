@@ -24,6 +24,10 @@ ON_BEHALF_OF: Final = "KB-On-Behalf-Of"
 """The header by which a caller that may do anything, such as the gateway, asks with no more than a key's rights."""
 
 
+OPERATION: Final = "KB-Operation"
+"""The header that the requests of one command have in common, so that it can be taken back as a whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """What a key is limited to: documents with one of `tags`, if there are any, and from under `folder`, if it is set.

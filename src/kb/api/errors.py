@@ -19,6 +19,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── KeyRotated               409 key-rotated
     ├── NotInBin                 409 not-in-bin
     ├── Occupied                 409 occupied
+    ├── FolderTaken              409 folder-taken
     ├── NotReembedding           409 not-reembedding
     ├── NoKeySet                 409 no-key-set
     ├── NoBackupFolder           409 no-backup-folder
@@ -184,6 +185,13 @@ class Occupied(KbError):
 
     status = 409
     code = "occupied"
+
+
+class FolderTaken(KbError):
+    """Another folder is kept in step under this name."""
+
+    status = 409
+    code = "folder-taken"
 
 
 class NotReembedding(KbError):

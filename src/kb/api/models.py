@@ -136,9 +136,20 @@ MAX_TITLE: Final = 500
 MAX_SOURCE: Final = 500
 Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE), NOT_BLANK, AfterValidator(_in_one_line)]
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
-SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
+SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK, AfterValidator(composed)]
+"""Whether its letters are composed does not count: file systems differ."""
+
+Label = Annotated[str, Field(min_length=1, max_length=255)]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
 SourcePart = Annotated[SourcePath, Field(description="What stands in the source_path; ASCII letters in any case.")]
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1000,
+        description="The file's name without its folders, or a note's title; * and ? stand for anything in it.",
+    ),
+]
 IdPrefix = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="How the id begins.")]
 DocType = Annotated[str, Field(min_length=1, max_length=100, description=f"One of {', '.join(DOC_TYPES)}.")]
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
@@ -201,6 +212,7 @@ class SearchRequest(Request):
     doc_type: DocType | None = None
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
+    name: Name | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
@@ -282,12 +294,44 @@ class Revert(Request):
     version: VersionNumber
 
 
-class UndoRequest(Request):
-    """Take back what was changed after `since`; with `key`, only what that key changed. `dry_run` only shows it."""
+TWO_SCOPES: dict[str, Any] = {
+    "required": ["operation"],
+    "properties": {"operation": {"type": "integer"}},
+    "anyOf": [
+        {"required": ["since"], "properties": {"since": {"type": "string"}}},
+        {"required": ["key"], "properties": {"key": {"type": "string"}}},
+    ],
+}
 
-    since: Instant
+
+class UndoRequest(Request):
+    """Take back an operation: the one with this number, or else the last one that the caller gave.
+
+    With `since`, all that was changed by commands given after a moment. With `key`, only what that key changed, or
+    the last operation of that key; `operation` goes with neither. `dry_run` only shows it.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"not": TWO_SCOPES})
+
+    operation: Annotated[DocumentId | None, Field(description="The number of an operation.")] = None
+    since: Instant | None = None
     key: Annotated[str | None, Field(min_length=1, max_length=200, description="The name of a key.")] = None
     dry_run: bool = False
+
+
+class FolderClaim(Request):
+    """A folder on a machine that is kept in step from now on, under a name that no other folder has.
+
+    `prefix` is how the paths of its files begin. `mounts` says on which device it is, and which folders below it are
+    on another. `take_over` lets it have the name of another one.
+    """
+
+    prefix: SourcePath
+    machine: Label
+    host: Label
+    path: SourcePath
+    mounts: Annotated[str, Field(max_length=100_000)] = ""
+    take_over: bool = False
 
 
 class Place(Reply):
@@ -328,11 +372,15 @@ class ExplainedLeg(Reply):
 
 
 class Explanation(Reply):
-    """What a score is made of: the sum of both shares. A leg that did not run is null."""
+    """What a score is made of: the sum of both shares and of `typed`. A leg that did not run is null.
+
+    `typed` is what it adds that the query, or some of it, stands there as it was typed, or is the document's name.
+    """
 
     terms: list[ExplainedTerm]
     words: ExplainedLeg | None
     meaning: ExplainedLeg | None
+    typed: float = 0
 
 
 class Passage(Reply):
@@ -356,8 +404,18 @@ class Passage(Reply):
     explanation: Explanation | None = None
 
 
+class CopyOf(Reply):
+    """A document that says the same in a passage, or all but the same."""
+
+    document_id: int
+    title: str
+    source_path: str | None
+
+
 class SearchResult(Passage):
     """A passage and its document; `more` has the document's next best passages when grouped by document.
+
+    `copies` are the other documents that say the same in a passage: all of them are this one result.
 
     `source` is where a note comes from, and `replaced_by` the note that took its place; it stands behind that one. `by`
     is the name of the key that made the document what it is, `client` the program.
@@ -369,6 +427,7 @@ class SearchResult(Passage):
     doc_type: str
     tags: list[str]
     more: list[Passage]
+    copies: list[CopyOf] = []
     date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
@@ -385,17 +444,28 @@ class UnknownWord(Reply):
     nearest: list[str]
 
 
+class UnreadableFile(Reply):
+    """A file that the query names, of which no text could be read, and why: `error` is that of its job."""
+
+    job_id: int
+    filename: str
+    error: str
+
+
 class SearchReply(Reply):
     """What was found, best first.
 
     `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
-    `unknown` are the words of the query that no document has.
+    `unknown` are the words of the query that no document has; `unreadable` the files of its name that could not be
+    read. `weak` says that no document answers the query well.
     """
 
     results: list[SearchResult]
     omitted: int
     pending: int
     unknown: list[UnknownWord] = []
+    unreadable: list[UnreadableFile] = []
+    weak: bool = False
 
 
 class Document(Reply):
@@ -495,6 +565,7 @@ class Version(Reply):
     client: str | None
     why: str | None
     title: str
+    source_path: str | None
     tags: list[str]
     content_hash: str
 
@@ -561,10 +632,60 @@ class UndoStep(Reply):
     skipped: str | None
 
 
+class Operation(Reply):
+    """All that a command, a request or a sync round changed: how many documents it added, changed and deleted.
+
+    `at` is when it was given, and `jobs` is how many of its jobs are not done yet.
+    """
+
+    number: int
+    at: Timestamp
+    by: str | None
+    client: str | None
+    added: int
+    changed: int
+    deleted: int
+    jobs: int
+
+
+class OperationList(Reply):
+    """A page of operations, newest first; `next_cursor` is null on the last one."""
+
+    operations: list[Operation]
+    next_cursor: str | None
+
+
+class SyncedFolder(Reply):
+    """A folder that is kept in step, the machine that it is on, and when it was last."""
+
+    prefix: str
+    machine: str
+    host: str
+    path: str
+    mounts: str
+    at: Timestamp
+
+
+class SyncedFolders(Reply):
+    """The folders that are kept in step, and the paths of files in them that stay out."""
+
+    folders: list[SyncedFolder]
+    left_out: list[str]
+
+
 class Undone(Reply):
-    """What was taken back, or with `dry_run` would be."""
+    """What was taken back, or with `dry_run` would be: so many documents that were added, changed and deleted.
+
+    `operation` is the operation that was taken back, null where a moment was given. `jobs` is how many jobs ended
+    before they were done.
+    """
 
     dry_run: bool
+    operation: Operation | None
+    added: int
+    changed: int
+    deleted: int
+    jobs: int
     steps: list[UndoStep]
 
 
@@ -644,10 +765,13 @@ class ModelStatus(Reply):
 class ParserStatus(Reply):
     """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts.
 
-    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`).
+    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`). `extractors_confined` is what those of
+    them cannot do that are commands, null if there are none: without all four they run only if
+    `KB_EXTRACTORS_UNCONFINED` is set.
     """
 
     confined: list[Restriction] | None
+    extractors_confined: list[Restriction] | None = None
     extracts: list[str] = []
 
 
@@ -706,10 +830,22 @@ class ReplicaStatus(Reply):
     behind: float
 
 
+class ClockStatus(Reply):
+    """A jump of the machine's clock: nothing expires until it has stayed there for a day, which is `until`.
+
+    `moved` is in seconds, negative for a clock that was put back.
+    """
+
+    moved: float
+    until: Timestamp
+    says: str
+
+
 class Status(Reply):
     """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes.
 
-    `full_text` says what answers searches by words; `replica` is null where there is none.
+    `full_text` says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as
+    the machine's clock is believed.
     """
 
     version: str
@@ -726,6 +862,7 @@ class Status(Reply):
     history: HistoryStatus
     database_size: int
     replica: ReplicaStatus | None
+    clock: ClockStatus | None = None
 
 
 class Problem(BaseModel):

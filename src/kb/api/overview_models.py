@@ -7,6 +7,7 @@ from typing import Literal
 from kb.api.models import Reply, Request, TagCount, Timestamp
 
 MaintenanceAction = Literal["back-up", "verify", "examine", "mend"]
+Seal = Literal["sealed", "unsealed", "unchecked"]
 
 
 class MappedDocument(Reply):
@@ -40,13 +41,17 @@ class MaintenanceRequest(Request):
 
 
 class Backup(Reply):
-    """A backup in KB_BACKUP_DIR. `fault` says why it cannot be used; then the rest is unknown."""
+    """A backup in KB_BACKUP_DIR. `fault` says why it cannot be used; then the rest is unknown.
+
+    `seal` says whether the backup is sealed with KB_BACKUP_KEY, not sealed, or not checked because no key is set.
+    """
 
     name: str
     made_at: Timestamp | None
     version: str | None
     documents: int | None
     files: int | None
+    seal: Seal | None
     fault: str | None
 
 

@@ -23,6 +23,8 @@ CALLER: Final = "kb.caller"
 """Where a request's scope has the `Caller` whose key it came with."""
 
 GUESSES_PER_MINUTE: Final = 20
+UNGUESSABLE: Final = 32
+"""How many characters a key has that nobody finds by trying: those that kb makes have more."""
 
 
 class Guesses:
@@ -49,7 +51,8 @@ class Guesses:
 class BearerMiddleware:
     """Serves requests under some paths only to those who send a key; other paths are open.
 
-    An address that has sent too many wrong keys is refused whatever it sends, until a while has passed.
+    An address that has sent too many wrong keys is refused until a while has passed, unless it sends one that is too
+    long to be found by trying: other programs on a machine have the same address, and must not shut out its owner.
 
     Args:
         identify: tells whose key a token is.
@@ -70,8 +73,10 @@ class BearerMiddleware:
         if scheme.lower() != "bearer":
             return await problem(Unauthorized(), {"WWW-Authenticate": CHALLENGE})(scope, receive, send)
         address = network_of(scope["client"][0]) if scope.get("client") else ""
-        if wait := self._guesses.wait(address):
-            return await problem(TooManyGuesses(), {"Retry-After": str(math.ceil(wait))})(scope, receive, send)
+        wait = self._guesses.wait(address)
+        refused = problem(TooManyGuesses(), {"Retry-After": str(math.ceil(wait))})
+        if wait and len(token) < UNGUESSABLE:
+            return await refused(scope, receive, send)
         try:
             caller = await self.identify(token.strip())
         except KbError as error:
@@ -79,6 +84,8 @@ class BearerMiddleware:
         if caller:
             scope[CALLER] = caller
             return await self.app(scope, receive, send)
+        if wait:
+            return await refused(scope, receive, send)
         self._guesses.add(address, token)
         invalid = f'{CHALLENGE}, error="invalid_token"'
         return await problem(Unauthorized(), {"WWW-Authenticate": invalid})(scope, receive, send)

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 from kb.api import errors
+from kb.api.access import OPERATION
 from kb.api.versions import HEADER, USER_AGENT
 from kb.client.transport import BrokenOff, Request
 
@@ -75,6 +76,7 @@ class EngineClient:
         timeout: seconds to wait for a connection, and for each part of an answer.
         around: what is entered for each call, given its method and path; it answers headers to be sent along.
         agent: what calls, as history names it.
+        operation: what the requests of one command have in common, so that it can be taken back as a whole.
 
     Attributes:
         engine_version: what the engine last said its version is; None before it did.
@@ -89,12 +91,14 @@ class EngineClient:
         timeout: float = 60,
         around: Around = lambda _, __: nullcontext({}),
         agent: str | None = None,
+        operation: str | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._around = around
         self._timeout = timeout
         user_agent = f"{USER_AGENT} ({agent})" if agent else USER_AGENT
         self._headers = {"User-Agent": user_agent} | ({"Authorization": f"Bearer {token}"} if token else {})
+        self.begin_operation(operation)
         self.engine_version: str | None = None
         self._transport = transport or _over_network(self.base_url)
 
@@ -103,6 +107,12 @@ class EngineClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self._transport.close()
+
+    def begin_operation(self, key: str | None) -> None:
+        """Let the requests from now on be one operation; without a key, each is one by itself."""
+        self._headers.pop(OPERATION, None)
+        if key:
+            self._headers[OPERATION] = key
 
     async def search(self, **request: object) -> JSON:
         """POST /search with the fields of `models.SearchRequest`."""
@@ -219,9 +229,14 @@ class EngineClient:
         """GET /map: where the documents lie in a plane."""
         return await self._call("GET", "map")
 
-    async def delete_document(self, document_id: int, *, purge: bool = False, why: str | None = None) -> JSON:
-        """DELETE /documents/{id}: to the bin; with `purge` for good, also from the bin."""
-        params = _given(purge="true" if purge else None, why=why)
+    async def delete_document(
+        self, document_id: int, *, purge: bool = False, leave_out: bool = False, why: str | None = None
+    ) -> JSON:
+        """DELETE /documents/{id}: to the bin; with `purge` for good, also from the bin.
+
+        With `leave_out`, a sync does not add its file again.
+        """
+        params = _given(purge="true" if purge else None, leave_out="true" if leave_out else None, why=why)
         return await self._call("DELETE", f"documents/{document_id}", params=params, repeatable=False)
 
     async def history(self, document_id: int, *, limit: int | None = None, cursor: str | None = None) -> JSON:
@@ -260,10 +275,30 @@ class EngineClient:
         """GET /bin: a page of what was deleted and can be restored, the last deleted first."""
         return await self._call("GET", "bin", params=_given(limit=limit, cursor=cursor))
 
-    async def undo(self, since: str, *, key: str | None = None, dry_run: bool = False, why: str | None = None) -> JSON:
-        """POST /undo: take back what was changed after a moment, or show what that would be."""
-        body = _given(since=since, key=key) | {"dry_run": dry_run}
+    async def undo(
+        self,
+        since: str | None = None,
+        *,
+        operation: int | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+        why: str | None = None,
+    ) -> JSON:
+        """POST /undo: take back an operation, the last one by default, or all since a moment; or show what that is."""
+        body = _given(since=since, operation=operation, key=key) | {"dry_run": dry_run}
         return await self._call("POST", "undo", params=_given(why=why), json=body, timeout=LONG_SECONDS)
+
+    async def operations(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
+        """GET /operations: a page of what can be taken back, newest first."""
+        return await self._call("GET", "operations", params=_given(limit=limit, cursor=cursor))
+
+    async def folders(self) -> JSON:
+        """GET /folders: the folders that are kept in step, and the files that stay out."""
+        return await self._call("GET", "folders")
+
+    async def claim_folder(self, **claim: object) -> JSON:
+        """PUT /folders with the fields of `models.FolderClaim`."""
+        return await self._call("PUT", "folders", json=claim)
 
     async def change_tags(
         self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = (), why: str | None = None

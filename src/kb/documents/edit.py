@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from kb.api.errors import Invalid
+from kb.documents.passage import find_passage
 from kb.formats.readers.front_matter import front_matter
 
 NEAREST: Final = 3
 """How many lines are named that look most like what was not found."""
 
 MAX_LINE: Final = 120
+
+MAX_PLACES: Final = 5
+"""So many lines are named of a passage that stands there several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +55,39 @@ class Edit:
 def replace_once(text: str, old: str, new: str) -> str:
     """Return the text with `new` in the place of `old`.
 
+    Where `old` does not stand there as it is, it may differ in quotes, dashes, blanks, line ends and code points.
+
     Raises:
-        Invalid: `old` does not stand there exactly once; the message has the count, or `extra` the nearest lines.
+        Invalid: `old` does not stand there exactly once; the message has the lines, or `extra` the nearest ones.
     """
-    match occurrences(text, old):
-        case 1:
-            return text.replace(old, new)
-        case 0:
-            raise Invalid("old: it does not stand in the note.", extra={"nearest_lines": nearest_lines(text, old)})
-        case count:
-            raise Invalid(f"old: it stands in the note {count} times; give more of what is around the one you mean.")
+    places = [(found, found + len(old)) for found in starts(text, old)] or find_passage(text, old)
+    if not places:
+        raise Invalid("old: it does not stand in the note.", extra={"nearest_lines": nearest_lines(text, old)})
+    if len(places) > 1:
+        lines = ", ".join(str(text.count("\n", 0, start) + 1) for start, _ in places[:MAX_PLACES])
+        more = ", …" if len(places) > MAX_PLACES else ""
+        raise Invalid(
+            f"old: it stands in the note {len(places)} times (lines {lines}{more}); give more of what is around the one"
+            " you mean."
+        )
+    [(start, end)] = places
+    if text[start] == "\n" and text[start - 1 : start] == "\r":  # one line end
+        start -= 1
+    return text[:start] + with_line_ends_of(text, new) + text[end:]
 
 
-def occurrences(text: str, wanted: str) -> int:
-    """Return how often a text stands in another one: more than once, too, if it overlaps itself."""
-    count = text.count(wanted)
-    return 2 if count == 1 and text.find(wanted, text.find(wanted) + 1) >= 0 else count
+def with_line_ends_of(text: str, new: str) -> str:
+    """Return a passage with the line ends that a text has, if that has but one kind."""
+    has_only_crlf = "\r\n" in text and text.count("\n") == text.count("\r\n")
+    return re.sub("\r?\n", "\r\n", new) if has_only_crlf else new
+
+
+def starts(text: str, wanted: str) -> list[int]:
+    """Return where a text stands in another one, also where it overlaps itself."""
+    found = [text.find(wanted)]
+    while found[-1] >= 0:
+        found.append(text.find(wanted, found[-1] + 1))
+    return found[:-1]
 
 
 def joined(first: str, second: str) -> str:

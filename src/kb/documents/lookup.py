@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from kb import clock
 from kb.api.errors import Changed, HistoryGone, Invalid, NotFound
 from kb.api.models import NOTE
 
@@ -74,7 +75,7 @@ def check_moment(tx: Transaction, instant: datetime | None, name: str = "as_of")
     """
     if instant is None:
         return
-    if instant > datetime.now(UTC):
+    if instant > clock.own.now():
         raise Invalid(f"{name}: lies in the future.")
     begins = tx.history.begins()
     if begins is not None and instant < datetime.fromisoformat(begins):

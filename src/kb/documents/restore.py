@@ -86,8 +86,11 @@ def restore(
         kept = [(each, _chunks(tx, each)) for each in _deleted_together(tx, document_id)]
     contents = [content_of(each.document, chunks, embedder, checkpoint) for each, chunks in kept]
     with store.write(checkpoint) as tx:
-        _check_place(tx, _binned(tx, document_id).document)
+        document = _binned(tx, document_id).document
+        _check_place(tx, document)
         check(tx)
+        if document.source_path is not None:
+            tx.folders.let_in(document.source_path)
         for (each, _), content in zip(kept, contents, strict=True):
             if tx.history.binned(each.document.id) == each and not _occupant(tx, each.document):
                 placed = drop_taken_link(tx, each.document.id, content, together)

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.models import NOTE
+from kb.documents.comeback import bring_back, find_in_bin
 from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
@@ -29,13 +30,17 @@ def save(
 
     The same content under the same path is the same document, whose tags grow; new content under a known path, a new
     title, or another reading of the same file replaces what the document there holds, and the tags that only the old
-    content asked for go; everything else is a new document, whatever is in the bin. `part_of` is the document whose
-    file the content came in.
+    content asked for go. A file that comes back, by its path or by what it holds, takes its document out of the bin.
+    Everything else is a new document. `part_of` is the document whose file the content came in.
 
     Another reading of the same file is no change of the document: it leaves no version and no other `updated_at`.
     """
     same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
     document = same or (tx.documents.at_path(source_path) if source_path is not None else None)
+    if source_path is not None:
+        tx.folders.let_in(source_path)
+    if document is None and (binned := find_in_bin(tx, content, source_path, part_of)):
+        return bring_back(tx, binned, content, source_path, tags, author), False
     if document is None:
         linked = _linked(tx, content, None, author)
         return tx.documents.add(linked, source_path, [*tags, *linked.own_tags], part_of, author), False

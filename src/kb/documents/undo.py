@@ -1,25 +1,28 @@
-"""What was changed since a moment is taken back: every document becomes again what it was then."""
+"""What an operation changed, or what was changed since a moment, is taken back."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from kb import clock
 from kb.api.errors import Changed, KbError, NotFound, NotInBin, Stopped
 from kb.documents.delete import delete
 from kb.documents.lookup import check_moment
 from kb.documents.restore import is_same_content, restore, revert
+from kb.documents.submit import drop
 from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kb.api.access import Caller
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Author, Binned, Document, Version
+    from kb.store.rows import Author, Binned, Document, Operation, Version
 
 UndoAction = Literal["delete", "restore", "revert", "retag"]
 
@@ -72,10 +75,40 @@ class Past:
 
 
 class Change(NamedTuple):
-    """A change: the version that it made, which a deletion does not, and who made it."""
+    """A change: the version that it made, which a deletion does not, who made it, in which operation, and when."""
 
     number: int | None
     author: Author
+    operation: int | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which changes are taken back: those of an operation, or those since a moment, or of these what a key changed.
+
+    A change is of the moment when its command was given, however long its job ran.
+    """
+
+    operation: Operation | None = None
+    since: datetime | None = None
+    key: str | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why what is taken back changes, as history has it."""
+        if self.operation:
+            return f"undo of operation {self.operation.id}"
+        return f"undo of what changed since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else "undo"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What takes back the changes of a scope: a step for each document, and the jobs that end before they are done."""
+
+    scope: Scope
+    steps: list[Step]
+    jobs: list[int]
 
 
 def undo(
@@ -89,15 +122,32 @@ def undo(
 ) -> list[Step]:
     """Take back what was changed after a moment, or of that what a key changed; return what was done.
 
-    Each document is taken back in a transaction of its own; those that cannot be are skipped. Done again, the same
-    finds nothing that is left to do.
-
     Raises:
         Invalid, HistoryGone: it is not known how things stood at that moment.
     """
-    author = replace(author, why=author.why or f"undo since {since.isoformat()}")
-    steps = plan(store, since, key)
-    together = {step.document_id for step in steps if not step.skipped}
+    return carry_out(store, embedder, originals, plan(store, Scope(since=since, key=key)), author, checkpoint)
+
+
+def carry_out(
+    store: Store,
+    embedder: Embedder,
+    originals: Originals,
+    planned: Plan,
+    author: Author = NOBODY,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> list[Step]:
+    """Do what was planned; return what was done.
+
+    Each document is taken back in a transaction of its own; those that cannot be are skipped. Done again, the same
+    finds nothing that is left to do.
+    """
+    author = replace(author, why=author.why or planned.scope.reason)
+    for job_id in planned.jobs:
+        with suppress(KbError):  # it has ended meanwhile
+            drop(store, originals.blobs, job_id)
+    if planned.jobs:  # some of them may have been done since
+        planned = plan(store, planned.scope)
+    together = {step.document_id for step in planned.steps if not step.skipped}
 
     def done(step: Step) -> Step:
         try:
@@ -127,15 +177,39 @@ def undo(
             return replace(step, skipped=error.detail)
         return step
 
-    return _in_turn(steps, done)
+    return _in_turn(planned.steps, done)
 
 
-def plan(store: Store, since: datetime, key: str | None = None) -> list[Step]:
-    """Return what `undo` would do, in its order."""
+def find_operation(store: Store, number: int | None, of: Caller) -> Operation:
+    """Return an operation by its number; without one, the last of a caller's of which something is left.
+
+    Raises:
+        NotFound: there is none, or it is not known any more.
+    """
     with store.read() as tx:
-        check_moment(tx, since, "since")
-        steps = [_step(tx, document_id, since, key) for document_id in tx.history.changed_since(since)]
-    return _in_turn(sorted(filter(None, steps), key=lambda step: ORDER[step.action]), lambda step: step)
+        last = tx.operations.page(limit=1, of=of) if number is None else []
+        found = next(iter(last), None) if number is None else tx.operations.get(number)
+    if found is None:
+        raise NotFound("There is nothing to take back." if number is None else f"There is no operation {number}.")
+    return found
+
+
+def plan(store: Store, scope: Scope) -> Plan:
+    """Return what `undo` does, in its order.
+
+    Raises:
+        Invalid, HistoryGone: it is not known how things stood at the moment asked for.
+    """
+    with store.read() as tx:
+        check_moment(tx, scope.since, "since")
+        begun: dict[int, str] = {}
+        changed = tx.operations.documents(scope.operation.id) if scope.operation else []
+        if scope.since:
+            changed = tx.history.changed_since(scope.since)
+        steps = [_step(tx, document_id, scope, begun) for document_id in changed]
+        jobs = tx.operations.jobs(scope.operation) if scope.operation else []
+    ordered = sorted(filter(None, steps), key=lambda step: ORDER[step.action])
+    return Plan(scope, _in_turn(ordered, lambda step: step), jobs)
 
 
 def _in_turn(steps: Sequence[Step], act: Callable[[Step], Step]) -> list[Step]:
@@ -166,41 +240,61 @@ def _state_of_restored(step: Step) -> tuple[int, bool]:
     return number + is_binned, False
 
 
-def _step(tx: Transaction, document_id: int, since: datetime, key: str | None) -> Step | None:
+def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]) -> Step | None:
+    """Return what takes back a document's changes; `begun` is when each operation was, as far as that was asked."""
     past = Past(tx.history.versions(document_id, limit=ALL), tx.history.binned(document_id))
-    if _is_after(past.at, datetime.now(UTC)):
+    if scope.since and _is_after(past.at, clock.own.now()):
         return replace(past.step, skipped="Its last change lies in the future: a clock was put back.")
-    changes = _changes(past, since)
-    if key is not None:
-        while changes and changes[-1].author.by != key:
-            changes.pop()
-        if not changes:
-            return None
+    changes = _changes(past)
+    while changes and not _is_meant(tx, changes[-1], scope, begun):
+        changes.pop()
+    if not changes:
+        return None
     numbers = [change.number for change in changes if change.number]
     first = min(numbers, default=past.versions[0].number + 1)
     if len([version for version in past.versions if version.number >= first]) <= past.versions[0].number - first:
         return replace(past.step, action="revert", skipped="Changes that this key may not see lie between.")
-    step = _back(past, first - 1, since)
+    step = _back(past, first - 1, scope.since)
     if step and step.action == "delete" and not tx.history.has_bin:
         return replace(step, skipped="There is no bin (KB_BIN_DAYS=0): it would be gone for good.")
-    if step and key is not None and any(change.author.by != key for change in changes):
-        return replace(step, skipped="Someone else changed it afterwards.")
+    others = [change for change in changes if not _is_meant(tx, change, scope, begun)]
+    if step and others:
+        later = others[0].operation
+        who = "Someone else" if later is None else f"Operation {later}"
+        return replace(step, skipped=f"{who} changed it afterwards.")
     return step
 
 
-def _changes(past: Past, since: datetime) -> list[Change]:
-    """Return the changes after a moment, the last one first."""
-    deleted = [Change(None, past.binned.author)] if past.binned and _is_after(past.binned.deleted_at, since) else []
-    made = [version for version in past.versions if _is_after(version.at, since)]
-    return deleted + [Change(version.number, version.author) for version in made]
+def _changes(past: Past) -> list[Change]:
+    """Return the changes of a document, the last one first."""
+    binned = past.binned
+    deleted = [Change(None, binned.author, binned.operation, binned.deleted_at)] if binned else []
+    return deleted + [
+        Change(version.number, version.author, version.operation, version.at) for version in past.versions
+    ]
 
 
-def _back(past: Past, number: int, since: datetime) -> Step | None:
-    """Return the step back to a version; to none if it is 0, or was in the bin at that moment."""
+def _is_meant(tx: Transaction, change: Change, scope: Scope, begun: dict[int, str]) -> bool:
+    """Return whether a change is to be taken back."""
+    if scope.operation:
+        return change.operation == scope.operation.id
+    if scope.key is not None and change.author.by != scope.key:
+        return False
+    at = change.at
+    if change.operation is not None:
+        if change.operation not in begun:
+            operation = tx.operations.get(change.operation)
+            begun[change.operation] = operation.at if operation else at
+        at = begun[change.operation]
+    return scope.since is not None and _is_after(at, scope.since)
+
+
+def _back(past: Past, number: int, since: datetime | None) -> Step | None:
+    """Return the step back to a version; to none if it is 0, or the document was in the bin then."""
     newest = past.newest
     step = past.step
     target = next((version for version in past.versions if version.number == number), None)
-    if number == 0 or (target and target.until and not _is_after(target.until, since)):
+    if number == 0 or (target and _was_in_bin(past, target, since)):
         return None if past.binned else step
     if target is None:
         return replace(step, action="revert", skipped=f"Version {number} is not kept any more.")
@@ -210,6 +304,16 @@ def _back(past: Past, number: int, since: datetime) -> Step | None:
     if past.binned:
         return replace(step, action="restore", version=version)
     return replace(step, action="retag" if is_same else "revert", version=version) if is_changed else None
+
+
+def _was_in_bin(past: Past, target: Version, since: datetime | None) -> bool:
+    """Return whether a document was in the bin before what followed a version; at the moment asked for, if one is."""
+    following = next((version for version in past.versions if version.number == target.number + 1), None)
+    if target.until is None or (following is None and since is None):
+        return False
+    if since:
+        return not _is_after(target.until, since)
+    return following is not None and target.until < following.at
 
 
 def _is_after(stamp: str, since: datetime) -> bool:

@@ -33,10 +33,19 @@ LOOKUP = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occurrences:
-    """How much a word counts, and how often it stands in each of some chunks, twice in a header."""
+    """How much a word counts, and how often it stands in each of some chunks, twice in a header.
+
+    Args:
+        idf: how much it counts.
+        counts: how often it stands in each.
+        frequency: in how many of all chunks it stands.
+        of: how many chunks there are.
+    """
 
     idf: float
     counts: NDArray[np.float64]
+    frequency: int
+    of: int
 
 
 class Matches:
@@ -49,7 +58,10 @@ class Matches:
 
     def __init__(self, snapshot: LexicalSnapshot, words: Sequence[tuple[Key, Postings]]) -> None:
         self._snapshot = snapshot
-        self._words = [(self._idf(key, postings), postings) for key, postings in words if postings.size]
+        standing = [(key, postings) for key, postings in words if postings.size]
+        self._frequencies = [self._frequency(key, postings) for key, postings in standing]
+        idfs = (idf_of(frequency, snapshot.count) for frequency in self._frequencies)
+        self._words = [(idf, postings) for idf, (_, postings) in zip(idfs, standing, strict=True)]
 
     def best(self, limit: int, admitted: Admitted | None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return rows, ascending, with their scores: the `limit` best are among them."""
@@ -82,8 +94,8 @@ class Matches:
         """Return those of the word in these rows; None unless it is one."""
         if len(self._words) != 1:
             return None
-        [(idf, postings)] = self._words
-        return Occurrences(idf, postings.counts_of(rows))
+        [(idf, postings)], [frequency] = self._words, self._frequencies
+        return Occurrences(idf, postings.counts_of(rows), frequency, self._snapshot.count)
 
     def in_context(
         self, rows: NDArray[np.int32], places: NDArray[np.intp], weights: NDArray[np.floating[Any]]
@@ -107,13 +119,13 @@ class Matches:
         scores[~matched] = np.nan
         return scores
 
-    def _idf(self, key: Key, postings: Postings) -> float:
+    def _frequency(self, key: Key, postings: Postings) -> int:
         frequencies = self._snapshot.frequencies
         if (frequency := frequencies.get(key)) is None:
             frequency = self._snapshot.alive(postings.rows)
             if self._snapshot.dead.size:  # else there was nothing to count
                 frequencies[key] = frequency
-        return idf_of(frequency, self._snapshot.count)
+        return frequency
 
     def _candidates(self, limit: int, admitted: Admitted | None) -> NDArray[np.int32]:
         """Return the rows that may be among the `limit` best, ascending."""

@@ -233,6 +233,17 @@ class LexicalIndex:
                 self._snapshots[self._newest] = snapshot
                 self._begin(snapshot.size)
 
+    def replace(self, snapshot: LexicalSnapshot) -> None:
+        """Make a snapshot the newest whose chunks are those before, but have other words."""
+        self.terms.since = None
+        with self._writing, self._lock:
+            snapshot = snapshot.at_epoch(self._snapshots[self._newest].epoch + 1)
+            self._drop(self._words)
+            self._newest = snapshot.number
+            self._snapshots[snapshot.number] = snapshot
+            self._snapshots.pop(snapshot.number - KEPT_SNAPSHOTS, None)
+            self._begin(snapshot.size)
+
     def _find(self, snapshot: LexicalSnapshot, key: Key) -> Postings | None:
         """Return the postings of a word that is kept, with those of chunks that are pending up to the snapshot."""
         with self._lock:

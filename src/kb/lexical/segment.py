@@ -14,6 +14,8 @@ from operator import add
 from typing import TYPE_CHECKING, Final
 
 from kb.api.stream_safe import composed
+from kb.lexical.compatibility import LANGUAGES, SOFT_HYPHEN, SUPERSCRIPTS, VOICED, compatible, has_names
+from kb.lexical.variants import variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +67,9 @@ FOLDED: Final[dict[int, int | None]] = {
 FOLDABLE: Final = re.compile(f"[{''.join(map(chr, FOLDED))}]")
 
 LETTER_MARKS: Final = "".join(chr(code) for code in range(0x0300, 0x3100) if _is_mark(code) or 0x1160 <= code < 0x1200)
-LETTER_WITH_MARKS: Final = re.compile(f".[{LETTER_MARKS}]*", re.DOTALL)
+LETTER_WITH_MARKS: Final = re.compile(
+    f"{LANGUAGES.pattern}|.[{LETTER_MARKS}{SOFT_HYPHEN}{SUPERSCRIPTS}{VOICED}]*", re.DOTALL | re.IGNORECASE
+)
 """A letter with all that may be one with it in another way of writing; in Korean, a syllable."""
 
 LETTER: Final = re.compile(f"[{LETTERS}]")
@@ -78,8 +82,8 @@ SIGNS: Final = re.compile(r"\W*")
 def folded(text: str) -> str:
     """Return a text with each letter in the one way that it is indexed."""
     if text.isascii():
-        return text
-    written = composed(text)
+        return compatible(text) if has_names(text) else text
+    written = composed(compatible(text))
     return written.translate(FOLDED) if FOLDABLE.search(written) else written
 
 
@@ -106,6 +110,11 @@ def segmented(text: str) -> str | None:
     if has_run(written):
         return RUN.sub(lambda run: f" {' '.join(_tokens(run[0]))} ".translate(PRIVATE), written)
     return written if written != text else None
+
+
+def varied(text: str) -> str | None:
+    """Return what is indexed behind a text: other forms of its words; None if they have none."""
+    return variants(folded(text))
 
 
 def as_phrase(text: str, *, begins: bool = False) -> str:

@@ -5,11 +5,14 @@ A folder:
     objects/ab/abcd…      files by the SHA-256 of their content, shared by all backups
     2026-11-21T…Z/        a backup: kb.db, manifest.json and manifest.json.sha256
 
+With a key (KB_BACKUP_KEY) there is a `manifest.json.hmac` that nobody can make without it: the manifest names all else.
+
 An archive (`.tar`) has the same names, those of its one backup at its top. What is not finished is called `.part`.
 """
 
 from __future__ import annotations
 
+import hmac
 import io
 import json
 import re
@@ -22,16 +25,24 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 from uuid import uuid4
 
+from pydantic import TypeAdapter, ValidationError
+
+from kb import clock
 from kb.api.errors import StoreError
-from kb.filesystem import sync, sync_descriptor
+from kb.filesystem import open_regular, sync, sync_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from pydantic import SecretStr
+
+    from kb.api.overview_models import Seal
+
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 DIGEST: Final = "manifest.json.sha256"
+SEAL: Final = "manifest.json.hmac"
 DATABASE: Final = "kb.db"
 OBJECTS: Final = "objects"
 PART: Final = ".part"
@@ -46,6 +57,8 @@ UNFINISHED: Final = re.compile(r"[0-9a-f]{32}")
 STAGED: Final = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]*")
 """What a file is called that waits for its job: a name in one folder."""
 BLOCK: Final = 1 << 20
+LARGEST_MANIFEST: Final = 1 << 28
+"""In bytes: of a backup with some three million files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +101,17 @@ class Manifest:
         Raises:
             ValueError: it is none, or of a later format.
         """
-        fields: dict[str, Any] = json.loads(raw)
-        if fields.pop("kb-backup", None) != FORMAT:
-            raise ValueError("it is of another format")
         try:
-            manifest = cls(**fields)
-            are_digests = all(map(DIGITS.fullmatch, [manifest.database, *manifest.objects]))
-            are_names = all(map(STAGED.fullmatch, manifest.staged))
-        except (TypeError, AttributeError) as error:
-            raise ValueError(str(error)) from error
+            fields: dict[str, Any] = json.loads(raw)
+            if fields.pop("kb-backup", None) != FORMAT:
+                raise ValueError("it is of another format")
+            if fields.keys() != cls.__dataclass_fields__.keys():
+                raise ValueError("it has other fields than a manifest")
+            manifest = TypeAdapter(cls).validate_json(raw, strict=True)
+        except (RecursionError, AttributeError, TypeError, ValidationError) as error:
+            raise ValueError("it is not a manifest") from error
+        are_digests = all(map(DIGITS.fullmatch, [manifest.database, *manifest.objects]))
+        are_names = all(map(STAGED.fullmatch, manifest.staged))
         if not are_digests or not are_names:
             raise ValueError("it names files as no backup does")
         return manifest
@@ -147,8 +162,9 @@ class Writer(Protocol):
 class FolderWriter:
     """Writes the next backup of a folder."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, key: SecretStr | None = None) -> None:
         self._root = root
+        self._key = key
         self._objects = root / OBJECTS
         self._objects.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._target = root / _next_stamp(root)
@@ -175,7 +191,7 @@ class FolderWriter:
 
     def finish(self, manifest: Manifest) -> Path:
         """Give the backup its name, once all of it is on the disk."""
-        for name, content in _signed(manifest):
+        for name, content in _signed(manifest, self._key):
             copy(io.BytesIO(content), self._part / name)
         for folder in (self._part, self._objects, self._root):
             sync(folder)
@@ -195,8 +211,9 @@ class ArchiveWriter:
         StoreError: there is such a folder.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, key: SecretStr | None = None) -> None:
         self._path = path
+        self._key = key
         self._folder = path.with_name(f"{path.name}{PART}")
         if self._folder.exists():
             raise StoreError(f"{self._folder} is there already: remove it, if it is of a backup that was cut off.")
@@ -224,7 +241,7 @@ class ArchiveWriter:
         """Give the archive its name, once it is on the disk."""
         with self.database.open("rb") as database:
             self._add(DATABASE, database)
-        for name, content in _signed(manifest):
+        for name, content in _signed(manifest, self._key):
             self._add(name, io.BytesIO(content))
         self._tar.close()
         sync_descriptor(self._file.fileno())
@@ -250,6 +267,7 @@ class Backup(Protocol):
 
     name: str
     manifest: Manifest
+    seal: Seal
 
     def open(self, name: str) -> BinaryIO:
         """Open the database, or a file by its `object_name`.
@@ -269,15 +287,15 @@ class FolderBackup:
         StoreError: the manifest cannot be read, or is not what it was.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, key: SecretStr | None = None) -> None:
         self.name = str(folder)
         self._folder = folder
-        self.manifest = _load(self)
+        self.manifest, self.seal = _load(self, key)
 
     def open(self, name: str) -> BinaryIO:
         """Open a part of it."""
         folder = self._folder.parent if name.startswith(OBJECTS) else self._folder
-        return (folder / name).open("rb")
+        return open_regular(folder / name)
 
     def is_there(self) -> bool:
         """Return whether no later backup took its place."""
@@ -291,21 +309,21 @@ class ArchiveBackup:
         StoreError: the manifest cannot be read, or is not what it was.
     """
 
-    def __init__(self, path: Path, tar: tarfile.TarFile) -> None:
+    def __init__(self, path: Path, tar: tarfile.TarFile, key: SecretStr | None = None) -> None:
         self.name = str(path)
         self._tar = tar
-        self.manifest = _load(self)
+        self.manifest, self.seal = _load(self, key)
 
     def open(self, name: str) -> BinaryIO:
         """Open a part of it."""
         try:
-            file = self._tar.extractfile(name)
-        except KeyError:
-            file = None
-        except tarfile.TarError as error:
+            member = self._tar.getmember(name)
+            is_plain = member.isreg() and not member.issparse()  # a link leads elsewhere, a sparse one may be endless
+            file = self._tar.extractfile(member) if is_plain else None
+        except (KeyError, tarfile.TarError) as error:
             raise FileNotFoundError(f"{name}: {error}") from error
         if file is None:
-            raise FileNotFoundError(name)
+            raise FileNotFoundError(f"{name} is not a file")
         return file  # type: ignore[return-value]  # it reads like a file
 
     def is_there(self) -> bool:
@@ -313,19 +331,19 @@ class ArchiveBackup:
         return True
 
 
-def write_to(path: Path) -> Writer:
-    """Return what writes a backup to a folder, or to an archive."""
+def write_to(path: Path, key: SecretStr | None) -> Writer:
+    """Return what writes a backup to a folder, or to an archive, and seals it with a key if there is one."""
     if path.suffix == ARCHIVE and not path.is_dir():
-        return ArchiveWriter(path)
-    return FolderWriter(path)
+        return ArchiveWriter(path, key)
+    return FolderWriter(path, key)
 
 
 @contextmanager
-def opened_backups(path: Path) -> Iterator[Sequence[Backup]]:
+def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequence[Backup]]:
     """The backups of a folder, the oldest first, or the one that `path` names.
 
     Raises:
-        StoreError: there is none, or the manifest of one is damaged.
+        StoreError: there is none, or the manifest of one is damaged, or its seal is not of this key.
     """
     if path.is_file():
         try:
@@ -333,9 +351,9 @@ def opened_backups(path: Path) -> Iterator[Sequence[Backup]]:
         except (OSError, tarfile.TarError) as error:
             raise StoreError(f"{path} is no backup: {error}.") from error
         with tar:
-            yield [ArchiveBackup(path, tar)]
+            yield [ArchiveBackup(path, tar, key)]
     elif folders := [path] if (path / MANIFEST).exists() else backup_folders(path):
-        yield [FolderBackup(folder) for folder in folders]
+        yield [FolderBackup(folder, key) for folder in folders]
     else:
         raise StoreError(f"There is no backup in {path}.")
 
@@ -358,7 +376,7 @@ def age_of_newest(root: Path) -> float:
     One from the future says nothing of when it was made: a clock was put back.
     """
     folders = backup_folders(root)
-    age = (datetime.now(UTC) - _made_at(folders[-1])).total_seconds() if folders else -1
+    age = (clock.own.now() - _made_at(folders[-1])).total_seconds() if folders else -1
     return age if age >= 0 else float("inf")
 
 
@@ -373,7 +391,7 @@ def discarded_unless_finished(writer: Writer) -> Iterator[Writer]:
 
 def _next_stamp(root: Path) -> str:
     """Return a name behind those of all backups, also when the clock was put back."""
-    now = datetime.now(UTC)
+    now = clock.own.now()
     if folders := backup_folders(root):
         now = max(now, _moment_of(folders[-1]) + timedelta(microseconds=1))
     return now.strftime(STAMP)
@@ -391,18 +409,48 @@ def _moment_of(folder: Path) -> datetime:
     return datetime.strptime(folder.name, STAMP).replace(tzinfo=UTC)
 
 
-def _signed(manifest: Manifest) -> Iterator[tuple[str, bytes]]:
+def _signed(manifest: Manifest, key: SecretStr | None) -> Iterator[tuple[str, bytes]]:
     raw = manifest.dump()
     yield MANIFEST, raw
     yield DIGEST, f"{sha256(raw).hexdigest()}  {MANIFEST}\n".encode()
+    if key:
+        yield SEAL, _seal(raw, key)
 
 
-def _load(backup: FolderBackup | ArchiveBackup) -> Manifest:
+def _seal(raw: bytes, key: SecretStr) -> bytes:
+    return f"{hmac.new(key.get_secret_value().encode(), b'kb-backup ' + raw, sha256).hexdigest()}\n".encode()
+
+
+def _load(backup: FolderBackup | ArchiveBackup, key: SecretStr | None) -> tuple[Manifest, Seal]:
     try:
-        with backup.open(MANIFEST) as file, backup.open(DIGEST) as digest:
-            raw, recorded = file.read(), digest.read()
+        raw, recorded = (_read(backup, name) for name in (MANIFEST, DIGEST))
         if recorded != f"{sha256(raw).hexdigest()}  {MANIFEST}\n".encode():
             raise ValueError("it is not what it was")
-        return Manifest.load(raw)
-    except (OSError, ValueError, tarfile.TarError) as error:
+        return Manifest.load(raw), _check_seal(backup, raw, key)
+    except (OSError, ValueError, tarfile.TarError, RecursionError, MemoryError) as error:
         raise StoreError(f"The manifest of the backup {backup.name} cannot be used: {error}.") from error
+
+
+def _check_seal(backup: FolderBackup | ArchiveBackup, raw: bytes, key: SecretStr | None) -> Seal:
+    """Return whether a backup is sealed.
+
+    Raises:
+        ValueError: it is, but not with this key.
+    """
+    try:
+        seal = _read(backup, SEAL)
+    except FileNotFoundError:
+        return "unsealed"
+    if key is None:
+        return "unchecked"
+    if not hmac.compare_digest(seal, _seal(raw, key)):
+        raise ValueError("it is not sealed with KB_BACKUP_KEY: somebody changed it, or it has another key")
+    return "sealed"
+
+
+def _read(backup: FolderBackup | ArchiveBackup, name: str) -> bytes:
+    with backup.open(name) as file:
+        raw = file.read(LARGEST_MANIFEST + 1)
+    if len(raw) > LARGEST_MANIFEST:
+        raise ValueError(f"{name} is too large")
+    return raw

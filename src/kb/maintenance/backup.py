@@ -6,12 +6,11 @@ import logging
 import shutil
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from filelock import FileLock, Timeout
 
-from kb import __version__
+from kb import __version__, clock
 from kb.api.errors import StoreError
 from kb.blobs.folder import KeptFiles
 from kb.maintenance.archive import (
@@ -64,9 +63,9 @@ class Made:
 def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[], None] = lambda: None) -> Made:
     """Make a backup in the folder `target`, of which the newest `keep` stay, or in an archive (`.tar`).
 
-    It holds one moment: the files are looked at while nobody can write, and opened, so that none goes before it is
-    copied. A restore that was cut off is finished first. `checkpoint` is called again and again, and may end the work
-    by raising.
+    With KB_BACKUP_KEY it is sealed. It holds one moment: the files are looked at while nobody can write, and opened, so
+    that none goes before it is copied. A restore that was cut off is finished first. `checkpoint` is called again and
+    again, and may end the work by raising.
 
     Raises:
         StoreError: the database cannot be read or is damaged, or the backup cannot be written. Nothing is left of it.
@@ -77,7 +76,7 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
         with (
             _sole_writer(target),
             closing(Moment(path)) as moment,
-            discarded_unless_finished(write_to(target)) as writer,
+            discarded_unless_finished(write_to(target, settings.backup_key)) as writer,
         ):
             copier = Copier(settings, moment, writer, checkpoint)
             manifest = copier.copy()
@@ -137,7 +136,7 @@ class Copier:
                     wanted = {path: digest for path, digest in paths.items() if not self._has(path, digest)}
                     there = [path for path in wanted if path.exists()]
                     if len(there) <= MOST_OPEN:
-                        made_at = datetime.now(UTC).isoformat()
+                        made_at = clock.own.now().isoformat()
                         opened = {path: stack.enter_context(path.open("rb")) for path in there}
                         break
                 for path in there:

@@ -25,6 +25,7 @@ from kb.blobs.folder import KeptFiles
 from kb.filesystem import sync
 from kb.maintenance.archive import PART, copy, discarded_unless_finished
 from kb.maintenance.backup import Copier
+from kb.maintenance.plain_names import Tree
 from kb.maintenance.restoring import finish_restore
 from kb.store.open import database_path
 from kb.store.sqlite.backup import Moment
@@ -44,6 +45,8 @@ DOCUMENTS: Final = "documents.jsonl"
 VERSIONS: Final = "versions.jsonl"
 FILES: Final = "files"
 NOTES: Final = "notes"
+ORIGINALS: Final = "originals.part"
+"""Where the files are by their hashes until each has its name."""
 LONGEST_NAME: Final = 80
 LONGEST_STEM: Final = 200
 LONGEST_SUFFIX: Final = 30
@@ -194,17 +197,35 @@ def _chunk(chunk: Chunk | NewChunk) -> dict[str, Any]:
 
 def _write_notes(database: Path, folder: Path) -> None:
     """Write each note, and the text of each file that was not kept, as Markdown; and each file under its name."""
-    kept = KeptFiles(folder / FILES)
-    (folder / NOTES).mkdir()
+    (folder / FILES).mkdir(exist_ok=True)
+    (folder / FILES).rename(folder / ORIGINALS)
+    kept = KeptFiles(folder / ORIGINALS)
+    for name in (FILES, NOTES):
+        (folder / name).mkdir()
+    paths = [(_is_file(each, kept), each.document.source_path or "") for each in leaving(database)]
+    files, notes = (Tree(path for is_file, path in paths if is_file is wanted) for wanted in (True, False))
     for each in leaving(database):
-        document = each.document
-        if document.doc_type != NOTE and kept.has(document.content_hash):
-            original = kept.path(document.content_hash)
-            shutil.copyfile(original, folder / FILES / _name(each, Path(each.document.filename or "").suffix))
+        document, path = each.document, each.document.source_path
+        if _is_file(each, kept):
+            own = _name(each, Path(document.filename or "").suffix)
+            target = _made(folder / FILES / (files.place(path, document.id) if path else own))
+            shutil.copyfile(kept.path(document.content_hash), target)
         else:
-            (folder / NOTES / _name(each, ".md")).write_text(_markdown(each), "utf-8", newline="\n")
-    for path in (folder / FILES).glob("??/"):
-        shutil.rmtree(path)
+            around, slash, _ = (path or "").rpartition("/")
+            target = _made(folder / NOTES / notes.place(f"{around}{slash}{_name(each, '.md')}", document.id))
+            target.write_text(_markdown(each), "utf-8", newline="\n")
+    shutil.rmtree(folder / ORIGINALS)
+
+
+def _is_file(each: Leaving, kept: KeptFiles) -> bool:
+    """Return whether a document leaves as a file, and not as a note."""
+    return each.document.doc_type != NOTE and kept.has(each.document.content_hash)
+
+
+def _made(target: Path) -> Path:
+    """Return where a file is written, with its folder made."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
 
 
 def _name(each: Leaving, suffix: str) -> str:

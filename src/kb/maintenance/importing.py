@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -22,7 +22,7 @@ from kb.documents.replacement import rival_successors
 from kb.documents.save import merge
 from kb.documents.staging import discard, stage
 from kb.embed.open import open_embedder
-from kb.filesystem import make_folder
+from kb.filesystem import make_folder, open_regular
 from kb.ingest.chunk import Chunker
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.export_lines import DocumentLine, ExportHeader, VersionLine, wrong_field
@@ -201,7 +201,7 @@ class _Arrival:
         ]
         for digest in {document.content_hash for document in documents if document.doc_type != NOTE}:
             if (path := self._exported.path(digest)).exists():
-                with path.open("rb") as file:
+                with _opened(path) as file:
                     staged, found = stage(file, self._blobs)
                 try:
                     if found != digest:
@@ -322,6 +322,13 @@ class _Arrival:
         merge(tx, there, placed, tags, is_same=is_same)
         if there.replaces is None or placed.replaces is not None:
             self._link_later(there.id, document, placed)
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return open_regular(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _unlikeness(document: Document, there: Document) -> tuple[bool, bool, int]:

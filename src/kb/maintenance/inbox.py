@@ -10,12 +10,14 @@ import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
+from uuid import uuid4
 
 from pydantic import ValidationError
 
 from kb.access.store import CallerStore
 from kb.api.access import Caller
 from kb.api.errors import DiskFull, SettingError
+from kb.api.leftovers import is_leftover
 from kb.api.models import FileRequest
 from kb.documents.submit import submit_file
 from kb.filesystem import sync
@@ -51,7 +53,7 @@ class Inbox:
     """A thread that sends what is new or changed in a folder; files stay where they are, and so do their documents.
 
     Args:
-        folder: is watched, with its folders; what is hidden, empty or a link is left alone.
+        folder: is watched, with its folders; what is hidden, empty, a link or left by a program is left alone.
         store: what gets the jobs.
         blobs: where files wait for their job.
         data_dir: where is kept what was taken.
@@ -77,6 +79,7 @@ class Inbox:
         self._wake = wake
         self._taken = self._load()
         self._is_kept = True
+        self._author = Author(INBOX)
         self._before: dict[str, State] = {}
         self._unreadable: dict[str, str] = {}
         self._seconds = POLL_SECONDS
@@ -104,6 +107,7 @@ class Inbox:
     def look(self) -> None:
         """Send what has not changed since the last look and was not sent as it is."""
         began, unreadable = time.monotonic(), dict[str, str]()
+        self._author = Author(INBOX, operation_key=f"{INBOX}\n{uuid4().hex}")
         now = dict(self._files(self._folder, unreadable))
         self._seconds = max(POLL_SECONDS, REST * (time.monotonic() - began))
         new = [path for path, state in now.items() if self._before.get(path) == state != self._taken.get(path)]
@@ -127,9 +131,10 @@ class Inbox:
             unreadable[str(folder)] = error.strerror or str(error)
             return
         for entry in found:
-            if entry.name.startswith("."):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name.startswith(".") or is_leftover(entry.name, is_folder=is_folder):
                 continue
-            if entry.is_dir(follow_symlinks=False):
+            if is_folder:
                 yield from self._files(Path(entry.path), unreadable)
                 continue
             try:
@@ -163,8 +168,8 @@ class Inbox:
         with open(file, "rb", opener=open_no_link) as content:
             if state_of(os.fstat(content.fileno())) != state:
                 return False
-            accepted = submit_file(self._store, self._blobs, content, file.name, request, author=Author(INBOX))
-        logger.info("taken in from the inbox: %r", str(file), extra={"job_id": accepted.job_id})
+            accepted = submit_file(self._store, self._blobs, content, file.name, request, author=self._author)
+        logger.info("taken in from the inbox", extra={"job_id": accepted.job_id})
         self._wake()
         return True
 

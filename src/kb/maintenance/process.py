@@ -99,7 +99,9 @@ def _counted(step: Step) -> Callable[[], None]:
 
 def verify(settings: Settings, step: Step) -> dict[str, Any]:
     """Read every backup, and try the newest: if that is cut off, the engine's next start removes what is left of it."""
-    return {"faults": first_of(list(verify_backups(folder_of(settings), step, settings.staging_dir)))}
+    return {
+        "faults": first_of(list(verify_backups(folder_of(settings), step, settings.staging_dir, settings.backup_key)))
+    }
 
 
 def first_of(faults: list[str]) -> list[str]:

@@ -6,12 +6,15 @@ A restore unpacks beside what it will replace, verifies what it unpacked, sets a
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shutil import disk_usage
+from typing import TYPE_CHECKING, BinaryIO
 
 from kb.api.errors import StoreError
 from kb.blobs.folder import KeptFiles
@@ -24,12 +27,16 @@ from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.sqlite.backup import Moment, damage_of
+from kb.store.sqlite.foreign import refuse_foreign
 from kb.store.sqlite.probe import probe
 from kb.store.sqlite.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pydantic import SecretStr
+
+    from kb.api.overview_models import Seal
     from kb.maintenance.archive import Backup, Manifest
 
 
@@ -40,26 +47,31 @@ class Restored:
     Args:
         name: the backup.
         manifest: what it is made of.
+        seal: whether it is sealed.
         set_aside: the folders with what was there before.
     """
 
     name: str
     manifest: Manifest
+    seal: Seal
     set_aside: list[Path]
 
 
 def verify_backups(
-    path: Path, on_step: Callable[[str], None] = lambda _: None, scratch: Path | None = None
+    path: Path,
+    on_step: Callable[[str], None] = lambda _: None,
+    scratch: Path | None = None,
+    key: SecretStr | None = None,
 ) -> Iterator[str]:
     """Yield what is wrong with the backups at `path`: every digest, and the newest one restored in a scratch place.
 
     That is a folder of its own in `scratch`, or where temporary files are.
 
     Raises:
-        StoreError: there is none, or the manifest of one is damaged.
+        StoreError: there is none, or the manifest of one is damaged, or its seal is not of this key.
     """
     seen: dict[str, str | None] = {}
-    with opened_backups(path) as backups:
+    with opened_backups(path, key) as backups:
         for backup in backups:
             on_step(f"reading {backup.name}")
             faults = list(_damaged_parts(backup, seen))
@@ -69,14 +81,29 @@ def verify_backups(
         yield from (f"{backups[-1].name}: {fault}" for fault in _tried(backups[-1], scratch))
 
 
-def restore_backup(settings: Settings, path: Path, on_step: Callable[[str], None] = lambda _: None) -> Restored:
+def restore_backup(
+    settings: Settings, path: Path, on_step: Callable[[str], None] = lambda _: None, *, unsealed: bool = False
+) -> Restored:
     """Put the newest backup at `path` in the place of the data that is there, which is set aside.
 
+    With KB_BACKUP_KEY a backup must be sealed with it, unless `unsealed` says that it need not.
+
     Raises:
-        StoreError: the engine runs, or the backup is damaged or of a later kb. What was there is untouched.
+        StoreError: the engine runs, or the backup is damaged, not sealed or of a later kb. What was there is untouched.
     """
-    with opened_backups(path) as backups:
+    with opened_backups(path, settings.backup_key) as backups:
+        if settings.backup_key and backups[-1].seal != "sealed" and not unsealed:
+            raise StoreError(
+                f"The backup {backups[-1].name} is not sealed, and KB_BACKUP_KEY is set: it is from before that, or"
+                " somebody changed it. If you trust whoever can write there, add --unsealed."
+            )
         return _restore(settings, backups[-1], on_step)
+
+
+def seals(path: Path, key: SecretStr | None) -> Iterator[tuple[str, Seal]]:
+    """Yield the backups at `path` and whether each is sealed. Raises as `verify_backups`."""
+    with opened_backups(path, key) as backups:
+        yield from ((backup.name, backup.seal) for backup in backups)
 
 
 def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None]) -> Restored:
@@ -95,7 +122,7 @@ def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None])
             raise StoreError(f"The backup {backup.name} cannot be restored: {error.strerror or error}.") from error
         finally:
             places.remove_parts()
-        return Restored(backup.name, backup.manifest, complete_restore(settings))
+        return Restored(backup.name, backup.manifest, backup.seal, complete_restore(settings))
 
 
 def _unpack_beside(places: Places, backup: Backup, stamp: str) -> None:
@@ -107,6 +134,7 @@ def _unpack_beside(places: Places, backup: Backup, stamp: str) -> None:
     unpack(backup, database, files / places.files.name, files / places.staging.name)
     if damage := damage_of(database):
         raise StoreError(f"The backup {backup.name} is damaged: {damage}.")
+    refuse_foreign(database, f"The backup {backup.name}")
     for root, part in zip(places.roots, parts, strict=True):
         sync(part)
         give_to_owner_of(root, part)
@@ -136,8 +164,21 @@ def unpack(backup: Backup, database: Path, files: Path, staging: Path) -> None:
 def _unpack(backup: Backup, name: str, digest: str, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with backup.open(name) as file:
+        check_room(file, target)
         if copy(file, target) != digest:
             raise StoreError(f"The backup {backup.name} is damaged: {name} is not what it was.")
+
+
+def check_room(file: BinaryIO, target: Path) -> None:
+    """Refuse a file that would not fit on the disk, before any of it is there.
+
+    Raises:
+        OSError: it is too large.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if size > disk_usage(target.parent).free:
+        raise OSError(errno.ENOSPC, f"{target.name} has {size:,} bytes, for which there is no room")
 
 
 def _damaged_parts(backup: Backup, seen: dict[str, str | None]) -> Iterator[str]:
@@ -166,6 +207,7 @@ def _tried(backup: Backup, place: Path | None) -> Iterator[str]:
         database = database_path(None, settings.data_dir)
         try:
             unpack(backup, database, settings.files_dir, settings.staging_dir)
+            refuse_foreign(database, "The database")
             yield from probe(database)
             yield from verify_data(settings)
             with closing(Moment(database)) as moment, moment.taken():

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from kb.api.errors import AtWork, NoBackupFolder, StoreError
 from kb.api.overview_models import Backup, Maintenance, Task
 from kb.maintenance.archive import FolderBackup, backup_folders
+from kb.settings import reveal
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
+
+    from pydantic import SecretStr
 
     from kb.api.overview_models import MaintenanceAction
     from kb.settings import Settings
@@ -29,7 +32,7 @@ STOP_SECONDS: Final = 2.0
 """How long the process may take to remove what it has not finished."""
 
 OF_BACKUPS: Final = ("back-up", "verify")
-SECRET: Final = {"api_key", "api_key_file"}
+SECRET: Final = {"api_key", "api_key_file", "backup_key"}
 CUT_OFF: Final = "It was cut off before it was finished."
 
 
@@ -136,13 +139,15 @@ class MaintenanceTasks:
             names = [each.name for each in reversed(backup_folders(folder))]
         except OSError as error:
             raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
-        found = {name: self._known.get(name) or _backup_in(folder / name) for name in names}
+        key = self._settings.backup_key
+        found = {name: self._known.get(name) or _backup_in(folder / name, key) for name in names}
         self._known = {name: backup for name, backup in found.items() if not backup.fault}  # which may pass
         return list(found.values())
 
 
 def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[str]:
-    asked = {"action": action, "settings": settings.model_dump(mode="json", exclude=SECRET)}
+    told = settings.model_dump(mode="json", exclude=SECRET) | {"backup_key": reveal(settings.backup_key)}
+    asked = {"action": action, "settings": told}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # no keys
     process = subprocess.Popen(  # noqa: S603 - ourselves
         [sys.executable, "-P", "-m", "kb.maintenance.process", str(os.getpid())],
@@ -163,17 +168,20 @@ def _ended(task: Task, outcome: dict[str, Any]) -> Task:
     return Task.model_validate(task.model_dump() | outcome | {"ended_at": _now(), "step": None})
 
 
-def _backup_in(folder: Path) -> Backup:
+def _backup_in(folder: Path, key: SecretStr | None) -> Backup:
     try:
-        manifest = FolderBackup(folder).manifest
+        backup = FolderBackup(folder, key)
     except StoreError as error:
-        return Backup(name=folder.name, made_at=None, version=None, documents=None, files=None, fault=error.detail)
+        unknown = dict.fromkeys(("made_at", "version", "documents", "files", "seal"))
+        return Backup(name=folder.name, fault=error.detail, **unknown)
+    manifest = backup.manifest
     return Backup(
         name=folder.name,
         made_at=manifest.made_at,
         version=manifest.kb,
         documents=manifest.counts.get("documents"),
         files=len(manifest.objects),
+        seal=backup.seal,
         fault=None,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
 from contextlib import suppress
@@ -14,14 +15,18 @@ from kb.formats.extracted import NO_TEXT, Extracted, Picture, Scan
 from kb.formats.opaque import Opaque
 from kb.formats.pictures import has_words, is_picture, with_pictures
 from kb.formats.scans import with_pages, with_remark
-from kb.parser.extractor_run import ExtractorRun
-from kb.parser.sandbox import Limits, Sandbox, environment
+from kb.parser.extractor_run import ExtractorRun, confined_extractor
+from kb.parser.launch import NEEDED
+from kb.parser.sandbox import Limits, Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
+    from kb.api.models import Restriction
     from kb.parser.extractors import Extractor, Extractors
 _ZIP: Final = b"PK\x03\x04"
+
+logger = logging.getLogger(__name__)
 
 
 class ExtractingSandbox(Sandbox):
@@ -34,13 +39,24 @@ class ExtractingSandbox(Sandbox):
         extractors: which there are.
         seconds: how long they may take over one file.
         folder: where they may write, each into a folder of its own; by default that of temporary files.
+        unconfined: whether commands run even where they cannot be kept from files.
     """
 
-    def __init__(self, limits: Limits, extractors: Extractors, seconds: float, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        extractors: Extractors,
+        seconds: float,
+        folder: Path | None = None,
+        *,
+        unconfined: bool = False,
+    ) -> None:
         super().__init__(limits)
         self.extractors = extractors
         self.seconds = seconds
         self.folder = folder
+        self.unconfined = unconfined
+        self._extractors_confined: list[Restriction] | None = None
         self._run: ExtractorRun | None = None
 
     @property
@@ -48,8 +64,18 @@ class ExtractingSandbox(Sandbox):
         return self.extractors.suffixes
 
     @property
+    def extractors_confined(self) -> list[Restriction] | None:
+        return self._extractors_confined
+
+    @property
     def is_extracting(self) -> bool:
         return self._run is not None
+
+    def start(self) -> None:
+        super().start()
+        if self.extractors.has_command and self._extractors_confined is None:
+            self._extractors_confined = confined_extractor(self.limits, self.folder)
+            log_confinement(self._extractors_confined, unconfined=self.unconfined)
 
     def stop(self) -> None:
         super().stop()
@@ -161,11 +187,11 @@ class ExtractingSandbox(Sandbox):
         may_be_empty: bool = False,
     ) -> tuple[str, Extracted]:
         too_slow = f"its extractor {extractor.name} took more than {self.seconds:g} seconds (KB_EXTRACT_SECONDS)"
-        self._run = ExtractorRun(extractor, self.limits, deadline, too_slow, self.folder)
+        self._run = ExtractorRun(extractor, self.limits, deadline, too_slow, self.folder, unconfined=self.unconfined)
         if self._stopped:
             raise Stopped
         try:
-            printed = self._run.read(path, filename, characters, environment())
+            printed = self._run.read(path, filename, characters)
         finally:
             self._run = None
         if not printed.strip():
@@ -182,3 +208,19 @@ class ExtractingSandbox(Sandbox):
             with suppress(Opaque):
                 return super().extract(Path(file.name), name)
         raise Unreadable("its extractor gave no text")
+
+
+def log_confinement(confined: Collection[Restriction], *, unconfined: bool) -> None:
+    """Log which rights extractors lack on this system, and whether they run."""
+    if set(confined) >= NEEDED:
+        logger.info("extractors are confined; impossible for them: %s", ", ".join(confined))
+    elif unconfined:
+        logger.warning(
+            "extractors can read and change all that you can: this system does not confine them, and"
+            " KB_EXTRACTORS_UNCONFINED lets them run all the same"
+        )
+    else:
+        logger.warning(
+            "extractors do not run: this system cannot keep them from your files;"
+            " KB_EXTRACTORS_UNCONFINED=1 lets them run all the same"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import shutil
@@ -16,12 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.parser.extractors import SUFFIX
-from kb.parser.launch import NOT_NOW
+from kb.parser.launch import NOT_NOW, TASKS
 from kb.parser.old_office import FILE
+from kb.parser.sandbox import environment
+from kb.parser.usage import members_of, memory_of, removed_files, sizes_of, threads_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from kb.api.models import Restriction
     from kb.parser.extractors import Extractor
     from kb.parser.sandbox import Limits
 
@@ -42,24 +46,34 @@ class ExtractorRun:
         deadline: when it must have ended, on the monotonic clock.
         too_slow: why the file failed if it has not.
         folder: where it gets a folder of its own; by default that of temporary files.
+        unconfined: whether it runs even where it cannot be kept from files.
     """
 
     def __init__(
-        self, extractor: Extractor, limits: Limits, deadline: float, too_slow: str, folder: Path | None = None
+        self,
+        extractor: Extractor,
+        limits: Limits,
+        deadline: float,
+        too_slow: str,
+        folder: Path | None = None,
+        *,
+        unconfined: bool = False,
     ) -> None:
         self._extractor = extractor
         self._limits = limits
         self._deadline = deadline
         self._too_slow = too_slow
         self._folder = folder
+        self._unconfined = unconfined
         self._look_at = 0.0
+        self._size = 0
         self._is_stopped = False
 
     def stop(self) -> None:
         """End it; `read` raises `Stopped`. Any thread may call this."""
         self._is_stopped = True
 
-    def read(self, path: Path, filename: str, characters: int, environment: dict[str, str]) -> bytes:
+    def read(self, path: Path, filename: str, characters: int) -> bytes:
         """Return what it prints about a file.
 
         Raises:
@@ -72,18 +86,19 @@ class ExtractorRun:
             tempfile.TemporaryFile(dir=self._folder) as errors,
             path.open("rb") as file,
         ):
+            self._size = os.fstat(file.fileno()).st_size
             command = self._command(file, Path(scratch), filename)
             process = subprocess.Popen(  # noqa: S603 - what the operator named
-                [*self._launcher(scratch), *command],
+                [*launcher(self._limits, scratch, *self._freedoms), *command],
                 cwd=scratch,
                 stdin=subprocess.DEVNULL if self._extractor.takes_path else file,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=environment | {"HOME": scratch, "TMPDIR": scratch},
+                env=environment() | {"HOME": scratch, "TMPDIR": scratch},
                 start_new_session=True,
             )
             try:
-                printed = self._printed(process, characters)
+                printed = self._printed(process, Path(scratch), characters)
             finally:
                 end_group(process)
             if process.returncode == NOT_NOW:
@@ -102,13 +117,14 @@ class ExtractorRun:
             shutil.copyfileobj(file, copied)
         return [word.replace(FILE, str(copy)) for word in self._extractor.command]
 
-    def _launcher(self, scratch: str) -> list[str]:
-        limits = self._limits
-        numbers = (os.getpid(), (2 * limits.memory_mb + 1024) * _MIB, limits.output_mb * _MIB)
-        network = "network" if self._extractor.is_service else "no-network"
-        return [sys.executable, "-P", "-m", "kb.parser.launch", *map(str, numbers), network, scratch]
+    @property
+    def _freedoms(self) -> Iterator[str]:
+        if self._extractor.is_service:
+            yield "--may-connect"
+        if self._unconfined:
+            yield "--unconfined"
 
-    def _printed(self, process: subprocess.Popen[bytes], characters: int) -> bytes:
+    def _printed(self, process: subprocess.Popen[bytes], scratch: Path, characters: int) -> bytes:
         """Return all that it prints, until it and whatever it started have ended."""
         printed, most = bytearray(), characters * _BYTES_A_CHARACTER
         with selectors.DefaultSelector() as selector:
@@ -121,15 +137,15 @@ class ExtractorRun:
                     if not block:
                         break
                     printed += block
-                self._check(process, is_in_bounds=len(printed) <= most, characters=characters)
+                self._check(process, scratch, is_in_bounds=len(printed) <= most, characters=characters)
                 if has_ended(process):  # what it left behind must not hold up the end
                     kill_group(process.pid)
         while not has_ended(process):  # programs close what they print to a moment before they end
-            self._check(process, is_in_bounds=True, characters=characters)
+            self._check(process, scratch, is_in_bounds=True, characters=characters)
             time.sleep(_END_SECONDS)
         return bytes(printed)
 
-    def _check(self, process: subprocess.Popen[bytes], *, is_in_bounds: bool, characters: int) -> None:
+    def _check(self, process: subprocess.Popen[bytes], scratch: Path, *, is_in_bounds: bool, characters: int) -> None:
         if self._is_stopped:
             raise Stopped
         if not is_in_bounds:
@@ -140,8 +156,34 @@ class ExtractorRun:
         if now < self._look_at:
             return
         self._look_at = now + _LOOK_SECONDS
-        if memory_of(process.pid) > self._limits.memory_mb * _MIB:
+        members = list(members_of(process.pid))
+        if memory_of(members) > self._limits.memory_mb * _MIB:
             raise Unreadable(self._limits.too_much_memory)
+        files = [*scratch.rglob("*"), *removed_files(members)]
+        if sum(sizes_of(files)) > self._size + self._limits.memory_mb * _MIB:
+            raise Unreadable(self._limits.too_much_memory)
+        if sum(map(threads_of, members)) > TASKS:
+            raise Unreadable(f"its extractor {self._extractor.name} started more than {TASKS} processes")
+
+
+def launcher(limits: Limits, scratch: str, *options: str) -> list[str]:
+    """Return the command that confines itself, and becomes the one that is put after it."""
+    numbers = {
+        "--engine": os.getpid(),
+        "--address-space": (2 * limits.memory_mb + 1024) * _MIB,
+        "--largest-file": limits.output_mb * _MIB,
+    }
+    given = [word for name, number in numbers.items() for word in (name, str(number))]
+    return [sys.executable, "-P", "-m", "kb.parser.launch", *given, "--scratch", scratch, *options]
+
+
+def confined_extractor(limits: Limits, folder: Path | None = None) -> list[Restriction]:
+    """Return the rights that a command lacks on this system: one that runs nothing tries it."""
+    with tempfile.TemporaryDirectory(prefix="kb-extract-", dir=folder) as scratch:
+        command = launcher(limits, scratch, "--report")
+        done = subprocess.run(command, cwd=scratch, env=environment(), capture_output=True, check=True)  # noqa: S603
+    confined: list[Restriction] = json.loads(done.stdout)
+    return confined
 
 
 def ending(status: int) -> str:
@@ -196,23 +238,3 @@ def kill_group(pid: int) -> None:
     """Kill whatever is in the group of a process that is not waited for yet."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
-
-
-def memory_of(group: int) -> int:
-    """Return how many bytes a group of processes uses; 0 where there is no telling."""
-    return sum(_members(group)) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _members(group: int) -> Iterator[int]:
-    """Yield how many pages of memory each process of a group has."""
-    for folder in _numbered(Path("/proc").iterdir):
-        with suppress(OSError, IndexError, ValueError):
-            # Behind the name, which may hold anything: state, parent, group; and 19 fields further on the pages.
-            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
-            if int(fields[2]) == group:
-                yield int(fields[21])
-
-
-def _numbered(listing: Callable[[], Iterator[Path]]) -> Iterator[Path]:
-    with suppress(OSError):
-        yield from (folder for folder in listing() if folder.name.isdigit())

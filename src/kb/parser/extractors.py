@@ -81,6 +81,11 @@ class Extractors:
         """The suffixes that they read."""
         return sorted(set(self._suffixes()))
 
+    @property
+    def has_command(self) -> bool:
+        """Whether one of them is a command, which runs on this machine."""
+        return any(not each.is_service for each in self.by_type.values())
+
     def of_name(self, filename: str) -> Extractor | None:
         """Return what reads files that are called so, whatever kb could make of them itself."""
         return self.by_type.get(PurePath(filename.lower()).suffix)

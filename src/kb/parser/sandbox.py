@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,8 @@ _FREE_OF_PART: Final = 4000
 """The same for one that came inside another, of which there may be a hundred."""
 
 _LARGEST_PICTURE: Final = 32 << 20
+_PLACE: Final = re.compile(r"(?<=/)[\w.-]+/[\w.-]+\.py\", line \d+, in <?\w+>?|^\w*(?:Error|Exception)\b", re.MULTILINE)
+_MOST_PLACES: Final = 12
 _MAX_RLIMIT: Final = 1 << 31
 _ENVIRONMENT: Final = {
     "PATH",
@@ -156,6 +159,11 @@ class Sandbox:
     def extracts(self) -> list[str]:
         """The suffixes that extractors read."""
         return []
+
+    @property
+    def extractors_confined(self) -> list[Restriction] | None:
+        """The rights that extractors lack that are commands; None if there are none, or before the start."""
+        return None
 
     @property
     def is_extracting(self) -> bool:
@@ -397,7 +405,7 @@ class _Process:
 
     def _exit_reason(self, peak: int) -> str:
         stderr = self._stderr()
-        logger.warning("the parser ended with status %s: %s", self._process.returncode, stderr[-2000:])
+        logger.warning("the parser ended with status %s: %s", self._process.returncode, places_in(stderr))
         is_full = peak > 0.75 * self._limits.memory_mb * _MIB or "memory allocation of" in stderr
         if is_full:
             return self._limits.too_much_memory
@@ -410,6 +418,12 @@ class _Process:
     def _stderr(self) -> str:
         self._errors.seek(0)
         return self._errors.read(65536).decode("utf-8", "replace").strip()
+
+
+def places_in(stderr: str) -> str:
+    """Return where in the code a parser ended, without what the file may have said there."""
+    found = [match[0] for match in _PLACE.finditer(stderr)]
+    return ", ".join(found[-_MOST_PLACES:]) or "no word of where"
 
 
 def _unreadable(reply: dict[str, Any]) -> Unreadable:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol, cast
+from uuid import uuid4
 
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from kb.access.keyring import Keyring
 from kb.access.store import CallerStore
-from kb.api.access import ANYONE, ON_BEHALF_OF, Caller, Right
+from kb.api.access import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
 from kb.api.models import Why
 from kb.api.overview_models import Maintenance, MaintenanceAction
@@ -140,6 +142,7 @@ WRITE: Any = Depends(RequiredRight("write"))
 ADMIN: Any = Depends(RequiredRight("admin"))
 
 ServicesDep = Annotated[Services, Depends(services_of)]
+OPERATION_KEY = re.compile(r"[0-9A-Za-z-]{1,64}")
 MAX_CLIENT = 100
 """How much of a client's name is kept."""
 
@@ -151,7 +154,15 @@ async def author_of(request: Request, why: Annotated[Why, Query()] = None) -> Au
 
 def author_from(request: Request, why: str | None) -> Author:
     """Return who makes the request, for a reason that was given."""
-    return Author(caller_of(request, request.app.state.services).name, client_of(request), why)
+    name = caller_of(request, request.app.state.services).name
+    return Author(name, client_of(request), why, operation_key_of(request, name))
+
+
+def operation_key_of(request: Request, caller: str | None) -> str:
+    """Return what the requests of one operation have in common: what they say, or else each is one by itself."""
+    said = request.headers.get(OPERATION, "")
+    key = said if OPERATION_KEY.fullmatch(said) else uuid4().hex
+    return f"{caller or ''}\n{key}"
 
 
 def client_of(request: Request) -> str | None:

@@ -32,6 +32,7 @@ from kb.api.models import (
     Instant,
     ListSorted,
     Move,
+    Name,
     SourcePart,
     SourcePath,
     SourcePrefix,
@@ -85,6 +86,7 @@ class ListQuery(QueryModel):
 
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
+    name: Name | None = None
     source_part: SourcePart | None = None
     id_prefix: IdPrefix | None = None
     tag: Annotated[list[Tag], Field(description="All of them must match.", default_factory=list)]
@@ -240,6 +242,7 @@ def delete_document(
     author: AuthorDep,
     request: Request,
     purge_: Annotated[bool, Query(alias="purge", description="Delete it for good, also from the bin.")] = False,
+    leave_out: Annotated[bool, Query(description="Let 'kb sync' leave its file out from now on.")] = False,
 ) -> Deleted:
     """Move a document to the bin, with the attachments that came in it.
 
@@ -251,6 +254,9 @@ def delete_document(
         document = purge(services.store, services.originals, services.originals.blobs, document_id)
     else:
         document = delete(services.store, services.originals, document_id, author)
+    if leave_out and document.source_path is not None:
+        with services.store.write() as tx:
+            tx.folders.leave_out(document.source_path)
     return Deleted(document_id=document_id, title=document.title)
 
 

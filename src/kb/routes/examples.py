@@ -53,6 +53,17 @@ JOB = {
     "started_at": "2026-01-31T12:00:00.010Z",
     "finished_at": "2026-01-31T12:00:00.090Z",
 }
+OPERATION = {
+    "number": 57,
+    "at": "2026-02-01T09:30:00.000Z",
+    "by": None,
+    "client": "kb/3.0.0 (cli)",
+    "added": 0,
+    "changed": 1,
+    "deleted": 0,
+    "jobs": 0,
+}
+FOLDER = {"machine": "1d1e51c0", "host": "lamp", "path": "/home/ada/vault", "mounts": "/"}
 MINUTE = {"count": 12, "p50_ms": 9.4, "p95_ms": 31.0}
 VERSION = {
     "number": 2,
@@ -62,6 +73,7 @@ VERSION = {
     "client": "kb/3.0.0 (mcp)",
     "why": "the timetable changed",
     "title": "Harbour",
+    "source_path": "/home/ada/notes/harbour.md",
     "tags": ["sea", "work"],
     "content_hash": "1f0e5d6c8c0d4f9a",
 }
@@ -100,7 +112,15 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Move": {"source_path": "/home/ada/notes/lighthouse.md"},
     "TagChange": {"add": ["winter"], "remove": ["draft"]},
     "Revert": {"version": 1},
-    "UndoRequest": {"since": "2026-02-01T09:00:00Z", "key": "5f1c2a90", "dry_run": True},
+    "UndoRequest": {"operation": 57, "dry_run": True},
+    "Operation": OPERATION,
+    "OperationList": {"operations": [OPERATION], "next_cursor": "57"},
+    "FolderClaim": {"prefix": "vault/", **FOLDER, "take_over": False},
+    "SyncedFolder": {"prefix": "vault/", **FOLDER, "at": "2026-02-01T09:30:00.000Z"},
+    "SyncedFolders": {
+        "folders": [{"prefix": "vault/", **FOLDER, "at": "2026-02-01T09:30:00.000Z"}],
+        "left_out": ["vault/old.md"],
+    },
     "VersionList": {"document_id": 42, "deleted_at": None, "versions": [VERSION], "next_cursor": "2"},
     "VersionText": VERSION | {"document_id": 42, "text": TEXT},
     "VersionDiff": {
@@ -129,6 +149,11 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "Undone": {
         "dry_run": True,
+        "operation": OPERATION,
+        "added": 0,
+        "changed": 1,
+        "deleted": 0,
+        "jobs": 0,
         "steps": [{"document_id": 42, "title": "Harbour", "action": "revert", "version": 1, "skipped": None}],
     },
     "SearchReply": {
@@ -189,6 +214,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
                 "version": "3.0.0",
                 "documents": 42,
                 "files": 12,
+                "seal": "sealed",
                 "fault": None,
             }
         ],

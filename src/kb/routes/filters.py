@@ -17,6 +17,7 @@ class Filters(Protocol):
     doc_type: str | None
     source_path: str | None
     source_prefix: str | None
+    name: str | None
     created_after: datetime | None
     created_before: datetime | None
     as_of: datetime | None
@@ -34,6 +35,7 @@ def filter_of(tags: Sequence[str], request: Filters) -> Filter:
         doc_type=request.doc_type,
         source_path=request.source_path,
         source_prefix=request.source_prefix,
+        name=request.name,
         created_after=request.created_after,
         created_before=request.created_before,
         as_of=request.as_of,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import Field
 
+from kb.api.access import Caller
+from kb.api.errors import Invalid
 from kb.api.models import (
     DEFAULT_PAGE,
     BinCursor,
@@ -16,6 +19,8 @@ from kb.api.models import (
     Change,
     Document,
     JobsCursor,
+    Operation,
+    OperationList,
     Revert,
     Undone,
     UndoRequest,
@@ -28,7 +33,7 @@ from kb.api.models import (
 from kb.documents.diff import diff
 from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
-from kb.documents.undo import plan, undo
+from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep
 from kb.routes.document_models import model_of
 from kb.routes.limits import page_size
@@ -168,26 +173,62 @@ def list_bin(services: ServicesDep, query: Annotated[BinQuery, Query()]) -> BinL
     return BinList(documents=documents, next_cursor=f"{last.document.id}.{last.deleted_at}" if last else None)
 
 
-@router.post("/undo", summary="Take changes back", dependencies=[WRITE], responses=problems(400, 410, 413, 507))
+@router.post("/undo", summary="Take changes back", dependencies=[WRITE], responses=problems(400, 404, 410, 413, 507))
 def undo_changes(wanted: UndoRequest, services: ServicesDep, author: AuthorDep) -> Undone:
-    """Every document that was changed since a moment becomes again what it was then.
+    """Every document that the operation changed, or that changed since a moment, becomes again what it was before.
 
     What was added goes to the bin, what was deleted comes back. What cannot be taken back is left as it is, with the
-    reason.
+    reason. This is an operation itself, and the next undo takes it back.
     """
-    if wanted.dry_run:
-        steps = plan(services.store, wanted.since, wanted.key)
-    else:
-        steps = undo(
-            services.store,
-            services.embedder,
-            services.originals,
-            wanted.since,
-            wanted.key,
-            author,
-            services.stop.check,
-        )
-    return Undone(dry_run=wanted.dry_run, steps=[UndoStep.model_validate(step) for step in steps])
+    if wanted.operation is not None and (wanted.since or wanted.key):
+        raise Invalid("operation: goes with neither since nor key.")
+    operation = None
+    if wanted.since is None:
+        operation = find_operation(services.store, wanted.operation, Caller(wanted.key or author.by))
+    planned = plan(services.store, Scope(operation, wanted.since, wanted.key))
+    steps = planned.steps
+    shown = operation and operation_model(services, operation)
+    if not wanted.dry_run:
+        steps = carry_out(services.store, services.embedder, services.originals, planned, author, services.stop.check)
+    done = Counter(step.action for step in steps if not step.skipped)
+    return Undone(
+        dry_run=wanted.dry_run,
+        operation=shown,
+        added=done["delete"],
+        changed=done["revert"] + done["retag"],
+        deleted=done["restore"],
+        jobs=len(planned.jobs),
+        steps=[UndoStep.model_validate(step) for step in steps],
+    )
+
+
+@router.get("/operations", summary="List operations", dependencies=[READ])
+def list_operations(services: ServicesDep, query: Annotated[VersionsQuery, Query()]) -> OperationList:
+    """A page of what can be taken back, newest first."""
+    limit = page_size(query.limit, services.settings)
+    before = int(query.cursor) if query.cursor else None
+    with services.store.view() as tx:
+        page = tx.operations.page(limit=limit + 1, before=before)
+    return OperationList(
+        operations=[operation_model(services, each) for each in page[:limit]],
+        next_cursor=str(page[limit - 1].id) if len(page) > limit else None,
+    )
+
+
+def operation_model(services: Services, operation: rows.Operation) -> Operation:
+    """Return an operation as it is answered."""
+    with services.store.view() as tx:
+        counts, jobs = tx.operations.counts(operation.id), tx.operations.jobs(operation)
+    return Operation(
+        number=operation.id,
+        at=operation.at,
+        by=operation.by,
+        client=operation.client,
+        added=counts.added,
+        changed=counts.changed,
+        deleted=counts.deleted,
+        jobs=len(jobs),
+    )
 
 
 def version_with_text(services: Services, document_id: int, number: int) -> tuple[rows.Version, str]:
@@ -213,6 +254,7 @@ def version_model(version: rows.Version) -> Version:
         client=version.author.client,
         why=version.author.why,
         title=version.document.title,
+        source_path=version.document.source_path,
         tags=list(version.document.tags),
         content_hash=version.document.content_hash,
     )

@@ -6,8 +6,9 @@ from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Query, Request
 
-from kb import __version__
+from kb import __version__, clock
 from kb.api.models import (
+    ClockStatus,
     HistoryStatus,
     JobStatus,
     ModelStatus,
@@ -83,8 +84,19 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         top_tags=[TagCount(tag=tag, documents=count) for tag, count in most_used],
         chunks=counts.chunks,
         queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
-        parser=ParserStatus(confined=services.worker.confined, extracts=services.worker.extracts),
+        parser=ParserStatus(
+            confined=services.worker.confined,
+            extracts=services.worker.extracts,
+            extractors_confined=services.worker.extractors_confined,
+        ),
         history=HistoryStatus(versions=history.versions, size=history.size, begins=history.begins, bin=history.binned),
         database_size=counts.size,
         replica=ReplicaStatus.model_validate(replica) if (replica := services.store.replica) else None,
+        clock=clock_status(),
     )
+
+
+def clock_status() -> ClockStatus | None:
+    """Return the jump of the machine's clock, if there is one."""
+    jump = clock.own.look()
+    return ClockStatus(moved=jump.moved, until=clock.shown(jump.until), says=clock.describe(jump)) if jump else None

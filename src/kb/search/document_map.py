@@ -91,7 +91,10 @@ class DocumentMap:
         self._thread.shutdown(cancel_futures=True)
 
     def positions(self, limit: Limit | None) -> tuple[Positions | None, bool]:
-        """Return the map of what a limit admits, and whether it is of this moment; if not, another one follows."""
+        """Return the map of what a limit admits, and whether it is of this moment; if not, another one follows.
+
+        With a limit a map counts as of this moment: that others have written since would show in it.
+        """
         with self._store.read() as tx:
             generation = tx.generation
         with self._lock:
@@ -101,13 +104,13 @@ class DocumentMap:
             if kept and kept.generation == generation:
                 return kept, True
             if kept and time.monotonic() < kept.good_until:
-                return kept, False
+                return kept, limit is not None
             making = self._begin(limit)
         if kept is None:
             wait([making], WAIT_SECONDS)
             with self._lock:
                 kept = self._kept.get(limit)
-        return kept, kept is not None and kept.generation == generation
+        return kept, kept is not None and (limit is not None or kept.generation == generation)
 
     def renew(self, limit: Limit | None) -> None:
         """Have another map made, if it is time: new tags or paths bring documents within a limit; no vector changes."""

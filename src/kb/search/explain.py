@@ -68,11 +68,15 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What the score of a passage is made of: the sum of both shares. A leg that did not run is None."""
+    """What the score of a passage is made of: the sum of both shares and of `typed`. A leg that did not run is None.
+
+    `typed` is what it adds that the query, or some of it, stands there as it was typed, or is the document's name.
+    """
 
     terms: list[Term]
     words: Leg | None
     meaning: Leg | None
+    typed: float
 
 
 def explained(
@@ -90,7 +94,9 @@ def explained(
     words = _leg(found.fts, fused.words, dict(zip(context.ids, context.fts, strict=True)), limit)
     meaning = _leg(found.vec, fused.meaning, dict(zip(context.ids, context.vec, strict=True)), limit)
     return {
-        chunk_id: Explanation(_terms(number, by_word), words(row, chunk_id), meaning(row, chunk_id))
+        chunk_id: Explanation(
+            _terms(number, by_word), words(row, chunk_id), meaning(row, chunk_id), float(fused.typed[row])
+        )
         for number, (chunk_id, row) in enumerate(zip(ids.tolist(), rows.tolist(), strict=True))
     }
 

@@ -22,6 +22,12 @@ ALPHA = 0.5
 """The vectors' share of the score; anything between 0.4 and 0.6 does about as well."""
 
 
+TYPED = 6.0
+"""What it adds to a score if all of a query stands in a passage as it was typed: more than anything else can."""
+
+TYPED_POWER = 3.0
+"""How much less it counts if only a part of the query does."""
+
 LONE_MATCH = 1.0
 """What words add to the score of candidates that nothing tells apart: no cosine is higher."""
 
@@ -50,7 +56,8 @@ class Candidates:
 
     A score is NaN where the leg did not run, and in `fts` also where no word of the query matched. Those in `context`
     are ranked by what they score together with their neighbours. `scale` is that of other candidates, for scores that
-    can be compared with theirs; None for their own.
+    can be compared with theirs; None for their own. `typed` is which share of the query each has as it was typed; None
+    where that is not known.
     """
 
     ids: NDArray[np.int64]
@@ -58,6 +65,7 @@ class Candidates:
     vec: NDArray[np.float64]
     context: Context = NO_CONTEXT
     scale: Scale | None = None
+    typed: NDArray[np.float64] | None = None
 
 
 class Ranked(NamedTuple):
@@ -78,12 +86,14 @@ class Fused(NamedTuple):
         words: what the full-text leg adds; NaN if it did not run, or ran alone.
         meaning: likewise the vector leg.
         lent: how much of the score neighbours gave, or took; NaN for a candidate that stands alone.
+        typed: what it adds that the query stands there as it was typed.
     """
 
     scores: NDArray[np.float64]
     words: NDArray[np.float64]
     meaning: NDArray[np.float64]
     lent: NDArray[np.float64]
+    typed: NDArray[np.float64]
 
 
 def ranked(candidates: Candidates, fused: Fused, order: NDArray[np.int64]) -> list[Ranked]:
@@ -101,11 +111,21 @@ def fuse(candidates: Candidates) -> Fused:
     """
     nothing = np.full(candidates.ids.size, np.nan)
     if (alone := _leg_alone(candidates)) is not None:
-        return Fused(alone, nothing, nothing, nothing)
+        typed = _typed(candidates, float(alone.max(initial=0.0)))
+        return Fused(alone + typed, nothing, nothing, nothing, typed)
     fts, vec = _in_context(candidates)
     scale = candidates.scale or _scale(fts, vec)
     words, meaning = (1 - ALPHA) * _z(fts, scale.fts), ALPHA * _z(vec, scale.vec)
-    return Fused(meaning + words, words, meaning, _lent(candidates, fts, vec, scale))
+    typed = _typed(candidates, TYPED)
+    return Fused(meaning + words + typed, words, meaning, _lent(candidates, fts, vec, scale), typed)
+
+
+def _typed(candidates: Candidates, most: float) -> NDArray[np.float64]:
+    """Return what it adds that the query stands there as it was typed, `most` if all of it does."""
+    if candidates.typed is None:
+        return np.zeros(candidates.ids.size)
+    added: NDArray[np.float64] = most * candidates.typed**TYPED_POWER
+    return added
 
 
 def scale_of(candidates: Candidates) -> Scale | None:
@@ -118,7 +138,7 @@ def scale_of(candidates: Candidates) -> Scale | None:
 def _leg_alone(candidates: Candidates) -> NDArray[np.float64] | None:
     """Return the scores of the leg that ran if only one did."""
     if np.isnan(candidates.vec).all():
-        return candidates.fts
+        return _or_zero(candidates.fts)
     return candidates.vec if np.isnan(candidates.fts).all() else None
 
 

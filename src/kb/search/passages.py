@@ -22,12 +22,21 @@ PASSAGES = 3
 """How many passages of a document come back when grouped by document."""
 
 
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A document that says in a passage what another one says."""
+
+    document_id: int
+    title: str
+    source_path: str | None
+
+
 @dataclass(slots=True)
 class Passage:
     """A chunk that was found, with its document: the fields of `kb.api.models.SearchResult`, which is read from it.
 
-    `more` has the next best passages of the document when grouped; `successors` is what replaced the document, the
-    nearest first.
+    `more` has the next best passages of the document when grouped; `copies` are the other documents that say the same
+    in a passage; `successors` is what replaced the document, the nearest first.
     """
 
     chunk_id: int
@@ -53,6 +62,7 @@ class Passage:
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
     more: list[Passage] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
     explanation: Explanation | None = None
 
     @classmethod
@@ -117,7 +127,11 @@ class Highlighter:
         return found
 
     def _places(self, text: str) -> list[tuple[int, int]]:
-        found = [*self._analyzer.stems(text)]
+        others = self._places_among([*self._analyzer.variants(text)])
+        found = self._places_among([*self._analyzer.stems(text)])
+        return sorted({*found, *others}) if others else found
+
+    def _places_among(self, found: list[tuple[int, int, str]]) -> list[tuple[int, int]]:
         stems = [stem for _, _, stem in found]
         places = {place for place, stem in enumerate(stems) if stem in self._stems or stem.startswith(self._beginnings)}
         for phrase in self._phrases:
@@ -140,6 +154,13 @@ def _places_of(phrase: Sequence[str], stems: Sequence[str], *, begins: bool) -> 
             is_last = stems[end] == last or (begins and stems[end].startswith(last))
             if is_last and stems[start:end] == first:
                 yield from range(start, end + 1)
+
+
+def copies_of(passage: Passage, others: Iterable[Passage]) -> list[Copy]:
+    """Return the documents of passages that repeat one, each once."""
+    found = {each.document_id: Copy(each.document_id, each.title, each.source_path) for each in others}
+    found.pop(passage.document_id, None)
+    return list(found.values())
 
 
 def group(passages: Iterable[Passage]) -> list[Passage]:

@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import stream_safe
-from kb.lexical.segment import LETTER_MARKS, RUN, has_run, is_letter, parts
+from kb.lexical.compatibility import LANGUAGES, compatible, has_names
+from kb.lexical.function_words import FUNCTION_WORDS
+from kb.lexical.segment import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
 from kb.lexical.stop_words import STOP_WORDS
+from kb.lexical.variants import CAMEL, in_words, spellings
+from kb.search import numbers
+from kb.search.apostrophes import (
+    WITH_APOSTROPHE,
+    apart,
+    is_contraction,
+    is_possessive,
+    with_apostrophe,
+)
 from kb.search.isbn import other_spellings
 
 if TYPE_CHECKING:
@@ -44,6 +55,26 @@ PREFIX = re.compile(rf"(?<!\S)([\w{LETTER_MARKS}]{{2,}})\*(?!\S)")
 
 
 @dataclass(frozen=True, slots=True)
+class Unit:
+    """What somebody typed in one: a word, a name with signs in it, a number, or words in quotes.
+
+    Args:
+        text: as it was typed, without the marks around it.
+        forms: what the full-text leg looks up for it; each may stand in its place.
+        is_literal: whether its signs, digits or quotes say that it is meant as it is.
+    """
+
+    text: str
+    forms: tuple[str, ...]
+    is_literal: bool
+
+    def respelled(self, instead: Mapping[str, str]) -> Unit:
+        """Return the same with another word instead of it."""
+        other = instead.get(self.text.lower())
+        return Unit(other, (other,), is_literal=False) if other else self
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """What to look for, among which documents. A leg without anything to look for does not run.
 
@@ -53,6 +84,7 @@ class Query:
         where: the filter.
         exact: whether the vector leg must compare every vector.
         plain: those of the words that may be misspelled: neither names nor in quotes.
+        units: what was typed, each with the words that stand for it; without those that say nothing.
     """
 
     text: str | None
@@ -60,6 +92,7 @@ class Query:
     where: Filter
     exact: bool = False
     plain: tuple[str, ...] = ()
+    units: tuple[Unit, ...] = ()
 
     @classmethod
     def parse(
@@ -91,7 +124,10 @@ class Query:
         )
         phrases = [phrase for phrase in phrases if sum(len(parts(word)) for word in tokenize(phrase)) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
-        words = list(dict.fromkeys([*begun, *keywords(without_parted_isbns(rest)), *phrases, *compounds(rest)]))
+        telling = compatible(apart(without_grouped_numbers(without_parted_isbns(rest))))
+        found = keywords(telling) if tokenize(telling) else []
+        words = list(dict.fromkeys([*begun, *with_spellings(found), *phrases, *compounds(rest)]))
+        words = words or contractions(rest) or keywords(rest)
         unquoted = PHRASE.sub(" ", text).split()
         plain = plain_words(unquoted[: len(unquoted) - len(excluded)])
         return cls(
@@ -100,6 +136,7 @@ class Query:
             where,
             exact,
             tuple(plain[:MAX_TERMS]) if full_text else (),
+            tuple(units(rest, phrases)[:MAX_TERMS]) if full_text else (),
         )
 
     @property
@@ -113,7 +150,8 @@ class Query:
         text = self.text
         if text is not None:
             text = WORD.sub(lambda word: instead.get(word[0].lower(), word[0]), unicodedata.normalize("NFC", text))
-        return replace(self, text=text, words=tuple(words), plain=())
+        units = (unit.respelled(instead) for unit in self.units)
+        return replace(self, text=text, words=tuple(words), plain=(), units=tuple(units))
 
     @property
     def without_phrases(self) -> Query:
@@ -151,8 +189,8 @@ def plain_words(written: Iterable[str]) -> list[str]:
 
 
 def is_plain(word: str) -> bool:
-    """Return whether a word is not too long to be one, and no stop word."""
-    return len(word) <= LONGEST and word not in STOP_WORDS and not has_run(word)
+    """Return whether a word is not too long to be one, and says something about what a text is about."""
+    return len(word) <= LONGEST and word not in FUNCTION_WORDS and not has_run(word)
 
 
 def exclusions(text: str) -> list[str]:
@@ -185,20 +223,91 @@ def beginnings(text: str) -> list[str]:
     return [f"{beginning.lower()}*" for beginning in PREFIX.findall(text) if tokenize(beginning)]
 
 
-def compounds(text: str) -> list[str]:
-    """Return what is written in one, such as names of files, versions and addresses: its parts follow each other.
+def with_spellings(words: Iterable[str]) -> list[str]:
+    """Return the words, and behind each how else it is typed."""
+    return list(dict.fromkeys(each for word in words for each in (word, *spellings(word))))
 
-    Words that only a hyphen or an apostrophe joins are none: others write them apart. An ISBN is there in its other
-    spellings, too.
+
+def compounds(text: str) -> list[str]:
+    """Return what is written in one, such as file names, versions, numbers and addresses: its parts follow each other.
+
+    Words that only a hyphen joins are none: others write them apart. An ISBN and a number are there in their other
+    spellings as well, and a name such as getUserById in its words.
     """
-    written = [word.rstrip("*") for word in unicodedata.normalize("NFC", text).lower().split()]
+    composed = unicodedata.normalize("NFC", text)
+    typed = [word.rstrip("*") for word in composed.split()]
+    written = [word.lower() for word in typed]
     found = [
         word
         for word in written
-        if 1 < len(tokenize(word)) <= MAX_PARTS and not (JOINED.fullmatch(word) or has_run(word))
+        if 1 < len(tokenize(word)) <= MAX_PARTS
+        and not (JOINED.fullmatch(word) or has_run(word) or grouped_numbers(bare(word)))
     ]
     found += [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
+    found += [word for word in apostrophized(composed) if not (is_possessive(word) or is_contraction(word))]
+    found += [form for number in grouped_numbers(composed) for form in number_forms(number)]
+    found += [words for word in typed if (words := in_words(bare(word)))]
+    found += [each for word in written if (each := with_apostrophe(bare(word)))]
     return found + [other for word in written for other in other_spellings(word.strip(MARKS_AROUND))]
+
+
+def contractions(text: str) -> list[str]:
+    """Return the words such as don't, which are looked for where there is nothing else."""
+    return [word for word in apostrophized(text) if is_contraction(word)]
+
+
+def apostrophized(text: str) -> list[str]:
+    """Return the words with an apostrophe in them."""
+    return [word[0].lower() for word in WITH_APOSTROPHE.finditer(text)]
+
+
+def grouped_numbers(text: str) -> list[re.Match[str]]:
+    """Return the numbers of a text that may be written in several ways."""
+    return [
+        found for found in numbers.NUMBER.finditer(text) if len(number_forms(found)) > 1 or numbers.is_grouped(found)
+    ]
+
+
+def number_forms(found: re.Match[str]) -> list[str]:
+    """Return how a number that was typed may stand in a text."""
+    number = numbers.number_of(found)
+    if numbers.is_year(number) and not numbers.is_grouped(found):
+        return [number.whole]
+    return numbers.spellings(number)
+
+
+def without_grouped_numbers(text: str) -> str:
+    """Return a text without the numbers whose parts say nothing by themselves, such as the 1 of 1,872.00."""
+    return numbers.NUMBER.sub(lambda found: " " if numbers.is_grouped(found) else found[0], text)
+
+
+def bare(word: str) -> str:
+    """Return a word without the marks around it, unless one is part of it as in .NET."""
+    return word if has_names(word) and LANGUAGES.search(word) else word.strip(MARKS_AROUND)
+
+
+def units(text: str, phrases: Iterable[str]) -> list[Unit]:
+    """Return what was typed, each once: the words in quotes, and the words that say something by themselves."""
+    found = {phrase: Unit(phrase, (phrase,), is_literal=True) for phrase in phrases}
+    words = [bare(unicodedata.normalize("NFC", word)).rstrip("*") for word in text.split()]
+    for word in dict.fromkeys(words):
+        if word not in found and (unit := unit_of(word)):
+            found[word] = unit
+    return list(found.values())
+
+
+def unit_of(word: str) -> Unit | None:
+    """Return what a word that was typed stands for; None if it says nothing by itself."""
+    lower = word.lower()
+    if not tokenize(word) or lower in STOP_WORDS or (WITH_APOSTROPHE.fullmatch(word) and is_contraction(word)):
+        return None
+    if WITH_APOSTROPHE.fullmatch(word) and is_possessive(word):
+        return Unit(word, tuple(with_spellings(tokenize(apart(word)))), is_literal=False)
+    number = numbers.NUMBER.fullmatch(word.strip(numbers.AROUND))
+    forms = number_forms(number) if number else with_spellings([lower])
+    is_joined = len(tokenize(word)) > 1 or CAMEL.search(word) is not None or any(map(str.isdigit, word))
+    others = [*other_spellings(lower), *([lower.removeprefix("v")] if VERSION.fullmatch(lower) else [])]
+    return Unit(word, tuple(dict.fromkeys([*forms, *others])), is_literal=is_joined or lower != folded(lower))
 
 
 def without_parted_isbns(text: str) -> str:

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.search.copies import fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
+from kb.search.literal import coverage
+from kb.search.literal import sought as literals
+from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, WHOLE, likeness, sought
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -22,14 +26,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kb.search.copies import Folded
     from kb.search.explain import Explanation
     from kb.search.fusion import Ranked, Scale
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection
+    from kb.store.rows import Named
     from kb.telemetry.instruments import Instruments
 
 IN_CONTEXT = 50
 """How many of the best chunks are ranked by what stands beside them, too."""
+
+NEAR_ENOUGH = 0.55
+"""How near in meaning, by cosine, a passage is that answers a question in other words."""
 
 OF_SUCCESSORS = 10_000
 """Among how many chunks of what replaced the best the best of each is looked for: a long note hides no other one."""
@@ -38,6 +47,9 @@ Successors = Mapping[int, Sequence[int]]
 """What replaced documents, the nearest first."""
 
 SuccessorsOf = Callable[[Iterable[int]], Successors]
+
+
+NamedBy = Callable[[Sequence[str], int, int], Sequence["Named"]]
 
 
 class Retriever:
@@ -49,6 +61,7 @@ class Retriever:
         vector: that of the query's text, of shape (dimensions,), as soon as the model has made it; None without text.
         instruments: the instruments.
         successors: answers for documents what replaced them, the nearest first; None where nothing was replaced.
+        named: answers for words which documents have some of them in their names; None where names are not known.
     """
 
     def __init__(
@@ -58,14 +71,17 @@ class Retriever:
         vector: Future[NDArray[np.float32]] | None,
         instruments: Instruments,
         successors: SuccessorsOf | None = None,
+        named: NamedBy | None = None,
     ) -> None:
         self._index = index
         self._where = query.where
         self._terms = query.terms
+        self._units = query.units
         self._exact = query.exact
         self._vector = vector
         self._instruments = instruments
         self._successors_of = successors
+        self._named_by = named
         self._successors: dict[int, Sequence[int]] = {}
         self._lists: list[tuple[Candidates, int]] = []
         self._scale: Scale | None = None
@@ -78,6 +94,10 @@ class Retriever:
         """
         found = self._with_successors(self._candidates(limit), top)
         self._scale = self._scale or scale_of(found)
+        found = self._with_literals(found)
+        if missing := self._called.keys() - set(self._index.documents_of(found.ids)) if self._called else ():
+            found = self._joined(replace(found, scale=self._scale), self._first_of(missing))
+        found = replace(found, typed=self._typed(found))
         self._lists.append((found, limit))
         return found
 
@@ -107,6 +127,52 @@ class Retriever:
             return order
         documents = self._index.documents_of(candidates.ids[order])
         return np.array(in_succession(order.tolist(), documents, self._successors), np.int64)
+
+    def _typed(self, found: Candidates) -> NDArray[np.float64]:
+        """Return which share of the query each candidate has as it was typed."""
+        scores = fuse(found).scores
+        shares = coverage(self._units, found.ids, scores, self._selection.occurrences, self._texts)
+        if self._called:
+            order = np.lexsort((found.ids, -scores, -shares)).tolist()
+            documents = self._index.documents_of(found.ids)
+            best_of = dict(reversed([(documents[place], place) for place in order]))
+            for document_id, called in self._called.items():
+                if (place := best_of.get(document_id)) is not None:
+                    shares[place] = min(float(shares[place]) + called, WHOLE)
+        return shares
+
+    def _with_literals(self, found: Candidates) -> Candidates:
+        """Return candidates with those that have the words of what is looked for as it is, on the same scale."""
+        near = [self._selection.full_text(unit.forms, count).ids for unit, count in literals(self._units)]
+        return self._joined(replace(found, scale=self._scale), np.concatenate(near)) if near else found
+
+    @cached_property
+    def _called(self) -> Mapping[int, float]:
+        """The documents that are called what the query says, and how well they are."""
+        if self._named_by is None or not self._units:
+            return {}
+        tokens_of = self._index.analyzer.indexed
+        words, whole = sought(self._units, tokens_of)
+        if not words:
+            return {}
+        found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
+        called = {each.document_id: likeness(each, words, tokens_of) for each in found}
+        ordered = sorted(called, key=lambda each: (-called[each], each))
+        return {each: called[each] for each in ordered[:BEST] if called[each]}
+
+    def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
+        """Return the chunk of each document that the query matches best, or the first, if the filter admits it."""
+        selection = self._index.select(replace(self._where, among=tuple(documents)))
+        ids = selection.chunk_ids()
+        scores = np.nan_to_num(selection.full_text_scores(self._terms, ids), nan=-1.0)
+        ids = ids[np.lexsort((-ids, scores))]
+        found = dict(zip(self._index.documents_of(ids), ids.tolist(), strict=True))
+        return np.array(sorted(found.values()), np.int64)
+
+    def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
+        """Return what chunks stand under and their texts, as they were written."""
+        hits = self._index.hits(chunk_ids)
+        return [" ".join((hit.title, *hit.place.heading, hit.text)) for hit in hits]
 
     def _with_successors(self, found: Candidates, top: int) -> Candidates:
         if self._successors_of is None:
@@ -168,6 +234,26 @@ class Retriever:
     @cached_property
     def _selection(self) -> Selection:
         return self._index.select(self._where)
+
+    def is_weak(self, passages: Sequence[Passage]) -> bool:
+        """Return whether none of some passages, the best ones, answers the query well.
+
+        Such a one has half of its words or fewer, and is farther in meaning than what answers a question.
+        """
+        if not (passages and self._units) or any(self._called.get(each.document_id) for each in passages):
+            return False
+        ids = np.array(sorted(each.chunk_id for each in passages), np.int64)
+        there = [~np.isnan(self._selection.full_text_scores(unit.forms, ids)) for unit in self._units]
+        has_words = bool((2 * np.sum(there, axis=0) > len(there)).any())
+        return not has_words and all((each.vec_score or 0.0) < NEAR_ENOUGH for each in passages)
+
+    def without_copies(self, candidates: Candidates, order: Sequence[int]) -> Folded:
+        """Return candidates, given best first, without those that repeat a better one of another document."""
+        documents = self.documents_of(candidates.ids[np.array(order, np.int64)])
+        return fold(candidates, order, self._selection.vectors, documents, self._plain_texts)
+
+    def _plain_texts(self, chunk_ids: Sequence[int]) -> list[str]:
+        return [hit.text for hit in self._index.hits(chunk_ids)]
 
     def documents_of(self, ids: NDArray[np.int64]) -> list[int]:
         """Return the documents of chunks, in their order."""

@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
+from kb.lexical.variants import spellings
+from kb.search.copies import Folded
 from kb.search.fusion import fuse, ranked
-from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
+from kb.search.named import MOST_CALLED, is_meant
+from kb.search.passages import PASSAGES, Highlighter, Passage, copies_of, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.similar import mean_vector
@@ -27,10 +30,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kb.embed.protocol import Embedder
-    from kb.search.fusion import Ranked
+    from kb.search.fusion import Candidates, Fused
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
-    from kb.store.protocol import Index, Store, Transaction
+    from kb.store.protocol import Analyzer, Index, Store, Transaction
     from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
@@ -38,6 +41,12 @@ CANDIDATES = 100
 
 WIDER = 8
 """How much longer a list is asked for when one had too few documents in it."""
+
+MOST_FAILED = 50
+"""Among how many files that could not be read, the last ones, those that a query names are looked for."""
+
+MORE_COMPARED = 30
+"""Among how many passages more than asked for copies are looked for."""
 
 MOST_CANDIDATES = 20_000
 """How long a list may become then: documents that one document's passages keep out of it are not found."""
@@ -57,17 +66,29 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file of which no text could be read, and why."""
+
+    job_id: int
+    filename: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a search found, best first.
 
     `omitted` counts the passages that the budget had no room for, `pending` the jobs that are not searchable yet.
-    `unknown` are the words that no document has; the nearest of each was looked for instead.
+    `unknown` are the words that no document has; the nearest of each was looked for instead. `unreadable` are files
+    that the query names; `weak` says that nothing that was found answers the query well.
     """
 
     results: list[Passage]
     omitted: int
     pending: int
     unknown: list[Unknown] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    weak: bool = False
 
 
 class SearchService:
@@ -133,15 +154,16 @@ class SearchService:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
-            unknown = self._unknown(index, query)
+            unknown = self._unknown(tx, index, query)
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
             vector = None if query.text is None else self._vector(embedder, query.text)
             successors = successors_in(tx, query.where.as_of)
-            retriever = Retriever(index, query, vector, self._instruments, successors)
+            named = None if query.where.as_of else tx.documents.named
+            retriever = Retriever(index, query, vector, self._instruments, successors, named)
             found = find(retriever, top)
             if not found and query != query.without_phrases:
-                retriever = Retriever(index, query.without_phrases, vector, self._instruments, successors)
+                retriever = Retriever(index, query.without_phrases, vector, self._instruments, successors, named)
                 found = find(retriever, top)
             if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where, tx.space)
@@ -151,7 +173,12 @@ class SearchService:
             if explain and results:
                 retriever.explain(each for passage in results for each in (passage, *passage.more))
             return Answer(
-                results, total - count(results), tx.jobs.pending(), [Unknown(*each) for each in unknown.items()]
+                results,
+                total - count(results),
+                tx.jobs.pending(),
+                [Unknown(*each) for each in unknown.items()],
+                [] if query.where.as_of else unreadable(tx, query, index.analyzer),
+                retriever.is_weak(results),
             )
 
     def similar(self, tx: Transaction, document_id: int, top: int) -> Answer:
@@ -160,15 +187,24 @@ class SearchService:
         vector.set_result(mean_vector(tx, document_id))
         query = Query(text="", words=(), where=Filter())
         retriever = Retriever(tx.index, query, vector, self._instruments, successors_in(tx))
-        found = best_documents(retriever, top + 1)
+        found = best_documents(retriever, top + 1, folds=False)
         others = [passage for passage in found if passage.document_id != document_id]
         return Answer(others[:top], 0, tx.jobs.pending())
 
-    def _unknown(self, index: Index, query: Query) -> dict[str, list[str]]:
+    def _unknown(self, tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
         """Return the words that no document has, with the nearest; a search as of a moment is for what was asked."""
         if not query.plain or query.where.as_of:
             return {}
-        return index.select(Filter(limit=query.where.limit)).unknown(query.plain)
+        others = {word: spellings(word) for word in query.plain}
+        words = [*others, *chain.from_iterable(others.values())]
+        unknown = index.select(Filter(limit=query.where.limit)).unknown(words)
+        return {
+            word: unknown[word]
+            for word, typed in others.items()
+            if word in unknown
+            and all(other in unknown for other in typed)
+            and not tx.documents.named(index.analyzer.indexed(word), MOST_CALLED, 1)
+        }
 
     def _model_of(self, space: VectorSpace) -> Embedder:
         """Return the model whose vectors came into use a moment ago."""
@@ -191,6 +227,19 @@ class SearchService:
             return vector
 
 
+def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unreadable]:
+    """Return the files that a query names and that could not be read."""
+    if not query.units:
+        return []
+    failed = (job for job in tx.jobs.page(status="failed", limit=MOST_FAILED, before=None) if job.filename)
+    wanted = analyzer.indexed(" ".join(unit.text for unit in query.units))
+    return [
+        Unreadable(job.id, job.filename, job.error or "")
+        for job in failed
+        if job.filename and is_meant(job.filename, wanted, analyzer.indexed)
+    ]
+
+
 def _count_tokens(embedder: Embedder, text: str) -> int:
     return embedder.count_tokens(text) - embedder.spec.special_tokens
 
@@ -201,18 +250,41 @@ def successors_in(tx: Transaction, as_of: datetime | None = None) -> SuccessorsO
 
 
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:
-    """Return the `top` best passages."""
-    candidates = retriever.candidates(max(CANDIDATES, top), top)
-    fused = fuse(candidates)
-    return retriever.passages(ranked(candidates, fused, retriever.ordered(candidates, fused.scores)[:top]))
+    """Return the `top` best passages, those that repeat another one with it."""
+    limit = max(CANDIDATES, top)
+    while True:
+        candidates = retriever.candidates(limit, top)
+        fused = fuse(candidates)
+        order = retriever.ordered(candidates, fused.scores).tolist()
+        folded = retriever.without_copies(candidates, order[: top + MORE_COMPARED])
+        if folded.copies:  # there may be others, which are counted
+            folded = retriever.without_copies(candidates, order)
+        if len(folded.kept) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES or not folded.copies:
+            return _with_copies(retriever, candidates, fused, folded, folded.kept[:top])
+        limit = min(limit * WIDER, MOST_CANDIDATES)
 
 
-def best_documents(retriever: Retriever, top: int) -> list[Passage]:
+def _with_copies(
+    retriever: Retriever, candidates: Candidates, fused: Fused, folded: Folded, places: Sequence[int]
+) -> list[Passage]:
+    """Return candidates as passages, each with the documents that repeat it."""
+    if not places:
+        return []
+    passages = retriever.passages(ranked(candidates, fused, np.array(places, np.int64)))
+    for place, passage in zip(places, passages, strict=True):
+        if others := folded.copies.get(place):
+            found = retriever.passages(ranked(candidates, fused, np.array(others, np.int64)))
+            passage.copies = copies_of(passage, found)
+    return passages
+
+
+def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> list[Passage]:
     """Return the `top` best documents. A long one may fill every place of a list: then a longer list is asked for.
 
-    What that adds stands behind what was found before, so that the order is the same whatever `top` is.
+    What that adds stands behind what was found before, so that the order is the same whatever `top` is. Unless `folds`,
+    a document whose best passage repeats that of another one is a result of its own.
     """
-    found: list[Ranked] = []
+    found: list[Passage] = []
     seen = set[int]()
     limit = CANDIDATES * PASSAGES
     while True:
@@ -220,12 +292,15 @@ def best_documents(retriever: Retriever, top: int) -> list[Passage]:
         fused = fuse(candidates)
         order = retriever.ordered(candidates, fused.scores)
         documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
-        added = [each for each in documents if each not in seen][: top - len(seen)]
-        seen.update(added)
-        chosen = np.array(list(chain.from_iterable(documents[each] for each in added)), np.int64)
-        found += ranked(candidates, fused, chosen)
-        if len(seen) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
-            return group(retriever.passages(found))
+        first = {places[0]: each for each, places in documents.items()}
+        folded = retriever.without_copies(candidates, [*first]) if folds else Folded([*first], {})
+        kept = [first[place] for place in folded.kept if first[place] not in seen]
+        added = kept[: top - len({each.document_id for each in found})]
+        chosen = [place for each in added for place in documents[each]]
+        found += _with_copies(retriever, candidates, fused, folded, chosen)
+        seen.update(added, (first[each] for place in folded.copies for each in folded.copies[place]))
+        if len({each.document_id for each in found}) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
+            return group(found)
         limit = min(limit * WIDER, MOST_CANDIDATES)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from kb.lexical.segment import RUN, aligned, as_phrase, has_run, places, segmented
+from kb.lexical.segment import RUN, aligned, as_phrase, has_run, places, segmented, varied
+from kb.lexical.variants import variants_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +32,7 @@ class Tokenizer:
 
     def indexed(self, text: str) -> list[str]:
         """Return the tokens that a text is indexed by."""
-        return self.tokens(segmented(text) or text)
+        return [*self.tokens(segmented(text) or text), *self.tokens(varied(text) or "")]
 
     def places(self, raw: bytes) -> list[tuple[int, int, str]]:
         """Return the tokens of a text in UTF-8, each with the bytes that it begins and ends at."""
@@ -52,6 +53,15 @@ class Fts5Analyzer:
         written, starts = aligned(text)
         return ((starts[start], starts[end], stem) for start, end, stem in self._folded_stems(written))
 
+    def variants(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return the stems of other forms of the words of the text, each where its word stands."""
+        written, starts = aligned(text)
+        return [
+            (starts[variant.start], starts[variant.end], stem)
+            for variant in variants_in(written)
+            for stem in self._tokenizer.tokens(variant.text)
+        ]
+
     def _folded_stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         if not has_run(text):
             return self._stems(text)
@@ -61,6 +71,10 @@ class Fts5Analyzer:
             for start, end, token in places(run[0])
         ]
         return sorted([*pairs, *self._stems(RUN.sub(lambda run: " " * len(run[0]), text))])
+
+    def indexed(self, text: str) -> list[str]:
+        """Return all by which a text is found: its stems, and those of other forms of its words."""
+        return self._tokenizer.indexed(text)
 
     def stems_of(self, word: str) -> list[str]:
         """Return the stems by which a word is looked for."""

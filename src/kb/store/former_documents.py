@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from kb.api.own_day import own_day
@@ -26,6 +27,7 @@ def admits(where: Filter, document: Document) -> bool:
         and where.source_path in (None, document.source_path)
         and (where.source_prefix is None or path.startswith(where.source_prefix))
         and (where.source_part is None or where.source_part.encode().lower() in path.encode().lower())
+        and (where.name is None or is_called(where.name, document))
         and (where.id_prefix is None or str(document.id).startswith(where.id_prefix))
         and (where.created_after is None or created >= _cut(where.created_after))
         and (where.created_before is None or created < _cut(where.created_before))
@@ -36,6 +38,16 @@ def admits(where: Filter, document: Document) -> bool:
         and (where.after is None or not _is_before(document, where.after))
         and (where.before is None or _is_before(document, where.before))
     )
+
+
+def is_called(pattern: str, document: Document) -> bool:
+    """Return whether a document's file, or the note, has a name of this pattern."""
+    return fnmatchcase(name_of(document).lower(), pattern.lower().replace("[", "[[]"))
+
+
+def name_of(document: Document) -> str:
+    """Return the name of a document's file without its folders, or else its title."""
+    return document.title if document.source_path is None else document.source_path.rpartition("/")[2]
 
 
 def _is_before(document: Document, bound: datetime) -> bool:

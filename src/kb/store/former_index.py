@@ -209,6 +209,10 @@ class FormerSelection:
         self._gone = gone
         self._gone_ids = np.fromiter(gone, np.int64, len(gone))
 
+    def chunk_ids(self) -> NDArray[np.int64]:
+        """Return the chunks, ascending."""
+        return self._ids
+
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
         return self._words.best(words, self._ids, limit) if words and self._ids.size else EMPTY_SCORES

@@ -35,10 +35,14 @@ if TYPE_CHECKING:
         Hit,
         Job,
         MissingVector,
+        Named,
         NamedKey,
         NewJob,
+        Operation,
+        OperationCounts,
         ReplicaState,
         SecondSpace,
+        SyncedFolder,
         VectorSpace,
         Version,
     )
@@ -76,6 +80,15 @@ class Documents(Protocol):
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
+    def named(self, tokens: Collection[str], most: int, limit: int) -> list[Named]:
+        """Return at most `limit` documents with some of these words in their names, those of the rarest first.
+
+        Words that more than `most` documents have in theirs are left out.
+        """
+
+    def write_names(self, limit: int) -> bool:
+        """Write the names of at most so many documents that changed; return whether there are more."""
+
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
 
@@ -172,6 +185,9 @@ class History(Protocol):
         """Discard the documents that came inside this one, but those at the paths to `keep`."""
 
     def binned(self, document_id: int) -> Binned | None: ...
+    def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
+        """Return the files in the bin that were at a path or held a content, the last deleted first."""
+
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
         """Return what is in the bin, the last deleted first; `before` is the time and id of the last one of a page."""
 
@@ -206,17 +222,18 @@ class Jobs(Protocol):
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
         """Jobs with an id below `before`, newest first, of all or of those that one sent."""
 
-    def claim(self, limit: int, *, files: bool = True) -> list[Job]:
+    def claim(self, limit: int, *, files: bool = True, begun_first: bool = False) -> list[Job]:
         """Turn the oldest queued jobs to running, which counts as an attempt: new ones together.
 
-        When there is none, one that was begun before, by itself. No job goes before an earlier one with its path. Those
-        of files are left out unless `files`.
+        When there is none, one that was begun before, by itself; with `begun_first` the other way round. No job goes
+        before an earlier one with its path. Those of files are left out unless `files`.
         """
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
         """Turn queued new notes of at most so many bytes to running, and the files that `is_short` says are short.
 
-        No job goes before an earlier one with its path. Not all are looked at if there are many.
+        No job goes before an earlier one with its path. Notes are found behind any number of files; of the files only
+        the first are looked at.
         """
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
@@ -244,6 +261,9 @@ class Jobs(Protocol):
         self, job_id: int, document_id: int, *, existed: bool = False, omitted: Mapping[str, int] | None = ...
     ) -> None:
         """The job is done; its text is in the document now, or `existed` there; so much of its file was not read."""
+
+    def forget_failed(self, job_id: int) -> None:
+        """Forget the earlier jobs for this one's path that failed for what they held, such as half of a file."""
 
     def fail(self, job_id: int, error: str) -> None: ...
     def later(self, job_id: int) -> int | None:
@@ -315,6 +335,9 @@ class SecondVectors(Protocol):
 class Selection(Protocol):
     """The chunks that a filter admits, as the two legs of search see them."""
 
+    def chunk_ids(self) -> NDArray[np.int64]:
+        """Return the chunks, ascending; there may be as many as there are in the store."""
+
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
 
@@ -350,6 +373,12 @@ class Analyzer(Protocol):
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Each word of the text: the characters it begins and ends at, and its stem."""
 
+    def variants(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return the stems of other forms of the words of the text, each where its word stands."""
+
+    def indexed(self, text: str) -> list[str]:
+        """Return all by which a text is found: its stems, and those of other forms of its words."""
+
     def stems_of(self, word: str) -> list[str]:
         """Return the stems by which a word is looked for."""
 
@@ -378,6 +407,35 @@ class Audit(Protocol):
         """Delete at most `limit` lines that are too old or too many, the oldest first; return how many."""
 
 
+class Operations(Protocol):
+    """What belongs together and is taken back together."""
+
+    def get(self, number: int) -> Operation | None: ...
+    def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
+        """Return operations of which something is left, newest first, of all or of one caller."""
+
+    def documents(self, number: int) -> list[int]:
+        """Return the documents that an operation added, changed or deleted, by ascending id."""
+
+    def jobs(self, operation: Operation) -> list[int]:
+        """Return the jobs of an operation that are not done yet."""
+
+    def counts(self, number: int) -> OperationCounts: ...
+
+
+class Folders(Protocol):
+    """The folders that are kept in step, and the files in them that stay out."""
+
+    def all(self) -> list[SyncedFolder]: ...
+    def put(self, folder: SyncedFolder) -> None: ...
+    def remove(self, prefix: str) -> None: ...
+    def left_out(self) -> list[str]:
+        """Return the paths of the files that stay out."""
+
+    def leave_out(self, source_path: str) -> None: ...
+    def let_in(self, source_path: str) -> None: ...
+
+
 class Transaction(Protocol):
     """One moment of the database, or one change of it."""
 
@@ -387,6 +445,10 @@ class Transaction(Protocol):
     def history(self) -> History: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def operations(self) -> Operations: ...
+    @property
+    def folders(self) -> Folders: ...
     @property
     def second(self) -> SecondVectors: ...
     @property

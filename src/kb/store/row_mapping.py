@@ -12,7 +12,20 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from kb.api.access import Limit
-from kb.store.rows import AuditLine, Author, Binned, Chunk, ChunkPlace, Document, Hit, Job, Place, Version
+from kb.store.rows import (
+    AuditLine,
+    Author,
+    Binned,
+    Chunk,
+    ChunkPlace,
+    Document,
+    Hit,
+    Job,
+    Operation,
+    Place,
+    SyncedFolder,
+    Version,
+)
 
 if TYPE_CHECKING:
     import apsw
@@ -190,6 +203,7 @@ def job_of(
     replaces: int | None,
     existed: int,
     omitted: str,
+    operation_key: str | None,
 ) -> Job:
     return Job(
         id=id,
@@ -212,7 +226,7 @@ def job_of(
         content_hash=content_hash,
         part_of=part_of,
         depth=depth,
-        author=Author(sent_by, sent_with, sent_why),
+        author=Author(sent_by, sent_with, sent_why, operation_key),
         limit=limit_of(limits),
         source=source,
         replaces=replaces,
@@ -254,11 +268,12 @@ def version_of(
     changed_with: str | None,
     changed_why: str | None,
     content_id: int | None,
+    operation: int | None,
     *document: Any,  # noqa: ANN401 - the columns of `document_of`
 ) -> Version:
     state = document_of(*document)
     author = Author(changed_by, changed_with, changed_why)
-    return Version(state, number, state.updated_at or state.created_at, iso(until), author, content_id)
+    return Version(state, number, state.updated_at or state.created_at, iso(until), author, content_id, operation)
 
 
 def binned_of(
@@ -268,10 +283,19 @@ def binned_of(
     deleted_by: str | None,
     deleted_with: str | None,
     deleted_why: str | None,
+    operation: int | None,
     *document: Any,  # noqa: ANN401 - the columns of `document_of`
 ) -> Binned:
     author = Author(deleted_by, deleted_with, deleted_why)
-    return Binned(document_of(*document), number, part_of, iso(deleted_at), author)
+    return Binned(document_of(*document), number, part_of, iso(deleted_at), author, operation)
+
+
+def operation_of(id: int, key: str, at: str, by_key: str | None, client: str | None) -> Operation:
+    return Operation(id, key, iso(at), by_key, client)
+
+
+def folder_of(prefix: str, machine: str, host: str, path: str, mounts: str, at: str) -> SyncedFolder:
+    return SyncedFolder(prefix, machine, host, path, mounts, iso(at))
 
 
 def field_values(row: DataclassInstance) -> dict[str, Any]:

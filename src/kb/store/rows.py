@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.access import Caller, Limit
 
@@ -97,13 +97,26 @@ class Content:
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
+class Named(NamedTuple):
+    """A document and what it is called; an empty text where it is called nothing."""
+
+    document_id: int
+    title: str
+    source_path: str
+    filename: str
+
+
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who changes a document: the name of a key, the client that it came from, and why if that was said."""
+    """Who changes a document: the name of a key, the client that it came from, and why if that was said.
+
+    What has the same `operation_key` is one operation.
+    """
 
     by: str | None = None
     client: str | None = None
     why: str | None = None
+    operation_key: str | None = field(default=None, compare=False)
 
 
 NOBODY = Author()
@@ -179,7 +192,8 @@ class Filter:
     """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
 
     `created_after` is included, `created_before` is not. `source_prefix` is how the path begins, `source_part` stands
-    in it, ASCII letters in any case; `id_prefix` is how the id begins. `updated_after` goes by when it was last
+    in it, ASCII letters in any case; `name` is what its file, or the note, is called, with `*` and `?` for what may be
+    anything; `id_prefix` is how the id begins. `updated_after` goes by when it was last
     changed, or else created; `after` and `before` by the date it gives itself, or else by that.
     With `as_of` the documents are meant as they stood then. `among` are the ids of
     those to choose from. All of the texts `holding` stand in a document, and none of
@@ -195,6 +209,7 @@ class Filter:
     created_before: datetime | None = None
     source_prefix: str | None = None
     source_part: str | None = None
+    name: str | None = None
     id_prefix: str | None = None
     as_of: datetime | None = None
     updated_after: datetime | None = None
@@ -221,7 +236,8 @@ class ChunkPlace:
 class Version:
     """A document as it stood from `at` to before `until`; None if it stands so still. `number` counts from 1.
 
-    `content_id` is where its text is kept, None if the document holds it still; `author` is who made it so.
+    `content_id` is where its text is kept, None if the document holds it still; `author` is who made it so, in which
+    `operation`.
     """
 
     document: Document
@@ -230,6 +246,7 @@ class Version:
     until: str | None
     author: Author
     content_id: int | None = None
+    operation: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +258,45 @@ class Binned:
     part_of: int | None
     deleted_at: str
     author: Author
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What belongs together and is taken back together: all that a command, a request or a sync round changed.
+
+    `at` is when it was given, however long its jobs run.
+    """
+
+    id: int
+    key: str
+    at: str
+    by: str | None
+    client: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCounts:
+    """How many documents an operation added, changed and deleted."""
+
+    added: int
+    changed: int
+    deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncedFolder:
+    """A folder that is kept in step: how the paths of its files begin, and where it is.
+
+    `mounts` says on which device the folder is, and which folders below it are on another.
+    """
+
+    prefix: str
+    machine: str
+    host: str
+    path: str
+    mounts: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -136,7 +136,20 @@ def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
 
 def page_routes() -> list[BaseRoute]:
     """Return every route, each to a page that is given its visit."""
-    from kb.web import add, document_map, documents, entry, guide, history, live, maintenance, notes, overview, search
+    from kb.web import (
+        add,
+        changes,
+        document_map,
+        documents,
+        entry,
+        guide,
+        history,
+        live,
+        maintenance,
+        notes,
+        overview,
+        search,
+    )
     from kb.web.pages import STATIC, assets
 
     def at(path: str, page: Page, *methods: str) -> Route:
@@ -164,6 +177,9 @@ def page_routes() -> list[BaseRoute]:
         at("/bin", history.binned),
         at("/bin/{id:id}/restore", history.restore, "POST"),
         at("/bin/{id:id}/purge", history.purge, "POST"),
+        at("/changes", changes.changes),
+        at("/changes/{id:id}", changes.change),
+        at("/changes/{id:id}", changes.take_back, "POST"),
         at("/overview", overview.overview),
         at("/map", document_map.document_map),
         at("/map.json", document_map.points),

@@ -42,6 +42,7 @@ async def browse(request: Request, visit: Visit) -> Response:
         "tag": [each for each in params.getlist("tag") if each],
         "doc_type": params.get("type") or None,
         "source_prefix": params.get("path") or None,
+        "name": params.get("name") or None,
         "sort": "oldest" if params.get("sort") == "oldest" else "recent",
     }
     cursor = params.get("cursor") or None
@@ -238,10 +239,26 @@ async def change_tags(request: Request, visit: Visit) -> Response:
 
 
 async def delete(request: Request, visit: Visit) -> Response:
-    """Move a document to the bin."""
-    await visit.form(request)
-    await visit.engine.delete_document(request.path_params["id"])
+    """Move a document to the bin; ask first if a sync would add its file again."""
+    form, document_id = await visit.form(request), request.path_params["id"]
+    if form.get("sure") != "1":
+        shown = await visit.engine.document(document_id, chunks=1)
+        if folder := await synced_folder(visit, shown):
+            title = plain(shown["title"], 200) or f"Document {document_id}"
+            path = plain(shown["source_path"], 500)
+            return render(request, "delete.html", id=document_id, title=title, path=path, folder=folder)
+    await visit.engine.delete_document(document_id, leave_out=form.get("leave_out") == "1")
     return redirect(visit, "bin")
+
+
+async def synced_folder(visit: Visit, shown: Row) -> Row | None:
+    """Return the folder that is kept in step and holds a document's file; None if none does."""
+    path = shown["source_path"]
+    if shown["doc_type"] == "note" or path is None or shown["part_of"]:
+        return None
+    folders = (await visit.engine.folders())["folders"]
+    found = next((each for each in folders if path.startswith(each["prefix"])), None)
+    return found and {"path": plain(found["path"], 300), "host": plain(found["host"], 100)}
 
 
 def split_tags(text: str) -> list[str]:

@@ -64,7 +64,8 @@ async def version(request: Request, visit: Visit) -> Response:
 def version_row(row: Row) -> Row:
     """Return a version for a list."""
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
-    return {**row, "title": plain(row["title"], 200) or "Untitled", "by": by, "why": plain(row["why"] or "", 300)}
+    title, path = plain(row["title"], 200) or "Untitled", plain(row["source_path"] or "", 300)
+    return {**row, "title": title, "path": path, "by": by, "why": plain(row["why"] or "", 300)}
 
 
 def shortened(changes: Sequence[Row]) -> Iterator[Row]:
@@ -108,7 +109,13 @@ async def restore(request: Request, visit: Visit) -> Response:
         await visit.engine.restore(document_id)
     except (Occupied, NotInBin, HistoryGone) as error:
         return render(
-            request, "error.html", error.status, title="It cannot be restored", detail=error.detail, status=error.status
+            request,
+            "error.html",
+            error.status,
+            title="It cannot be restored",
+            detail=error.detail,
+            status=error.status,
+            present=error.extra.get("document_id"),
         )
     return redirect(visit, f"d/{document_id}")
 

@@ -44,6 +44,7 @@ class SearchForm:
     tags: tuple[str, ...] = ()
     doc_type: str = ""
     path: str = ""
+    name: str = ""
     after: str = ""
     before: str = ""
     group: bool = False
@@ -60,6 +61,7 @@ class SearchForm:
             tags=tuple(dict.fromkeys(filter(None, params.getlist("tag")))),
             doc_type=params.get("type", ""),
             path=params.get("path", ""),
+            name=params.get("name", ""),
             after=_day(params.get("after", "")),
             before=_day(params.get("before", "")),
             group=params.get("group") == "1",
@@ -74,6 +76,7 @@ class SearchForm:
             "mode": self.mode,
             "type": self.doc_type,
             "path": self.path,
+            "name": self.name,
             "after": self.after,
             "before": self.before,
             "group": "1" if self.group else "",
@@ -94,6 +97,7 @@ class SearchForm:
             "tags": list(self.tags),
             "doc_type": self.doc_type,
             "source_prefix": self.path,
+            "name": self.name,
             "after": self.after and f"{self.after}T00:00:00Z",
             "before": self.before and f"{self.before}T00:00:00Z",
         }
@@ -136,6 +140,8 @@ async def search(request: Request, visit: Visit) -> Response:
         found=len(found),
         pending=reply["pending"],
         unknown=reply["unknown"],
+        unreadable=reply["unreadable"],
+        is_weak=reply["weak"],
         chips=chips(asked, found),
         wrong=None,
         is_empty=not found and not sum((await visit.engine.status())["documents"].values()),

@@ -48,8 +48,8 @@ ENGINE_FAILED = f"{OF_ENGINE}failed {MAX_ATTEMPTS} times while it worked on this
 AHEAD = 4
 """How many jobs are read while the model works on others."""
 
-PATIENCE_SECONDS = 1.0
-"""How long a file is waited for that an extractor reads, before other work is done meanwhile."""
+PATIENCE_SECONDS = 0.5
+"""How long a file is waited for that is read, before other work is done meanwhile."""
 
 
 class DraftedJob(NamedTuple):
@@ -102,7 +102,7 @@ class Ingestion:
     def drafts(self, lease: Lease) -> Iterator[DraftedJob | None]:
         """Read the jobs' contents, some ahead; those that hold no text, or failed too often, end here.
 
-        While an extractor reads one, now and then None is yielded.
+        While one is read, now and then None is yielded.
         """
         jobs = iter(lease.jobs)
         reading: deque[tuple[Job, Future[Draft | None]]] = deque()
@@ -114,8 +114,7 @@ class Ingestion:
                 if not reading:
                     return
                 while not wait([reading[0][1]], PATIENCE_SECONDS).done:
-                    if self._sandbox.is_extracting:
-                        yield None
+                    yield None
                 job, future = reading.popleft()
                 if draft := self._drafted(job, future, lease):
                     yield DraftedJob(job, draft)
@@ -260,6 +259,7 @@ class Ingestion:
         """Finish a job whose document is saved, and queue what came with it."""
         document_id, existed = saved
         tx.jobs.finish(job.id, document_id, existed=existed, omitted=content.omitted)
+        tx.jobs.forget_failed(job.id)
         if job.staged:
             self._originals.add(job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.

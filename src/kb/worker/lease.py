@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from kb.api.errors import DiskFull, Overloaded, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
     from kb.store.protocol import Store, Transaction
@@ -40,6 +40,10 @@ class Lease:
             failed = error is not None and not is_ours(error)
             with self._store.queue() as tx:
                 tx.jobs.release(self._held, failed=failed)
+
+    def holds(self, job_ids: Iterable[int]) -> bool:
+        """Return whether any of these jobs has not ended."""
+        return not self._held.isdisjoint(job_ids)
 
     def begin(self, job_id: int) -> None:
         """Note that a job is begun."""

@@ -3,9 +3,13 @@
 A job leaves the queue in the same transaction that writes its document, so a crash at any moment loses nothing and
 writes nothing twice.
 
-Jobs go in two lanes. Those of the main lane are claimed together and worked on in slices, the long ones last; between
-two slices of a long text short notes and files are done, claimed by themselves and answerable for themselves. A thread
-reads files while the model works on what was read before. While an extractor has a file, short notes are done, too.
+Jobs go in two lanes. Those of the main lane are claimed together, the oldest first, and worked on in slices: short
+notes first, long texts last. After each slice, and while a file is read, the worker does the short notes that came
+meanwhile. Between two slices of a long text it also does short files. It claims these by themselves, and they are
+answerable for themselves. A thread reads files while the model works on what was read before.
+
+No job is overtaken without bound: between two slices only so many notes and so many bytes of files go ahead, and a job
+that was begun before has its turn among new ones.
 """
 
 from __future__ import annotations
@@ -16,9 +20,11 @@ import threading
 import time
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from kb import clock
 from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
 from kb.blobs.protocol import staged_as
 from kb.documents.staging import discard, sweep_staged
@@ -34,7 +40,7 @@ from kb.worker.job_ends import JobEnds
 from kb.worker.lease import Lease
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from kb.api.models import Restriction
@@ -49,14 +55,17 @@ logger = logging.getLogger(__name__)
 CLAIM = 64
 """How many jobs are taken at once: short notes are embedded together."""
 
-SHORT_JOBS, SHORT_NOTE, SHORT_FILE = 32, 2000, 100_000
-"""How many notes and files of at most so many bytes go ahead between two slices of a long text."""
+SHORT_JOBS, SHORT_NOTE, SHORT_FILES = 32, 2000, 100_000
+"""How many notes of at most so many bytes, and how many bytes of files, go ahead between two slices."""
 
 SIZES = 4096
-"""Of so many files it is remembered whether they are short: to ask may take a request each."""
+"""Of so many files it is remembered how large they are: to ask may take a request each."""
 
 SHORT_ROUNDS = 4
-"""How often so many go ahead, if there are still some."""
+"""How often so many notes go ahead, if there are still some."""
+
+BEGUN_EVERY = 4
+"""At each claim with such a number one goes first that was begun before: new ones may come all the time."""
 
 LONG_SLICES = 4
 """A text of so many slices is long."""
@@ -121,7 +130,7 @@ class Worker:
         self._staging = staging
         self._originals = originals
         self._blobs = originals.blobs
-        self._is_short = lru_cache(SIZES)(self._has_short)
+        self._size = lru_cache(SIZES)(self._size_of)
         self._sandbox = sandbox or Sandbox()
         self._reader = FollowingPool(1, "kb-reader")
         self._cutter = FollowingPool(1, "kb-cutter")
@@ -141,6 +150,7 @@ class Worker:
             stop=self._stop,
         )
         self._keep_jobs_days = keep_jobs_days
+        self._claims = 0
         self._expire_at = self._sweep_at = time.monotonic()
         self._files_at = time.monotonic()
         self._stalled_seconds = STALLED_SECONDS
@@ -198,6 +208,11 @@ class Worker:
     def confined(self) -> list[Restriction] | None:
         """What is impossible in the process that reads files; None until it has started."""
         return self._sandbox.confined
+
+    @property
+    def extractors_confined(self) -> list[Restriction] | None:
+        """The rights that extractors lack that are commands; None if there are none, or before the start."""
+        return self._sandbox.extractors_confined
 
     @property
     def extracts(self) -> list[str]:
@@ -258,14 +273,14 @@ class Worker:
             tx.jobs.release_stalled(self._stalled_seconds)
             # What another engine switched to is loaded first; who does not find it leaves the jobs to others.
             is_ready = tx.space == VectorSpace.of(self._embedder.spec)
-            jobs = tx.jobs.claim(CLAIM, files=self._has_files) if is_ready else []
+            self._claims += 1
+            begun_first = not self._claims % BEGUN_EVERY
+            jobs = tx.jobs.claim(CLAIM, files=self._has_files, begun_first=begun_first) if is_ready else []
         self._stalled_seconds = STALLED_SECONDS
         if jobs:
-            with self._at_work(), self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
-                for _ in slices:
-                    rounds = SHORT_ROUNDS
-                    while rounds and self._do_short_jobs(files=not self._sandbox.is_extracting):
-                        rounds -= 1
+            with self._at_work(), self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as pauses:
+                for files in pauses:
+                    self._do_meanwhile(files=files)
         else:
             self._expire()
             self._sweep()
@@ -297,7 +312,7 @@ class Worker:
 
     def _sweep(self) -> None:
         """Remove what engines that were cut off left where all of them have their files."""
-        if self._blobs.is_shared and self._has_files and time.monotonic() >= self._sweep_at:
+        if self._blobs.is_shared and self._has_files and time.monotonic() >= self._sweep_at and not clock.own.look():
             self._sweep_at = time.monotonic() + SWEEP_SECONDS
             bind(self._store, self._blobs)
             sweep_staged(self._store, self._blobs)
@@ -305,7 +320,7 @@ class Worker:
 
     def _expire(self) -> None:
         """Delete what its time has come for: done jobs, audit lines, versions, the bin; new work goes first."""
-        if time.monotonic() < self._expire_at:
+        if time.monotonic() < self._expire_at or clock.own.look():
             return
         while not (self._stop.is_requested or self._wake.is_set()):
             with self._store.write() as tx:
@@ -328,18 +343,24 @@ class Worker:
         while not (self._stop.is_requested or self._wake.is_set()) and self._store.reclaim():
             pass
 
-    def _do_short_jobs(self, *, files: bool) -> bool:
-        """Do short notes, and files, which do not wait until a book is through; return whether there were any.
+    def _do_meanwhile(self, *, files: bool) -> None:
+        """Do short notes, and files, which do not wait until a book is through: no more than a bounded number."""
+        room = Room(SHORT_FILES if files and self._has_files else 0, self._size)
+        for _ in range(SHORT_ROUNDS):
+            if not self._do_short_jobs(room):
+                return
+
+    def _do_short_jobs(self, room: Room) -> bool:
+        """Do short notes, and the files that there is room for; return whether there were any.
 
         What fails of them is theirs alone.
         """
         try:
             with self._store.queue() as tx:
-                is_short = self._is_short if files and self._has_files else None
-                jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, is_short)
+                jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, room.take if room.is_left else None)
             for _ in self._do(jobs):
-                if files and self._sandbox.is_extracting:
-                    self._do_short_jobs(files=False)
+                if any(job.staged for job in jobs):
+                    self._do_short_jobs(Room())
         except (Stopped, ModelChanged, StoreUnavailable):
             raise
         except FilesUnavailable as error:
@@ -354,36 +375,75 @@ class Worker:
             return False
         return bool(jobs)
 
-    def _has_short(self, staged: str) -> bool:
+    def _size_of(self, staged: str) -> int | None:
         with suppress(OSError):
-            size = self._blobs.size(staged_as(staged))
-            return size is not None and size <= SHORT_FILE
-        return False
+            return self._blobs.size(staged_as(staged))
+        return None
 
-    def _do(self, jobs: Sequence[Job]) -> Generator[None]:
-        """Do jobs; pause between the slices of a long text, and while an extractor has a file.
+    def _do(self, jobs: Sequence[Job]) -> Generator[bool]:
+        """Do jobs; once their short notes are done, pause after each slice, and while a file is read.
+
+        Yields whether files may go ahead then: between two slices of a long text, unless an extractor has one.
 
         Raises:
             Stopped: `stop` was called.
         """
-        with Lease(self._store, with_last(jobs, self._sandbox.extracts)) as lease, self._heartbeat.of(lease):
+        lanes = in_lanes(jobs, self._sandbox.extracts)
+        notes = [job.id for job in lanes[0]]
+        with Lease(self._store, list(chain(*lanes))) as lease, self._heartbeat.of(lease):
             for group in grouped(self._ingestion.drafts(lease)):
                 self._stop.check()
-                for _ in self._ingestion.ingest(group, lease) if group else (None,):
-                    yield
+                for _ in self._ingestion.ingest(group, lease) if group else ():
+                    yield not self._sandbox.is_extracting
+                if not lease.holds(notes):  # what came later does not go before them
+                    yield False
 
 
-def with_last(jobs: Sequence[Job], suffixes: Collection[str]) -> list[Job]:
-    """Return jobs, last those of files whose names end so, and what comes after one of them for its path."""
-    first: list[Job] = []
-    last: list[Job] = []
-    paths: set[str] = set()
+class Room:
+    """How many bytes of files may go ahead.
+
+    Args:
+        left: so many.
+        size_of: returns how many bytes a staged file has, if it is there.
+    """
+
+    def __init__(self, left: int = 0, size_of: Callable[[str], int | None] = lambda _: None) -> None:
+        self._left = left
+        self._size_of = size_of
+
+    @property
+    def is_left(self) -> bool:
+        """Whether any file may go ahead."""
+        return self._left > 0
+
+    def take(self, staged: str) -> bool:
+        """Return whether a file may go ahead, for which there is less room then."""
+        size = self._size_of(staged)
+        if size is None or size > self._left:
+            return False
+        self._left -= max(size, 1)
+        return True
+
+
+def in_lanes(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job], list[Job], list[Job]]:
+    """Return jobs as they are worked on: short notes, all else, and files for extractors, whose names end so.
+
+    None goes before an earlier one for its path.
+    """
+    lanes: tuple[list[Job], list[Job], list[Job]] = ([], [], [])
+    of_path: dict[str | None, int] = {}
     for job in jobs:
-        is_last = PurePath((job.filename or "").lower()).suffix in suffixes or job.source_path in paths
-        (last if is_last else first).append(job)
-        if is_last and job.source_path:
-            paths.add(job.source_path)
-    return first + last
+        lane = max(_lane(job, suffixes), of_path.get(job.source_path, 0))
+        lanes[lane].append(job)
+        if job.source_path:
+            of_path[job.source_path] = lane
+    return lanes
+
+
+def _lane(job: Job, suffixes: Collection[str]) -> int:
+    if job.staged is None:
+        return 0 if len((job.text or "").encode()) <= SHORT_NOTE else 1
+    return 2 if PurePath((job.filename or "").lower()).suffix in suffixes else 1
 
 
 def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:

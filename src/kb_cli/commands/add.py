@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from kb.api.errors import KbError
+from kb.api.stream_safe import composed
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call_async
 from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, split_tags
@@ -17,9 +18,9 @@ from kb_cli.runtime.paths import absolute, to_source_path
 from kb_cli.sync.archive import is_archive, unpacked
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.remote import fetch_extracted, fetch_files, fetch_rejected
+from kb_cli.sync.remote import fetch_extracted, fetch_files, fetch_left_out, fetch_rejected
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
-from kb_cli.sync.selection import Selection, select_files
+from kb_cli.sync.selection import LEFT_OUT, Selection, select_files
 from kb_cli.sync.upload import Uploader
 from kb_cli.sync.web import fetch, is_address, without_userinfo
 
@@ -67,6 +68,7 @@ def add(
     """
     tagged = split_tags(tags)
     check_code_page(zip_names)
+    source_path = source_path and composed(source_path)
     if whole and not any(map(is_address, paths)):
         raise exit_codes.UsageError("--whole is for web addresses.")
     if STDIN in paths:
@@ -96,8 +98,18 @@ def add(
         for file in selection.files
         if not is_archive(file)
     ]
+    if not all(each.is_named for each in items):
+        items = without_left_out(items, call_async(fetch_left_out), selection)
     add_files(items, title, wait, quiet=json)
     return report([*items, *archive_items(selection), *unreadable_items(selection)], selection, wait, json)
+
+
+def without_left_out(items: list[FileItem], left_out: frozenset[str], selection: Selection) -> list[FileItem]:
+    """Return the files that were named or that nobody left out; count the others."""
+    kept = [each for each in items if each.is_named or each.source_path not in left_out]
+    if len(kept) < len(items):
+        selection.ignored[LEFT_OUT] = len(items) - len(kept)
+    return kept
 
 
 def archive_items(selection: Selection) -> list[FileItem]:
@@ -198,7 +210,8 @@ def add_archive(
         if selection.passed_over:
             selection.take(call_async(fetch_extracted))
         items = [
-            FileItem(str(file), f"{prefix}/{file.relative_to(folder).as_posix()}", tags) for file in selection.files
+            FileItem(str(file), composed(f"{prefix}/{file.relative_to(folder).as_posix()}"), tags)
+            for file in selection.files
         ]
         add_files(items, None, wait, quiet=json)
     return report(items, selection, wait, json)

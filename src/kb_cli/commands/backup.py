@@ -1,7 +1,7 @@
 """kb backup."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +11,10 @@ from kb_cli.runtime.optional import require
 from kb_cli.runtime.progress import status_line
 
 VERIFY = "verify"
+UNSEALED = {
+    "unsealed": "not sealed: whoever can write there may have changed it",
+    "unchecked": "sealed, but not compared: KB_BACKUP_KEY is not set",
+}
 
 
 def backup(
@@ -38,18 +42,19 @@ def backup(
     paths = [Path(word).absolute() for word in words[is_verify:]] or [settings.backup_dir]
     if len(paths) > 1 or paths[0] is None:
         raise exit_codes.UsageError("Give one folder or archive, or set KB_BACKUP_DIR")
-    return verify(paths[0]) if is_verify else make(settings, paths[0], keep or settings.backup_keep)
+    return verify(settings, paths[0]) if is_verify else make(settings, paths[0], keep or settings.backup_keep)
 
 
-def make(settings: object, path: Path, keep: int) -> int:
+def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the engine's
     """Make a backup, and return the exit code."""
     with status_line(quiet=False) as show_status:
         show_status(f"backing up to {path}")
         made = require("kb.maintenance.backup").back_up(settings, path, keep)
     manifest = made.manifest
+    seal = "sealed" if settings.backup_key else "not sealed (KB_BACKUP_KEY)"
     output.print_line(
         f"{made.path}: {manifest.counts['documents']} documents,"
-        f" {len(manifest.objects)} files of which {made.added} were copied"
+        f" {len(manifest.objects)} files of which {made.added} were copied, {seal}"
     )
     for name in manifest.missing:
         output.print_error(f"{name} is damaged or not there: the backup has it at most from before")
@@ -60,10 +65,15 @@ def make(settings: object, path: Path, keep: int) -> int:
     return exit_codes.FAILURE if manifest.missing else exit_codes.OK
 
 
-def verify(path: Path) -> int:
+def verify(settings: Any, path: Path) -> int:  # noqa: ANN401 - the engine's
     """Verify the backups at a path, and return the exit code."""
+    restore = require("kb.maintenance.restore")
     with status_line(quiet=False) as show_status:
-        faults = list(require("kb.maintenance.restore").verify_backups(path, show_status))
+        faults = list(restore.verify_backups(path, show_status, key=settings.backup_key))
+        seals = list(restore.seals(path, settings.backup_key))
     for line in faults or [f"{path}: whole"]:
         output.print_line(line)
+    for name, seal in seals:
+        if seal != "sealed":
+            output.print_line(f"{name}: {UNSEALED[seal]}")
     return exit_codes.FAILURE if faults else exit_codes.OK

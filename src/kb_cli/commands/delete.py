@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from kb_cli.runtime import output
 from kb_cli.runtime.call import call_for_each
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Ids, Json, Why
+from kb_cli.sync.disk import find_file
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -21,13 +21,21 @@ def delete(
     ids: Ids,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; scripts must say so.")] = False,
     purge: Annotated[bool, typer.Option("--purge", help="For good: with every version, also from the bin.")] = False,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Also let 'kb sync' leave the file out, which stays on the disk.")
+    ] = False,
     why: Why = None,
     json: Json = False,
 ) -> int:
     """Delete documents. They stay in the bin for some days, from where 'kb restore' brings them back.
 
+    The next 'kb sync' would add a file again that is still in its folder: --leave-out keeps it out until you restore
+    the document, or add the file by its name.
+
     With --json, prints a list of the engine's receipts.
     """
+    if purge and leave_out:
+        raise UsageError("--leave-out goes without --purge: what is restored from the bin comes in again.")
     ids = list(dict.fromkeys(ids))
     if not yes:
         confirm(ids, purge)
@@ -36,7 +44,7 @@ def delete(
     async def remove(client: "EngineClient", document_id: int) -> dict[str, Any]:
         with suppress(KbError):  # it may be in the bin
             paths[document_id] = (await client.document(document_id, from_chunk=0, chunks=1))["source_path"]
-        return await client.delete_document(document_id, purge=purge, why=why)
+        return await client.delete_document(document_id, purge=purge, leave_out=leave_out, why=why)
 
     receipts, code = call_for_each(ids, remove)
     if json:
@@ -46,7 +54,7 @@ def delete(
             title = output.one_line(receipt["title"])
             output.print_line(f"document {receipt['document_id']} is deleted: {title}")
             path = paths.get(receipt["document_id"])
-            if path and is_here(path):
+            if path and is_here(path) and not leave_out:
                 output.print_error(f"{path} is still there: the next 'kb sync' of its folder adds it again")
     return code
 
@@ -54,7 +62,7 @@ def delete(
 def is_here(path: str) -> bool:
     """Return whether there is such a file, as far as this user can see: the document may be of another machine."""
     with suppress(OSError, ValueError):
-        return output.is_path(path) and Path(path).is_file()
+        return output.is_path(path) and find_file(path) is not None
     return False
 
 

@@ -12,6 +12,10 @@ from kb_cli.runtime.progress import status_line
 
 def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended; the engine must not run.")] = False,
+    accept_clock: Annotated[
+        bool,
+        typer.Option("--accept-clock", help="Say that the machine's clock is right, after kb reported that it jumped."),
+    ] = False,
     json: Json = False,
 ) -> int:
     """Check the database and the files in KB_DATA_DIR.
@@ -20,6 +24,8 @@ def doctor(
     texts; it removes no text and no file that came in. For damage to those there are backups.
     """
     settings = data_settings()
+    if accept_clock:
+        return believe_clock(settings)
     maintenance = require("kb.maintenance.doctor")
     with status_line(quiet=json) as show_status:
 
@@ -40,3 +46,11 @@ def doctor(
             for line in [f"{fault} ({remedy.value})" for fault in faults] or ["well"]:
                 output.print_line(f"{name}: {line}")
     return exit_codes.OK if is_well else exit_codes.FAILURE
+
+
+def believe_clock(settings: Any) -> int:  # noqa: ANN401 - the engine's
+    """Have the engine believe the machine's clock, now or at its next start."""
+    clock = require("kb.clock")
+    (settings.data_dir / clock.ACCEPTED).touch(mode=0o600)
+    output.print_line("kb goes by the machine's clock again: old versions and deleted documents expire as usual.")
+    return exit_codes.OK

@@ -13,7 +13,7 @@ from kb_cli.runtime.progress import status_line
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
     plain: Annotated[
-        bool, typer.Option("--plain", help="Notes as Markdown with front matter, and files under their names.")
+        bool, typer.Option("--plain", help="Notes as Markdown with front matter, and files in their folders.")
     ] = False,
 ) -> int:
     """Write everything to files that other programs can read.

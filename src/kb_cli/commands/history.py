@@ -68,7 +68,7 @@ def print_versions(answer: dict[str, Any]) -> None:
     if answer["deleted_at"]:
         output.print_error(f"it has been in the bin since {output.format_time(answer['deleted_at'])}")
     output.print_table(
-        ("VERSION", "SINCE", "BY", "CLIENT", "WHY", "TITLE", "TAGS"),
+        ("VERSION", "SINCE", "BY", "CLIENT", "WHY", "TITLE", "TAGS", "PATH"),
         [
             (
                 version["number"],
@@ -78,6 +78,7 @@ def print_versions(answer: dict[str, Any]) -> None:
                 version["why"],
                 version["title"],
                 output.format_tags(version),
+                version.get("source_path"),
             )
             for version in answer["versions"]
         ],

@@ -73,6 +73,7 @@ def mcp(
         return
     if write:
         output.print_line(write_configuration(client, url, headers))
+        warn_of_repository(Path(CLIENTS[client or ""].file).expanduser().resolve(), has_key=bool(headers))
         return
     chosen = {name: each for name, each in CLIENTS.items() if client in (None, name)}
     if json:
@@ -111,6 +112,16 @@ def write_configuration(client: str | None, url: str, headers: dict[str, str]) -
     if after != before:
         replace_file(file, after)
     return f"{CLIENTS[client].title} knows kb now, by {file}{kept}. Start it anew."
+
+
+def warn_of_repository(file: Path, *, has_key: bool) -> None:
+    """Say that a file with a key is where the next commit may take it along."""
+    root = next((folder for folder in file.parents if (folder / ".git").exists()), None)
+    if has_key and root:
+        output.print_error(
+            f"{file} holds your key (KB_MCP_API_KEY) and is in a Git repository, {root}: add it to .gitignore there,"
+            " or the key is published with the next commit"
+        )
 
 
 def claude_command(url: str, headers: dict[str, str]) -> str:

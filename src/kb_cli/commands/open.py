@@ -21,8 +21,8 @@ def open_(
     """Open the file or web page that a document came from.
 
     Texts open in $VISUAL or $EDITOR if one is set, everything else in the program that this machine has for it. A
-    result of a search opens at its line or page. Of an attachment, the mail opens; of a file in an archive, the
-    archive.
+    result of a search opens at its line or page. A note opens in the web interface. Of an attachment, the mail opens;
+    of a file in an archive, the archive.
     """
     if (document_id is None) == (hit is None):
         raise UsageError("Name a document by its ID, or with -n a result of the last search.")

@@ -16,6 +16,9 @@ from kb_cli.runtime.progress import status_line
 def restore(
     what: Annotated[list[str], typer.Argument(metavar="{ID...|PATH}", help="Documents' ids, or a backup.")],
     why: Why = None,
+    unsealed: Annotated[
+        bool, typer.Option("--unsealed", help="Restore a backup without a seal although KB_BACKUP_KEY is set.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Restore documents from the bin, or all of a backup.
@@ -31,7 +34,7 @@ def restore(
     path = Path(what[0])
     if len(what) > 1 or not path.exists():
         raise UsageError(f"{' '.join(what)!r} is neither a backup nor a list of documents' ids.")
-    restore_backup(path)
+    restore_backup(path, unsealed=unsealed)
     return 0
 
 
@@ -47,11 +50,14 @@ def _restore_documents(ids: list[int], why: str | None, *, json: bool) -> int:
     return code
 
 
-def restore_backup(path: Path) -> None:
+def restore_backup(path: Path, *, unsealed: bool) -> None:
     """Put the newest backup at `path` in the place of the data that is there."""
     settings = data_settings()
     with status_line(quiet=False) as show_status:
-        restored = require("kb.maintenance.restore").restore_backup(settings, path.absolute(), show_status)
-    output.print_line(f"{restored.name} of {restored.manifest.made_at} is restored")
+        restored = require("kb.maintenance.restore").restore_backup(
+            settings, path.absolute(), show_status, unsealed=unsealed
+        )
+    seal = {"sealed": ", sealed,", "unsealed": ", not sealed,", "unchecked": ", its seal not compared,"}[restored.seal]
+    output.print_line(f"{restored.name} of {restored.manifest.made_at}{seal} is restored")
     for folder in restored.set_aside:
         output.print_line(f"what was there before is in {folder}")

@@ -23,6 +23,7 @@ MORE = " …"
 LEAD = 60
 """How many characters an excerpt shows before the first word that was looked for."""
 MOST_OF_DOCUMENT = 3
+MOST_COPIES = 3
 """How many passages of one document a terminal shows; the others are counted."""
 
 
@@ -78,7 +79,13 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
     results = answer["results"]
     if json:
         output.print_json(answer)
-    elif not results:
+        return
+    if not ids:
+        for each in answer["unreadable"]:
+            output.print_error(
+                f"{output.one_line(each['filename'])} could not be read: {output.one_line(each['error'])}"
+            )
+    if not results:
         output.print_error(explain_empty(answer, filters))
     elif ids:
         output.write("".join(f"{each}\n" for each in dict.fromkeys(result["document_id"] for result in results)))
@@ -88,6 +95,8 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
         if all(result["fts_score"] is None for result in results) and not vec_only:
             those = " that passes the filters" if any(vars(filters).values()) else ""
             output.print_error(f"no document{those} holds a word of this; the nearest in meaning:")
+        elif answer["weak"]:
+            output.print_error("no document answers this well; the nearest:")
         with output.paged():
             print_results(results)
         if output.is_terminal():
@@ -122,11 +131,21 @@ def print_results(results: list[dict[str, Any]]) -> None:
             output.write("\n" if rank > 1 else "")
             print_heading(rank, result)
             output.print_styled(excerpt(result["text"], result.get("highlights", [])))
+            print_copies(result)
             if result.get("explanation"):
                 print_explanation(result)
     for document_id, count in shown.items():
         if count > most:
             output.write(f"\n{INDENT}+{count - most} more in document {document_id}: 'kb get {document_id}'\n")
+
+
+def print_copies(result: dict[str, Any]) -> None:
+    """Print in which other documents the passage stands as well."""
+    if copies := result.get("copies"):
+        number = "1 other place" if len(copies) == 1 else f"{len(copies)} other places"
+        paths = [output.one_line(each["source_path"] or each["title"]) for each in copies[:MOST_COPIES]]
+        more = ", …" if len(copies) > MOST_COPIES else ""
+        output.print_styled(indent(Styled(f"and in {number}: {', '.join(paths)}{more}", DIM)))
 
 
 def print_heading(rank: int, result: dict[str, Any]) -> None:
@@ -142,9 +161,10 @@ def print_heading(rank: int, result: dict[str, Any]) -> None:
 
 
 def print_explanation(result: dict[str, Any]) -> None:
-    """Print what a score is made of: what both legs add, and each word to the score of words."""
+    """Print what a score is made of: what both legs and the query as typed add, and each word to the score of words."""
     why = result["explanation"]
     legs = [f"{name} {format_leg(why[name])}" for name in ("words", "meaning") if why[name]]
+    legs += [f"as typed {why['typed']:.3f}"] if why.get("typed") else []
     lines = [f"score {result['score']:.3f} = {' + '.join(legs)}"]
     if why["terms"]:
         lines.append(f"words {result['fts_score']:.2f} = {' + '.join(map(format_term, why['terms']))}")

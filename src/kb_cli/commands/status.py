@@ -35,8 +35,9 @@ def print_status(answer: dict[str, Any]) -> None:
             "full text": answer.get("full_text"),
             "replica": format_replica(answer.get("replica")),
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
-            "parser": format_parser(answer.get("parser")),
-            "extractors": ", ".join((answer.get("parser") or {}).get("extracts", [])),
+            "parser": format_confined((answer.get("parser") or {}).get("confined")),
+            "extractors": format_extractors(answer.get("parser") or {}),
+            "clock": (answer.get("clock") or {}).get("says"),
             "history": format_history(answer.get("history")),
             **describe_machine(load_config().engine_url),
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",
@@ -60,11 +61,17 @@ def describe_machine(engine_url: str) -> dict[str, object]:
     }
 
 
-def format_parser(parser: dict[str, Any] | None) -> str | None:
-    """Return what the process that reads files cannot do; None while it starts."""
-    if parser is None or parser["confined"] is None:
+def format_confined(confined: list[str] | None) -> str | None:
+    """Return what a process that reads files cannot do; None while it starts."""
+    if confined is None:
         return None
-    return f"no {', no '.join(parser['confined'])}" if parser["confined"] else "not confined on this system"
+    return f"no {', no '.join(confined)}" if confined else "not confined on this system"
+
+
+def format_extractors(parser: dict[str, Any]) -> str:
+    """Return which files extractors read, and what those that are commands cannot do."""
+    suffixes, confined = ", ".join(parser.get("extracts", [])), parser.get("extractors_confined")
+    return suffixes if confined is None else f"{suffixes} ({format_confined(confined)})"
 
 
 def format_replica(replica: dict[str, Any] | None) -> str | None:

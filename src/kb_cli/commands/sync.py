@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
+from kb.api.stream_safe import composed
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.call import call_async
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
 from kb_cli.runtime.paths import absolute, to_source_path
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.folder import Folder, plan_sync, sync_folder
+from kb_cli.sync.folder import Folder, SyncResult, plan_sync, sync_folder
 from kb_cli.sync.follow import follow
 from kb_cli.sync.report import print_plan, print_result
 
@@ -26,7 +27,7 @@ def sync(
     ] = False,
     name: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="What to call the folder, instead of its path on this machine."),
+        typer.Option("--as", metavar="NAME", help="What to call the folder, instead of its path."),
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Keep running, and follow each change.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, without doing it.")] = False,
@@ -34,7 +35,10 @@ def sync(
         bool, typer.Option("--inbox", help="Keep documents even when their files go; not with --delete.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Let --delete remove all documents if the folder is empty.")
+        bool, typer.Option("--yes", "-y", help="Let --delete remove many documents at once, or all of a folder.")
+    ] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Let this folder have a name that another folder or machine has.")
     ] = False,
     json: Json = False,
 ) -> int:
@@ -45,6 +49,11 @@ def sync(
     with add, .gitignore and .kbignore say what to leave out, and links out of the folder are not followed. What came in
     an archive is not deleted, even if the archive is gone: kb delete does that.
 
+    --delete takes only what you deleted: documents stay while their disk is away, their folder cannot be read, or their
+    files are only online. If a folder is suddenly empty, or more than five documents and more than a fifth of all would
+    go at once, kb says so and deletes nothing until you add --yes. A file that comes back brings its document back from
+    the bin. One name belongs to one folder on one machine: give another folder another name (--as).
+
     With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths; with --dry-run
     {"added", "changed", "moved", "deleted"}, lists of source paths.
     """
@@ -53,19 +62,29 @@ def sync(
     if inbox and delete:
         raise UsageError("--inbox keeps what --delete would delete.")
     path = folder.expanduser()
-    prefix = (name or to_source_path(path)).rstrip("/") + "/"
+    prefix = composed(name or to_source_path(path)).rstrip("/") + "/"
     local = Folder(
         *(absolute(path), prefix, tuple(split_tags(tags)), tuple(exclude or ()), delete),
-        may_be_empty=yes,
+        is_sure=yes,
         follow_links=follow_links,
+        take_over=take_over,
+        is_watched=watch,
     )
     digests = DigestCache()
     if dry_run:
-        print_plan(call_async(lambda client: plan_sync(client, local, digests)), json=json)
-        return exit_codes.OK
+        planned = call_async(lambda client: plan_sync(client, local, digests))
+        print_plan(planned, json=json)
+        return exit_codes.USAGE if needs_yes(planned) else exit_codes.OK
     if watch:
         call_async(lambda client: follow(client, local, digests))
         return exit_codes.OK
     result = call_async(lambda client: sync_folder(client, local, digests, quiet=json))
     print_result(result, json=json)
-    return exit_codes.FAILURE if any(each.is_news for each in result.failed) else exit_codes.OK
+    if needs_yes(result):
+        return exit_codes.USAGE
+    return exit_codes.FAILURE if result.withheld or any(each.is_news for each in result.failed) else exit_codes.OK
+
+
+def needs_yes(result: SyncResult) -> bool:
+    """Return whether documents stay until a person says that their files were deleted."""
+    return any(each.needs_yes for each in result.withheld)

@@ -25,11 +25,16 @@ def print_starting(folder: Path) -> None:
     print(f"kb {__version__} starts{why} …", file=sys.stderr)
 
 
-def print_ready(url: str, folder: Path, apps: Iterable[str]) -> None:
+OPEN = "every account and program on this machine can read and change your data; KB_API_KEY keeps them out"
+"""What it means that no key is set."""
+
+
+def print_ready(url: str, folder: Path, apps: Iterable[str], *, is_open: bool) -> None:
     """Say where it is found, where its data are, and what to do next."""
     agents = ("  kb mcp                                 what connects your agents",) if "mcp" in apps else ()
     lines = (
         f"kb is ready at {url} (Ctrl-C stops it). Its data are in {abbreviate_home(str(folder))}.",
+        *((f"No key is set: {OPEN}.",) if is_open else ()),
         "",
         "Next, in another terminal:",
         "  kb addnote 'the key is under the mat'  or: kb add ~/Documents",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import uuid4
 
 from kb.api.errors import (
     JobDone,
@@ -47,7 +49,14 @@ def call(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEO
     if not config.engine_url.startswith("http://"):
         return call_async(request, timeout)
     transport = StdlibTransport(config.engine_url)
-    client = EngineClient(config.engine_url, config.api_key, transport=transport, timeout=timeout, agent="cli")
+    client = EngineClient(
+        config.engine_url,
+        config.api_key,
+        transport=transport,
+        timeout=timeout,
+        agent="cli",
+        operation=operation_key(),
+    )
     return run(_session(client, request))
 
 
@@ -58,7 +67,14 @@ def call_async(request: Callable[[EngineClient], Awaitable[T]], timeout: float =
     from kb.client.client import EngineClient
 
     config = load_config()
-    return asyncio.run(_session(EngineClient(config.engine_url, config.api_key, timeout=timeout, agent="cli"), request))
+    client = EngineClient(config.engine_url, config.api_key, timeout=timeout, agent="cli", operation=operation_key())
+    return asyncio.run(_session(client, request))
+
+
+@cache
+def operation_key() -> str:
+    """Return what all requests of this command have in common: they are one operation."""
+    return uuid4().hex
 
 
 async def _session(client: EngineClient, request: Callable[[EngineClient], Awaitable[T]]) -> T:

@@ -34,5 +34,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """Return the word that may be meant, as the end of a sentence; nothing if none is near."""
     from difflib import get_close_matches
 
-    matches = get_close_matches(word, list(words), n=1)
+    there = list(words)
+    folded = [each for each in there if each.casefold() == word.casefold()]
+    matches = folded or get_close_matches(word, there, n=1)
     return f"; there is {matches[0]!r}" if matches else ""

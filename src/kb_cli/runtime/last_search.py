@@ -46,7 +46,10 @@ def recall(number: int) -> dict[str, Any]:
     except (OSError, ValueError):
         last = {}
     if last.get("engine") != load_config().engine_url:
-        raise UsageError("There was no search in a terminal yet, whose results could be opened by number.")
+        raise UsageError(
+            "There was no search in a terminal yet, whose results could be opened by number; one whose output goes to a"
+            " file or a pipe does not count. Name the document by its ID."
+        )
     hits: list[dict[str, Any]] = last["hits"]
     if number > len(hits):
         raise UsageError(f"The last search has no result {number}.")

@@ -7,16 +7,30 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, Final
 
+from kb_cli.runtime.config import load_config
 from kb_cli.runtime.editor import editor_command
 from kb_cli.runtime.exit_codes import LocalError
 from kb_cli.runtime.output import print_error
+from kb_cli.sync.disk import find_file
 
 URL_SCHEMES: Final = ("http://", "https://")
 IN_EDITOR: Final = ("code", "csv", "json", "markdown", "text", "xml")
 """Types of documents that people read in an editor."""
+
+OPENED: Final = frozenset(
+    (
+        *(".pdf", ".epub", ".djvu", ".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".rtf", ".pages", ".numbers"),
+        *(".key", ".html", ".htm", ".xhtml", ".mht", ".mhtml", ".md", ".markdown", ".txt", ".text", ".log", ".rst"),
+        *(".org", ".adoc", ".tex", ".bib", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml"),
+        *(".ipynb", ".ics", ".vcf", ".eml", ".emlx", ".mbox", ".msg", ".srt", ".vtt", ".zip", ".tar", ".gz", ".tgz"),
+        *(".bz2", ".xz", ".7z", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".heic", ".avif"),
+        *(".mp3", ".m4a", ".wav", ".flac", ".ogg", ".opus", ".mp4", ".m4v", ".mov", ".mkv", ".webm"),
+    )
+)
+"""Kinds of files that programs show and that start nothing: no source code, no links, no macros, no installers."""
 
 PAGE_VIEWERS: Final = {
     "evince": ("--page-index={page}",),
@@ -35,14 +49,21 @@ COLON_EDITORS: Final = {"code": ("-g",), "codium": ("-g",), "cursor": ("-g",), "
 def open_source(document: dict[str, Any], line: int | None = None, page: int | None = None) -> None:
     """Open what a document or a result is from, at a line of it if there is an editor, or at a page of a PDF.
 
-    Of what came inside another file, that one is opened.
+    Of what came inside another file, that one is opened. Where a document says that it comes from is the word of
+    whoever may write, so that nothing is opened that would start, and nothing is asked of another machine.
 
     Raises:
-        LocalError: it is not on this machine, or is a program itself, or nothing opens it.
+        LocalError: it is not on this machine, or of a kind that is not opened, or nothing opens it.
     """
     source, document_id = document["source_path"] or "", document["document_id"]
+    refuse_elsewhere(source)
+    if found := find_file(source):
+        source = str(found)
+    elif document["doc_type"] == "note":  # it has no file: its page is where it can be read and changed
+        launch(f"{load_config().engine_url.rstrip('/')}/d/{document_id}")
+        return
     if whole := enclosing_file(source):
-        refuse_program(whole)
+        refuse_unsafe(whole)
         print_error(f"{source} is inside {whole}, which opens; 'kb get {document_id} --file .' saves it alone")
         open_source({**document, "source_path": whole, "doc_type": ""})
         return
@@ -53,7 +74,8 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
     if editor and document["doc_type"] in IN_EDITOR and not source.startswith(URL_SCHEMES):
         run([*editor_command(editor), *at_line(editor_command(editor)[0], source, line)])
         return
-    refuse_program(source)
+    if not source.startswith(URL_SCHEMES):
+        refuse_unsafe(source)
     if page and document["doc_type"] == "pdf" and (viewer := viewer_at(source, page)):
         start(viewer)
     else:
@@ -131,18 +153,33 @@ def run(command: list[str]) -> None:
         raise LocalError(f"The editor {command[0]} ended with status {status}.")
 
 
-def refuse_program(path: str) -> None:
-    """Refuse to open what would start.
+def refuse_elsewhere(source: str, *, is_windows: bool = sys.platform == "win32") -> None:
+    """Refuse a path of another machine or of a device: Windows would connect there, and say who asks.
 
     Raises:
-        LocalError: it is a program.
+        LocalError: it is one.
     """
-    if is_program(path):
+    if is_windows and PureWindowsPath(source).drive.startswith("\\\\"):
+        raise LocalError(f"{source} is on another machine or a device, and is not looked at from here.")
+
+
+def refuse_unsafe(path: str) -> None:
+    """Refuse to open what would start, or is of a kind that might.
+
+    Raises:
+        LocalError: it is so.
+    """
+    if sys.platform != "win32" and os.access(path, os.X_OK):
         raise LocalError(f"{path} is a program, and is not started from here.")
+    if not is_opened(path):
+        kind = PureWindowsPath(path).suffix or "without a suffix"
+        raise LocalError(
+            f"{path}: files of this kind ({kind}) are not opened from here, because some of them start something."
+            " Open it yourself if you trust it, or set EDITOR if it is a text."
+        )
 
 
-def is_program(path: str) -> bool:
-    """Return whether opening it would start it: where documents say that they come from is others' word."""
-    if os.name == "nt":
-        return Path(path).suffix.upper() in os.environ.get("PATHEXT", "").upper().split(os.pathsep)
-    return os.access(path, os.X_OK)
+def is_opened(path: str) -> bool:
+    """Return whether a file is of a kind that other programs only show. Its name says so as Windows reads it."""
+    name = PureWindowsPath(path)
+    return name.suffix.lower() in OPENED and ":" not in name.name

@@ -16,6 +16,7 @@ import typer
 from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Invalid
 from kb.api.moments import moment
+from kb.api.stream_safe import composed
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.hints import nearest
@@ -58,6 +59,10 @@ DocType = Annotated[
 ]
 SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only from this file or source path.")]
 Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]
+Name = Annotated[
+    str | None,
+    typer.Option("--name", metavar="PATTERN", help="Only files or notes of this name, such as 'memo*' or '*.pdf'."),
+]
 After = Annotated[
     str | None,
     typer.Option("--after", metavar="DATE", help="Only added then or later: 2026-01-31, 3 Nov, march, monday, 7d."),
@@ -95,6 +100,7 @@ class Filters:
     doc_type: DocType = None
     path: SourcePath = None
     under: Under = None
+    name: Name = None
     after: After = None
     before: Before = None
     dated_after: DatedAfter = None
@@ -109,15 +115,16 @@ class Filters:
         Raises:
             UsageError: one of them filters nothing, or is no date.
         """
-        for option, path in (("--path", self.path), ("--under", self.under)):
+        for option, path in (("--path", self.path), ("--under", self.under), ("--name", self.name)):
             if path == "":
-                raise UsageError(f"{option} names no path.")
+                raise UsageError(f"{option} names {'no path' if option != '--name' else 'nothing'}.")
         if self.doc_type is not None and self.doc_type not in DOC_TYPES:
             raise UsageError(f"--type: there is no type {self.doc_type!r}{nearest(self.doc_type, DOC_TYPES)}.")
         request = {
             "doc_type": self.doc_type,
-            "source_path": self.path and (to_source_path(self.path) if Path(self.path).exists() else self.path),
+            "source_path": self.path and composed(to_source_path(self.path) if Path(self.path).exists() else self.path),
             "source_prefix": self.under and to_source_prefix(self.under),
+            "name": self.name,
             "created_after": parse_date("--after", self.after),
             "created_before": parse_date("--before", self.before),
             "after": parse_date("--dated-after", self.dated_after),

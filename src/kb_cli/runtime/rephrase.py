@@ -19,6 +19,7 @@ OPTIONS: Final = {
     "doc_type": ("--type",),
     "key": ("--key",),
     "limit": ("-n",),
+    "name": ("--name",),
     "new": ("--new",),
     "old": ("--old",),
     "path": ("--path",),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
-from hashlib import file_digest
-from pathlib import Path
+from hashlib import sha256
+from typing import Final
+
+from kb_cli.sync.patience import open_file, reader
+
+BLOCK: Final = 1 << 20
 
 
 @dataclass
@@ -17,11 +22,19 @@ class DigestCache:
         """Return the file's digest.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it cannot be read, or gives no answer.
         """
-        with Path(path).open("rb") as file:
-            status = Path(path).stat()
-            state = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-            if path not in self._digests or self._digests[path][0] != state:
-                self._digests[path] = state, file_digest(file, "sha256").hexdigest()
+        with reader() as patient:
+            descriptor = patient.call(open_file, path)
+            try:
+                status = os.fstat(descriptor)
+                state = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+                if path not in self._digests or self._digests[path][0] != state:
+                    digest = sha256()
+                    while block := patient.call(os.read, descriptor, BLOCK):
+                        digest.update(block)
+                    self._digests[path] = state, digest.hexdigest()
+            finally:
+                if not patient.is_stuck:
+                    os.close(descriptor)
         return self._digests[path][1]

@@ -21,6 +21,7 @@ class FileItem:
         document_id: the document that has its content.
         error: why it did not go in.
         is_known_error: whether that is known since an earlier round, and the file was not sent again.
+        is_unread: whether it could not be read here.
         is_named: whether someone named it, and not a folder that it is in.
         is_empty: whether there is nothing in it, so that it was not sent.
         is_new: whether the engine had nothing at its path.
@@ -34,6 +35,7 @@ class FileItem:
     document_id: int | None = None
     error: str | None = None
     is_known_error: bool = False
+    is_unread: bool = False
     is_named: bool = False
     is_empty: bool = False
     is_new: bool = True

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import errno
+import asyncio
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import NotFound
+from kb.api.stream_safe import composed
 from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.archive import is_archive_name
+from kb_cli.sync.claim import Claim, claim, look_up
+from kb_cli.sync.deletions import Judge, Withheld, remembered
+from kb_cli.sync.disk import DiskView, describe_mounts
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
 from kb_cli.sync.remote import RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected, wholes
 from kb_cli.sync.report import unreadable_items
-from kb_cli.sync.selection import Selection, select_files
+from kb_cli.sync.selection import LEFT_OUT, Selection, select_files
 from kb_cli.sync.upload import Uploader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kb.client.client import EngineClient
@@ -28,8 +32,10 @@ if TYPE_CHECKING:
 
 MAX_DELETIONS: Final = 4
 """At once."""
-ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
-"""What is said of a path where nothing can be."""
+SETTLE_SECONDS: Final = 1.0
+"""So long a file must be gone in a folder that is watched: programs that save one move it away for a moment."""
+
+OTHER_SPELLING: Final = "another file here has the same name, its letters written in another way: rename one of them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +48,10 @@ class Folder:
         tags: what its files are tagged with.
         exclude: what is left out.
         delete: whether documents go whose file is gone.
-        may_be_empty: whether they go even when there are no files at all.
+        is_sure: whether they go even when that looks like an accident, as when there are no files at all.
         follow_links: whether links to files outside of the folder count as files.
+        take_over: whether the folder may have the name of another one.
+        is_watched: whether each change is followed, while programs are still at it.
     """
 
     path: Path
@@ -51,8 +59,10 @@ class Folder:
     tags: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     delete: bool = False
-    may_be_empty: bool = False
+    is_sure: bool = False
     follow_links: bool = False
+    take_over: bool = False
+    is_watched: bool = False
 
     def check(self) -> None:
         """Check that there is such a folder.
@@ -65,8 +75,8 @@ class Folder:
         if not self.path.is_dir():
             raise UsageError(f"There is no folder {self.path}.")
 
-    async def select(self, client: EngineClient) -> tuple[Selection, list[FileItem]]:
-        """Return what is in the folder now that the engine reads.
+    async def select(self, client: EngineClient, left_out: Collection[str]) -> tuple[Selection, list[FileItem]]:
+        """Return what is in the folder now that the engine reads, but for the source paths that are left out.
 
         Raises:
             UsageError: it is gone.
@@ -75,11 +85,18 @@ class Folder:
         selection = select_files([str(self.path)], self.exclude, follow_links=self.follow_links)
         if selection.passed_over:
             selection.take(await fetch_extracted(client))
-        return selection, [FileItem(str(file), self.source_path(file), self.tags) for file in selection.files]
+        items = [FileItem(str(file), self.source_path(file), self.tags) for file in selection.files]
+        if ignored := sum(each.source_path in left_out for each in items):
+            selection.ignored[LEFT_OUT] = ignored
+        return selection, name_twins([each for each in items if each.source_path not in left_out])
+
+    def place(self, source_path: str) -> str:
+        """Return where from the folder a source path leads."""
+        return source_path.removeprefix(self.prefix)
 
     def source_path(self, path: Path) -> str:
         """Return the source path of what is below the folder."""
-        return self.prefix + path.relative_to(self.path).as_posix()
+        return self.prefix + composed(path.relative_to(self.path).as_posix())
 
 
 @dataclass
@@ -89,6 +106,8 @@ class SyncResult:
     selection: Selection
     items: list[FileItem]
     deleted: list[str] = field(default_factory=list)
+    withheld: list[Withheld] = field(default_factory=list)
+    """Documents that stay although their file is gone."""
 
     @property
     def failed(self) -> list[FileItem]:
@@ -101,46 +120,114 @@ class SyncResult:
         return bool(self.deleted) or any(each.is_news for each in self.items)
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a round begins with.
+
+    Args:
+        folder: what to keep in step.
+        claim: what is known of it.
+        mounts: on which devices it is.
+        selection: its files.
+        items: likewise, as they are sent.
+        remote: what the engine has of them.
+    """
+
+    folder: Folder
+    claim: Claim
+    mounts: str
+    selection: Selection
+    items: list[FileItem]
+    remote: dict[str, RemoteFile]
+
+    @classmethod
+    async def begin(cls, client: EngineClient, folder: Folder) -> Round:
+        """Look at the folder, and at what the engine has of it.
+
+        Raises:
+            UsageError: it is gone, or empty, or its name is that of another one.
+        """
+        claim = await look_up(client, folder)
+        mounts = describe_mounts(folder.path)
+        selection, items = await folder.select(client, claim.left_out)
+        remote = await fetch_files_below(client, folder.prefix)
+        if folder.delete:
+            refuse_empty(folder, selection, deletable(items, selection, folder, remote))
+        return cls(folder, claim, mounts, selection, items, remote)
+
+    @property
+    def judge(self) -> Judge:
+        """What says which documents go, by how the folder is at this moment."""
+        folder = self.folder
+        unread = [folder.place(each.source_path) for each in self.items if each.is_unread]
+        total = sum(whole_in(self.remote, path) == path for path in self.remote)
+        mounts = self.claim.mounts, describe_mounts(folder.path)
+        return Judge(DiskView(folder.path), mounts, unread, total, is_sure=folder.is_sure)
+
+    def moved(self) -> dict[str, int]:
+        """Return the documents whose file may have moved, by source path."""
+        left = gone(self.items, self.selection, self.folder, self.remote)
+        here = set(self.judge.keep_away(map(self.folder.place, left)))
+        return {path: number for path, number in left.items() if self.folder.place(path) in here}
+
+    def allowed(self, result: SyncResult, remote: Mapping[str, RemoteFile]) -> list[str]:
+        """Return the source paths whose documents go; note in the result which ones stay, and why."""
+        judge = self.judge
+        paths = deletable(result.items, self.selection, self.folder, remote)
+        whole_of = {path: whole_in(remote, path) for path in paths}
+        allowed = set(judge.allow(map(self.folder.place, sorted(set(whole_of.values())))))
+        result.withheld = judge.withheld
+        return [path for path in paths if self.folder.place(whole_of[path]) in allowed]
+
+
+def whole_in(remote: Mapping[str, RemoteFile], path: str) -> str:
+    """Return the path of the file that what is at a path came inside, as attachments do; its own if it did not."""
+    inside = wholes(path) if remote[path].is_part else ()
+    return max(filter(remote.__contains__, inside), key=len, default=path)
+
+
 async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache, *, quiet: bool) -> SyncResult:
     """Send what is new or changed, wait until it can be found, then delete what is gone."""
-    selection, items = await folder.select(client)
-    remote = await fetch_files_below(client, folder.prefix)
-    if folder.delete:
-        refuse_empty(folder, selection, deletable(items, selection, folder, remote))
-    await move_documents(client, find_moves(items, gone(items, selection, folder, remote), remote, digests), remote)
+    this = await Round.begin(client, folder)
+    items, remote = this.items, this.remote
+    if this.claim.is_known:
+        await claim(client, folder, this.claim.mounts or this.mounts)
+    await move_documents(client, find_moves(items, this.moved(), remote, digests), remote)
     uploader = Uploader(client, remote, await fetch_rejected(client), digests, quiet=quiet)
     await uploader.upload_all(items)
     await uploader.wait_all(items)
-    result = SyncResult(selection, items + unreadable_items(selection))
+    result = SyncResult(this.selection, items + unreadable_items(this.selection))
     if folder.delete:
-        result.deleted = await delete_missing(client, folder, result, remote)
+        result.deleted = await delete_missing(client, this, result)
+    if this.claim.is_known:
+        await claim(client, folder, remembered(this.claim.mounts, this.mounts, result.withheld))
     return result
 
 
 async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> SyncResult:
     """Return what a round would do, as if it were done."""
-    selection, items = await folder.select(client)
-    remote = await fetch_files_below(client, folder.prefix)
-    if folder.delete:
-        refuse_empty(folder, selection, deletable(items, selection, folder, remote))
-    left = gone(items, selection, folder, remote)
+    this = await Round.begin(client, folder)
+    items, remote = this.items, this.remote
+    left = this.moved()
     plan_moves(find_moves(items, left, remote, digests), left, remote)
     await Uploader(client, remote, await fetch_rejected(client), digests, quiet=True, is_dry=True).upload_all(items)
-    result = SyncResult(selection, items + unreadable_items(selection))
+    result = SyncResult(this.selection, items + unreadable_items(this.selection))
     if folder.delete:
-        result.deleted = sorted(deletable(items, selection, folder, remote))
+        result.deleted = sorted(this.allowed(result, remote))
     return result
 
 
-async def delete_missing(
-    client: EngineClient, folder: Folder, result: SyncResult, remote: Mapping[str, RemoteFile]
-) -> list[str]:
+async def delete_missing(client: EngineClient, this: Round, result: SyncResult) -> list[str]:
     """Delete the documents whose file is gone, those that were on their way in before too; return their paths."""
-    for file in remote.values():
+    folder = this.folder
+    for file in this.remote.values():
         if file.job_id is not None:
             await client.wait_for_job(file.job_id)
     left = await fetch_files_below(client, folder.prefix)
-    paths = deletable(result.items, result.selection, folder, left)
+    paths = this.allowed(result, left)
+    if paths and folder.is_watched:
+        await asyncio.sleep(SETTLE_SECONDS)
+        paths = this.allowed(result, left)
     documents = {path: number for path in paths if (number := left[path].document_id) is not None}
 
     async def delete(path: str) -> None:
@@ -151,6 +238,15 @@ async def delete_missing(
 
     await run_parallel(delete, list(documents), MAX_DELETIONS)
     return sorted(documents)
+
+
+def name_twins(items: list[FileItem]) -> list[FileItem]:
+    """Return the files, with an error in each whose name another one has, too, spelled as the engine has it."""
+    first: dict[str, FileItem] = {}
+    for item in sorted(items, key=lambda each: each.path != composed(each.path)):
+        if first.setdefault(item.source_path, item) is not item:
+            item.error = OTHER_SPELLING
+    return items
 
 
 def gone(
@@ -166,12 +262,13 @@ def missing(
 ) -> list[str]:
     """Return the source paths whose file is gone; what is unreadable or left out is not gone."""
     local = {each.source_path for each in items}
+    disk = DiskView(folder.path)
     unreadable = tuple(f"{folder.source_path(path)}/" for path in selection.unreadable)
     return [
         path
         for path, file in remote.items()
         if not path.startswith(unreadable)
-        and not any(each in local or is_on_disk(folder, each) for each in possible_files(path, file))
+        and not any(each in local or is_on_disk(folder, each, disk) for each in possible_files(path, file))
     ]
 
 
@@ -189,23 +286,13 @@ def is_from_archive(folder: Folder, path: str) -> bool:
 
 def archives_above(folder: Folder, path: str) -> list[PurePosixPath]:
     """Return the paths, from the folder, of the archives that a source path may lead into."""
-    return [each for each in PurePosixPath(path.removeprefix(folder.prefix)).parents if is_archive_name(each)]
+    return [each for each in PurePosixPath(folder.place(path)).parents if is_archive_name(each)]
 
 
-def is_on_disk(folder: Folder, path: str) -> bool:
+def is_on_disk(folder: Folder, path: str, disk: DiskView) -> bool:
     """Return whether the file of a source path is there, whatever leaves it out, or the archive that it came in."""
-    files = [PurePosixPath(path.removeprefix(folder.prefix)), *archives_above(folder, path)]
-    return any(file_exists(folder.path / each) for each in files)
-
-
-def file_exists(path: Path) -> bool:
-    """Return whether there is a file, or a link to whatever; what cannot be looked at is there."""
-    try:
-        return not S_ISDIR(path.lstat().st_mode)
-    except OSError as error:
-        return error.errno not in ABSENT
-    except ValueError:
-        return False
+    files = [PurePosixPath(folder.place(path)), *archives_above(folder, path)]
+    return any(map(disk.has_file, files))
 
 
 def is_folder(path: Path) -> bool:
@@ -228,7 +315,7 @@ def refuse_empty(folder: Folder, selection: Selection, paths: Sequence[str]) -> 
     Raises:
         UsageError: the documents at these paths would be deleted.
     """
-    if paths and not selection.files and not folder.may_be_empty:
+    if paths and not selection.files and not folder.is_sure:
         documents = "1 document" if len(paths) == 1 else f"{len(paths)} documents"
         raise UsageError(
             f"{folder.path} holds no files, and {documents} would be deleted. Is its disk there? If so, say --yes."

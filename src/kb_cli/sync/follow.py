@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
 from typer import TyperException
 
@@ -13,74 +15,96 @@ from kb_cli.runtime.call import explain_key
 from kb_cli.runtime.output import print_error
 from kb_cli.sync.folder import sync_folder
 from kb_cli.sync.report import print_changes, print_result
+from kb_cli.sync.watching import watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from pathlib import Path
-
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
-    from kb_cli.sync.folder import Folder
+    from kb_cli.sync.folder import Folder, SyncResult
 
 RETRY_SECONDS: Final = 5
-TICK_MILLISECONDS: Final = 500
-"""How often is looked whether a round is due."""
+
+
+@dataclass
+class Follower:
+    """Goes round at once, then after each change.
+
+    Args:
+        client: the way to the engine.
+        folder: what to keep in step.
+        digests: those of its files.
+    """
+
+    client: EngineClient
+    folder: Folder
+    digests: DigestCache
+    _is_first: bool = True
+    _told: set[str] = field(default_factory=set)
+    """What was said in the last round and need not be said again."""
+
+    async def run(self) -> None:
+        """Go round for ever; what fails is tried again, also when the engine is away."""
+        while True:
+            await self._follow_until_away()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _follow_until_away(self) -> None:
+        """Follow until the engine is away, or the folder: it may come back another."""
+        # The first round waits until changes are watched, so that none falls between.
+        is_due = True
+        async with aclosing(watch(self.folder.path)) as ticks:
+            async for is_changed in ticks:
+                if is_changed or is_due:
+                    if not await self._sync_once():
+                        return
+                    is_due = False
+
+    async def _sync_once(self) -> bool:
+        """Go round once, and report if anything was done; return whether engine and folder were there."""
+        self.client.begin_operation(uuid4().hex)
+        try:
+            result = await sync_folder(self.client, self.folder, self.digests, quiet=False)
+        except Unauthorized:
+            return self._say(explain_key())
+        except KbError as error:
+            return self._say(f"{error.detail} Watching goes on by itself when it is back.")
+        except TyperException as error:
+            return self._say(error.format_message())
+        self.folder = replace(self.folder, take_over=False)
+        self._report(self._without_known(result))
+        return True
+
+    def _say(self, line: str) -> bool:
+        """Say why a round was not made, once; return False."""
+        if line not in self._told:
+            print_error(line)
+        self._told = {line}
+        return False
+
+    def _without_known(self, result: SyncResult) -> SyncResult:
+        """Return what a round did, without what was said already of files and documents that are as they were."""
+        before, self._told = self._told, set()
+        for item in result.items:
+            if item.error:
+                line = f"{item.path}: {item.error}"
+                item.is_known_error = item.is_known_error or (line in before and item.job is None)
+                self._told.add(line)
+        self._told.update(each.reason for each in result.withheld)
+        return replace(result, withheld=[each for each in result.withheld if each.reason not in before])
+
+    def _report(self, result: SyncResult) -> None:
+        if self._is_first:
+            print_result(result, json=False)
+        else:
+            print_changes(result, self.folder.prefix)
+        self._is_first = False
 
 
 async def follow(client: EngineClient, folder: Folder, digests: DigestCache) -> None:
-    """Go round at once, then after each change; what fails is tried again, also when the engine is away."""
+    """Go round at once, then after each change.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
     folder.check()
-    is_first = True
-    while True:
-        await follow_until_away(client, folder, digests, is_first=is_first)
-        is_first = False
-        await asyncio.sleep(RETRY_SECONDS)
-
-
-async def follow_until_away(client: EngineClient, folder: Folder, digests: DigestCache, *, is_first: bool) -> None:
-    """Go round at once, then after each change, until the engine is away, or the folder: it may come back another."""
-    # The first round waits until changes are watched, so that none falls between.
-    is_due = True
-    async with aclosing(watch(folder.path)) as ticks:
-        async for is_changed in ticks:
-            if is_changed or is_due:
-                if not await sync_once(client, folder, digests, is_first=is_first):
-                    return
-                is_due = is_first = False
-
-
-async def watch(folder: Path) -> AsyncGenerator[bool, None]:
-    """Yield at every tick whether something has changed, until the folder cannot be watched any more."""
-    from watchfiles import awatch
-
-    ticks = awatch(folder, yield_on_timeout=True, rust_timeout=TICK_MILLISECONDS, ignore_permission_denied=True)
-    async with aclosing(ticks):
-        try:
-            async for changes in ticks:
-                yield bool(changes)
-        # The next round says that there is no folder.
-        except* FileNotFoundError:
-            pass
-        # Something happened to a file whose name is not UTF-8, or the system watches no more.
-        except* RuntimeError as errors:
-            print_error(f"the folder is watched anew: {errors.exceptions[0]}")
-
-
-async def sync_once(client: EngineClient, folder: Folder, digests: DigestCache, *, is_first: bool) -> bool:
-    """Go round once, and report if anything was done; return whether engine and folder were there."""
-    try:
-        result = await sync_folder(client, folder, digests, quiet=False)
-    except Unauthorized:
-        print_error(explain_key())
-        return False
-    except KbError as error:
-        print_error(f"{error.detail} Watching goes on by itself when it is back.")
-        return False
-    except TyperException as error:
-        print_error(error.format_message())
-        return False
-    if is_first:
-        print_result(result, json=False)
-    else:
-        print_changes(result, folder.prefix)
-    return True
+    await Follower(client, folder, digests).run()

@@ -19,6 +19,7 @@ from trafilatura import bare_extraction
 from trafilatura.metadata import extract_metadata
 from trafilatura.utils import decode_file
 
+from kb.parser.confine import confine
 from kb_cli.sync.web import decoded
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def main() -> None:
     """Read a page from standard input and print what is to be kept of it; nothing if that cannot be told."""
     _limit()
     logging.disable()
+    confine()
     page = readable(markup_of(sys.stdin.buffer.read()), sys.argv[1])
     sys.stdout.buffer.write((page or "").encode("utf-8", "replace"))
 

@@ -11,8 +11,9 @@ from kb_cli.runtime.rephrase import rephrase
 from kb_cli.sync.file_item import FileItem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from kb_cli.sync.deletions import Withheld
     from kb_cli.sync.folder import SyncResult
     from kb_cli.sync.selection import Selection
 
@@ -30,8 +31,10 @@ def unreadable_items(selection: Selection) -> list[FileItem]:
 def print_result(result: SyncResult, *, json: bool) -> None:
     """Print what a round did."""
     print_failures([each for each in result.failed if each.is_news])
+    print_withheld(result.withheld)
     if json:
-        output.print_json({"files": [each.to_json() for each in result.items], "deleted": result.deleted})
+        done = {"files": [each.to_json() for each in result.items], "deleted": result.deleted}
+        output.print_json(done | withheld_json(result))
     else:
         output.print_line(summarize(result.items, result.selection, deleted=len(result.deleted), waited=True))
 
@@ -42,8 +45,9 @@ def print_plan(plan: SyncResult, *, json: bool) -> None:
     for each in filter(is_done, plan.items):
         acts[each.act].append(f"{each.moved_from} -> {each.source_path}" if each.moved_from else each.source_path)
     acts["deleted"] = plan.deleted
+    print_withheld(plan.withheld)
     if json:
-        output.print_json(acts)
+        output.print_json(acts | withheld_json(plan))
         return
     print_failures([each for each in plan.failed if each.is_news])
     rows = [(act, path) for act, paths in acts.items() for path in paths]
@@ -53,9 +57,22 @@ def print_plan(plan: SyncResult, *, json: bool) -> None:
     output.print_line(f"dry run, nothing was done: {summary}")
 
 
+def print_withheld(withheld: Iterable[Withheld], addition: str = "") -> None:
+    """Print which documents stay although their file is gone, and why."""
+    for each in withheld:
+        output.print_error(f"{each.reason} {addition}".rstrip())
+
+
+def withheld_json(result: SyncResult) -> dict[str, list[dict[str, object]]]:
+    """Return what --json says of documents that stay although their file is gone, if there are any."""
+    rows: list[dict[str, object]] = [{"reason": each.reason, "paths": list(each.paths)} for each in result.withheld]
+    return {"withheld": rows} if rows else {}
+
+
 def print_changes(result: SyncResult, prefix: str) -> None:
     """Print what a round did, a line for each file with the time; paths without their `prefix`."""
     print_failures([each for each in result.failed if each.is_news])
+    print_withheld(result.withheld, "Deletions are paused meanwhile.")
     time = datetime.now().astimezone().strftime("%H:%M:%S")
     for each in result.items:
         if is_done(each):
@@ -98,6 +115,8 @@ def summarize(items: Sequence[FileItem], selection: Selection, *, deleted: int =
     if selection.skipped:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(selection.skipped.items()))
         parts.append(f"{sum(selection.skipped.values())} passed over ({kinds})")
+    parts += [f"{selection.leftovers} left by other programs and skipped"] if selection.leftovers else []
+    parts += [f"{len(selection.elsewhere)} not on this disk (only online)"] if selection.elsewhere else []
     parts += [f"{count} left out by {name}" for name, count in sorted(selection.ignored.items())]
     if selection.outside:
         links = "1 link" if len(selection.outside) == 1 else f"{len(selection.outside)} links"

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kb.api.leftovers import is_leftover
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.paths import absolute
+from kb_cli.sync.elsewhere import is_dataless, is_placeholder, name_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -30,6 +32,12 @@ PRIVATE_SUFFIXES: Final = {".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", 
 
 DEFAULT: Final = "default"
 """What leaves these out."""
+
+LEFT_OUT: Final = "kb delete --leave-out"
+"""What leaves files out that a person deleted in the knowledge base and not on the disk."""
+
+LEFTOVER: Final = "leftover"
+"""Likewise what other programs left beside a file."""
 
 BINARY_SUFFIXES: Final = {
     ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".dll", ".dmg", ".dylib", ".eot",
@@ -51,6 +59,8 @@ class Selection:
         ignored: how many files and folders were left out, by the name of what says so.
         unreadable: folders that cannot be listed.
         outside: links to files outside of the folder.
+        elsewhere: files whose content is elsewhere: they are neither sent nor gone.
+        leftovers: how many files were left by other programs, and skipped.
     """
 
     files: list[Path] = field(default_factory=list)
@@ -58,6 +68,8 @@ class Selection:
     ignored: dict[str, int] = field(default_factory=dict)
     unreadable: list[Path] = field(default_factory=list)
     outside: list[Path] = field(default_factory=list)
+    elsewhere: list[Path] = field(default_factory=list)
+    leftovers: int = 0
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -139,15 +151,23 @@ def _walk(
     rules = [*inherited, *_read_rules(folder, entries, exclude if not inherited else ())]
     for entry in entries:
         path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
-        if entry.name.startswith("."):
+        original = name_elsewhere(entry.name)
+        if original and is_placeholder(entry) and not _ignored_by(folder / original, rules, is_folder=is_folder):
+            selection.elsewhere.append(folder / original)
+        elif entry.name.startswith("."):
             continue
-        if reason := _ignored_by(path, rules, is_folder=is_folder):
-            selection.ignored[reason] = selection.ignored.get(reason, 0) + 1
+        elif reason := _ignored_by(path, rules, is_folder=is_folder):
+            if reason == LEFTOVER:
+                selection.leftovers += 1
+            else:
+                selection.ignored[reason] = selection.ignored.get(reason, 0) + 1
         elif is_folder:
             _walk(path, rules, exclude, selection, within)
         elif _is_file(entry):
             if within and entry.is_symlink() and not path.resolve().is_relative_to(within):
                 selection.outside.append(path)
+            elif is_dataless(entry):
+                selection.elsewhere.append(path)
             else:
                 _select(path, selection)
 
@@ -178,6 +198,8 @@ def _ignored_by(path: Path, rules: Sequence[IgnoreRules], *, is_folder: bool) ->
         verdict = each.verdict(path, is_folder=is_folder)
         if verdict is not None:
             return each.name if verdict else None
+    if is_leftover(path.name, is_folder=is_folder):
+        return LEFTOVER
     return DEFAULT if _is_usual(path, is_folder=is_folder) else None
 
 

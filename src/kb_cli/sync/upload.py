@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from kb.api.errors import KbError
 from kb.client.transport import BodyUnreadable
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.progress import progress_bar
+from kb_cli.sync.patience import Reader, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +53,8 @@ class Uploader:
     title: str | None = None
     quiet: bool = False
     is_dry: bool = False
+    _silent: set[Path] = field(default_factory=set)
+    """Folders in which a file gave no answer: the others would not either."""
 
     async def upload_all(self, items: Sequence[FileItem]) -> None:
         """Send what the engine does not have."""
@@ -59,6 +64,10 @@ class Uploader:
 
     async def upload(self, item: FileItem, advance: Callable[[int], None]) -> None:
         """Send a file. What is wrong with this one alone is noted; what would stop the others too is raised."""
+        if Path(item.path).parent in self._silent:
+            item.error, item.is_unread = "a file beside it gave no answer", True
+        if item.error:
+            return
         try:
             item.source_path.encode()
             remote = self.remote.get(item.source_path)
@@ -74,18 +83,27 @@ class Uploader:
                 return
             with ProgressFile(item.path, advance) as content:
                 item.job = await self.client.add_file(
-                    Path(item.path).name, content, source_path=item.source_path, tags=item.tags, title=self.title
+                    Path(item.path).name,
+                    cast("BinaryIO", content),
+                    source_path=item.source_path,
+                    tags=item.tags,
+                    title=self.title,
                 )
-        except OSError as error:
-            item.error = error.strerror or str(error)
-        except BodyUnreadable as error:
-            item.error = str(error)
+        except (OSError, BodyUnreadable) as error:
+            self._note_unread(item, error)
         except UnicodeEncodeError:
             item.error = "its name is not UTF-8"
         except KbError as error:
             if exit_codes.code_of(error) != exit_codes.REFUSED:
                 raise
             item.error = error.detail
+
+    def _note_unread(self, item: FileItem, error: OSError | BodyUnreadable) -> None:
+        """Note why a file cannot be read."""
+        cause = error if isinstance(error, OSError) else error.__cause__
+        item.error, item.is_unread = (cause.strerror if isinstance(cause, OSError) else None) or str(error), True
+        if isinstance(cause, OSError) and cause.errno == errno.ETIMEDOUT:
+            self._silent.add(Path(item.path).parent)
 
     async def _is_stored(self, item: FileItem) -> bool:
         remote = self.remote.get(item.source_path)
@@ -129,30 +147,51 @@ def has_other_name(item: FileItem, remote: RemoteFile) -> bool:
     return remote.title == before != PurePosixPath(item.source_path).stem
 
 
-class ProgressFile(io.FileIO):
+class ProgressFile(io.RawIOBase):
     """A file that tells how much of it was read, and ends where it ended when it was opened.
 
-    A log that grows while it is sent would otherwise become longer than what the request announced.
+    A log that grows while it is sent would otherwise become longer than what the request announced. A file that gives
+    no answer raises an OSError.
     """
 
     def __init__(self, path: str, advance: Callable[[int], None]) -> None:
-        super().__init__(path)
-        self._left = file_size(Path(path))
+        self.name = path
+        self._patient = Reader()
+        self._descriptor = self._patient.call(open_file, path)
+        self._left = os.fstat(self._descriptor).st_size
         self._advance = advance
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def tell(self) -> int:
+        return os.lseek(self._descriptor, 0, os.SEEK_CUR)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         """Go to another place, such as the beginning when the file is sent again."""
-        before, position = self.tell(), super().seek(offset, whence)
+        before, position = self.tell(), os.lseek(self._descriptor, offset, whence)
         self._left += before - position
         self._advance(position - before)
         return position
 
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = self._left if size is None or size < 0 else min(size, self._left)
-        data = super().read(wanted) or b""
+        data = self._patient.call(os.read, self._descriptor, wanted)
         self._left -= len(data)
         self._advance(len(data))
         return data
+
+    def close(self) -> None:
+        if not self.closed and not self._patient.is_stuck:
+            os.close(self._descriptor)
+            self._patient.end()
+        super().close()
 
 
 def is_empty(file: str) -> bool:

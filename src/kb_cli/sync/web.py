@@ -39,6 +39,16 @@ SUFFIXES: Final = {"text/html": ".html", "application/pdf": ".pdf", "text/markdo
 """How names end whose address does not tell what is there."""
 SUPERSETS: Final = {"ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254"}
 """As what browsers read a text that is said to be in one of these, which would give control characters for quotes."""
+ENCODINGS: Final = frozenset(
+    (
+        *("ascii", "utf-8", "utf-16", "utf-16-be", "utf-16-le", "gbk", "gb2312", "gb18030", "hz", "big5", "big5hkscs"),
+        *("euc_jp", "iso2022_jp", "shift_jis", "cp932", "euc_kr", "cp949", "cp866", "cp874", "koi8-r", "koi8-u"),
+        *("mac-roman", "mac-cyrillic", "tis-620", *(f"cp{1250 + number}" for number in range(9))),
+        *(f"iso8859-{number}" for number in (*range(1, 12), *range(13, 17))),
+    )
+)
+"""What browsers know, as Python calls them: it knows others that take hours, or are no encodings of texts."""
+
 NO_TEXT: Final = re.compile(rb"[\0-\x08\x10-\x1a\x1c-\x1f]")
 """What no text has but one in UTF-16, of which that can be told."""
 
@@ -126,7 +136,7 @@ def decoded(data: bytes, encoding: str) -> str | None:
     """Return a text in an encoding that is named for it; None if it is not in that one."""
     try:
         name = codecs.lookup(encoding).name
-        return data.decode(SUPERSETS.get(name, name))
+        return data.decode(SUPERSETS.get(name, name)) if name in ENCODINGS else None
     except (UnicodeError, LookupError):
         return None
 

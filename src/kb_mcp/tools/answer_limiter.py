@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from kb.api.errors import Invalid
 from kb_mcp.tools import lean
+from kb_mcp.tools.invisible import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
 from kb_mcp.tools.tokens import estimate_tokens
 
@@ -41,6 +42,7 @@ VERSION_FIELDS: Final = ("number", "at", "by", "why", "title", "tags")
 
 def tool_result(data: JSON, text: str | None = None) -> ToolResult:
     """Return `data` as structured content, and as text: the one given, or else the same JSON."""
+    data = all_shown(data)
     text = to_json(data).decode() if text is None else text
     return ToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
 

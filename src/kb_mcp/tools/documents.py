@@ -78,6 +78,7 @@ class DocumentTools:
         tag_not: FilterTags = [],  # noqa: B006 - likewise
         doc_type: Annotated[str, Field(description="Such as note or pdf.")] = "",
         source_prefix: Annotated[str, Field(description="How its path begins.")] = "",
+        name: Annotated[str, Field(description="Its file name: memo*.")] = "",
         document_id: Annotated[int, Field(ge=0, description="Only in this one."), WHOLE] = 0,
         after: After = "",
         before: Before = "",
@@ -99,6 +100,7 @@ class DocumentTools:
             tag_not=tag_not,
             doc_type=doc_type,
             source_prefix=source_prefix,
+            name=name,
             document_id=document_id or None,
             after=moment(after, "after"),
             before=moment(before, "before"),
@@ -115,6 +117,7 @@ class DocumentTools:
         weak = [
             *corrected,
             *map(_misspelling, reply["unknown"]),
+            *map(_unreadable, reply["unreadable"]),
             *_weakness(reply, fts_only=fts_only, vec_only=vec_only),
         ]
         if weak:
@@ -130,6 +133,7 @@ class DocumentTools:
         tag_not: FilterTags = [],  # noqa: B006 - likewise
         doc_type: str = "",
         source_prefix: str = "",
+        name: Annotated[str, Field(description="Its file name: memo*.")] = "",
         after: After = "",
         before: Before = "",
         updated_after: str = "",
@@ -148,6 +152,7 @@ class DocumentTools:
             tag_not=tag_not,
             doc_type=doc_type,
             source_prefix=source_prefix,
+            name=name,
             after=moment(after, "after"),
             before=moment(before, "before"),
             updated_after=moment(updated_after, "updated_after"),
@@ -247,14 +252,14 @@ class DocumentTools:
         tag_changes = lean.given(tags_add=tags_add, tags_remove=tags_remove)
         if not change and not if_match and tag_changes:
             document = await self._engine.change_tags(document_id, add=tags_add, remove=tags_remove)
-            return rendered("kb_update_note", with_notice(lean.document(document)))
+            return rendered("kb_update_note", with_notice(lean.changed(document)))
         read = parse_version(if_match) if if_match else ""
         expected = await self._full_hash(document_id, read)
         try:
             note = await self._engine.update_note(document_id, if_match=expected, **change, **tag_changes)
         except Changed as error:
             raise await refused_change(self._engine, document_id, error, text, read) from error
-        return rendered("kb_update_note", with_notice(lean.document(note)))
+        return rendered("kb_update_note", with_notice(lean.changed(note)))
 
     async def _full_hash(self, document_id: int, version: str) -> str | None:
         """Return the content_hash that a version is the beginning of; the engine refuses any other."""
@@ -430,10 +435,14 @@ def _misspelling(unknown: JSON) -> str:
     return f"No document has {word}{others}{searched}."
 
 
+def _unreadable(file: JSON) -> str:
+    return f"{quoted(file['filename'], 80)} could not be read: {quoted(file['error'])}."
+
+
 def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:
     results = reply["results"]
     if fts_only or vec_only or not results or any(each["fts_score"] is not None for each in results):
-        return []
+        return ["Weak: no document answers this well."] if reply["weak"] else []
     return ["Weak: none of these holds a word of the query; they are only near in meaning."]
 
 

@@ -20,6 +20,9 @@ UNNAMED: Final = re.compile(r"|[0-9a-f]{8}")
 KNOWN_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(?:(?:date|title|tags):.*\r?\n)+---\s*\n(?=\s*\S)")
 """Front matter that says no more than what stands before a passage."""
 
+MOST_COPIES: Final = 3
+"""How many of the documents that repeat a passage are named."""
+
 DAY: Final = len("2026-01-31")
 EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 
@@ -92,8 +95,19 @@ def search_result(found: JSON) -> JSON:
         "tags": found["tags"],
         "score": round(found["score"], 3),
         "text": passage_text(found),
-        **given(more=[passage(each) for each in found["more"]]),
+        **given(more=[passage(each) for each in found["more"]], copies=copies(found.get("copies", []))),
     }
+
+
+def changed(found: JSON) -> JSON:
+    """Return a document that was just changed, with when that was."""
+    return document(found) | {"updated_at": found["updated_at"]}
+
+
+def copies(found: list[JSON]) -> JSON:
+    """Return in how many other documents a passage stands, and some of them."""
+    such_as = [each["source_path"] or each["title"] for each in found[:MOST_COPIES]]
+    return {"count": len(found), "such_as": such_as} if found else {}
 
 
 def document(found: JSON) -> JSON:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.models import NOTE
 from kb.api.omitted import phrase
+from kb_mcp.tools.invisible import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,9 +34,7 @@ SIMPLE_TAG: Final = re.compile(r"[\w:/.+=-]{1,40}")
 DELIMITERS: Final = str.maketrans({"[": "(", "]": ")", '"': "'", "<": "(", ">": ")"})
 """What delimits a line's own parts has no place in what documents say."""
 
-UNPRINTABLE: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
+UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2060-\u206f\ufeff]")
 """Control characters, and those that turn or hide others."""
 
 FENCE: Final = 3
@@ -75,7 +74,15 @@ def head(result: JSON, passage: JSON) -> str:
     title = quoted(result["title"]) if "title" in result else ""
     where = place_text(passage["place"]) if not is_note or passage["index"] else ""
     place = " ".join(filter(None, (number, title, where, quoted_date(result))))
-    return joined([place, file_text(result), tags_text(result), *origin(result)])
+    return joined([place, file_text(result), tags_text(result), *origin(result), *copies_text(result)])
+
+
+def copies_text(result: JSON) -> list[str]:
+    """Return in how many other documents a passage stands, and some of them."""
+    if not (copies := result.get("copies")):
+        return []
+    places = "1 other place" if copies["count"] == 1 else f"{copies['count']} other places"
+    return [f"and in {places}, such as {', '.join(quoted(each, 80) for each in copies['such_as'])}"]
 
 
 def document_text(data: JSON) -> str:
@@ -213,13 +220,13 @@ def with_quotes_notice(text: str, *, is_there: bool) -> str:
 
 def visible(text: str) -> str:
     """Return a text without what turns, hides or parts others."""
-    return UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n"))
+    return UNPRINTABLE.sub("\ufffd", shown(text.replace("\r\n", "\n")))
 
 
 def quoted(name: str, most: int = MAX_QUOTE) -> str:
     """Return what a document is called, in quotes, in one short line that looks like nothing around it."""
-    shown = " ".join(UNPRINTABLE.sub(" ", name).translate(DELIMITERS).split())
-    return f'"{shown if len(shown) <= most else f"{shown[:most]}{CUT}"}"'
+    line = " ".join(UNPRINTABLE.sub(" ", shown(name)).translate(DELIMITERS).split())
+    return f'"{line if len(line) <= most else f"{line[:most]}{CUT}"}"'
 
 
 def quoted_date(document: JSON) -> str:

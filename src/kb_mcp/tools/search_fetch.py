@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import json
 import re
-import time
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote
@@ -18,6 +17,7 @@ from starlette.routing import Route
 
 from kb.api.errors import KbError, NotFound
 from kb.asgi.problem import problem
+from kb.clock import own_time
 from kb_mcp.auth import acting_for, current_name
 from kb_mcp.server import READ_ONLY, create_server, register_tool
 from kb_mcp.tools import lean
@@ -70,7 +70,7 @@ class Addresses:
         clock: seconds since the epoch.
     """
 
-    def __init__(self, secret: bytes, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, secret: bytes, clock: Callable[[], float] = own_time) -> None:
         self._secret = secret
         self._clock = clock
 

@@ -32,7 +32,39 @@ _DATES: Final = ("date", "created", "created_at", "date created", "creation date
 _MODIFIED: Final = ("updated", "updated_at", "modified", "date modified", "lastmod")
 _TICKS: Final = re.compile(r"(\\[`#])|`+")
 # As Obsidian has it: after white space, of letters, digits, - _ and /, and not of digits alone.
-_INLINE: Final = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])(?P<tag>[\w/-]+)")
+_INLINE: Final = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])(?P<tag>[\w/-]+)(?![^\w\s/.,;:!?)\]}'\"*_~|»”’-])")
+_COLOUR: Final = re.compile(
+    r"(?![a-f]2[a-f]$)(?=.*\d)(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})|([a-f])\1\1(?:\1{3})?|([a-f]{2})\2\2"
+    r"|(?:([a-f])\3){2}([a-f])\4",
+    re.IGNORECASE,
+)
+"""Digits among as many as a colour has, as in #c0ffee, but not b2b; or letters that repeat, as in #fff and #fafafa."""
+
+_LINES: Final = re.compile(r"L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?")
+_DIRECTIVES: Final = frozenset(
+    (
+        "include",
+        "include_next",
+        "import",
+        "define",
+        "undef",
+        "if",
+        "ifdef",
+        "ifndef",
+        "elif",
+        "elifdef",
+        "else",
+        "endif",
+        "pragma",
+        "error",
+        "warning",
+        "line",
+        "region",
+        "endregion",
+        "nullable",
+    )
+)
+"""What compilers are told behind a #: none of these is a tag."""
 _LONGEST_TAG: Final = 200
 _MOST_TAGS: Final = 100
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -69,7 +101,7 @@ def front_matter(text: str) -> FrontMatter:
         _line(values.get("title")),
         tags_of([*_listed(values.get("tags")), *_listed(values.get("tag")), *_commented(matter)]),
         next(filter(None, (_date(values.get(name)) for name in (*_DATES, *_MODIFIED))), None),
-        tuple(filter(None, map(_line, _strings(values.get("aliases") or values.get("alias"))))),
+        _names(values.get("aliases") or values.get("alias"), values.get("authors") or values.get("author")),
         is_understood=True,
         inline_tags=str(values.get(INLINE_TAGS)).lower() != "false",
     )
@@ -131,7 +163,12 @@ def _unquoted(written: str) -> str:
 
 def inline_tags(text: str) -> list[str]:
     """Return the #tags in a paragraph or a heading, those in code left out."""
-    return [match["tag"] for match in _INLINE.finditer(_without_code(text))]
+    return [match["tag"] for match in _INLINE.finditer(_without_code(text)) if _is_tag(match["tag"])]
+
+
+def _is_tag(word: str) -> bool:
+    """Return whether a word behind a # is meant as a tag: no colour, line of a file, or order to a compiler."""
+    return not (_COLOUR.fullmatch(word) or _LINES.fullmatch(word) or word in _DIRECTIVES)
 
 
 def _without_code(text: str) -> str:
@@ -185,6 +222,11 @@ def _listed(value: object) -> list[str]:
 
 def _line(value: object) -> str | None:
     return (one_line(value) or None) if isinstance(value, str) else None
+
+
+def _names(*values: object) -> tuple[str, ...]:
+    """Return by what else a document is known: its other names, and who wrote it."""
+    return tuple(dict.fromkeys(filter(None, map(_line, (text for value in values for text in _strings(value))))))
 
 
 def _date(value: object) -> str | None:

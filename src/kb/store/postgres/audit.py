@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kb import clock
 from kb.store.postgres.document_query import joined
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, audit_line_of, field_values, mapped
@@ -37,4 +38,6 @@ class PostgresAudit:
     def expire(self, limit: int) -> int:
         """Delete at most so many lines that are too old or too many; return how many."""
         kept = self._retention
-        return len(self._execute(self._sql["expire"], (kept.audit_days, kept.audit_lines, limit)).fetchall())
+        return len(
+            self._execute(self._sql["expire"], (clock.own.now(), kept.audit_days, kept.audit_lines, limit)).fetchall()
+        )

@@ -20,12 +20,17 @@ Condition = tuple[str, tuple[object, ...]]
 
 EVERY_DOCUMENT: Condition = ("TRUE", ())
 
+LIKE_ESCAPED = str.maketrans({each: f"\\{each}" for each in r"\%_"})
+
 RECENT = "COALESCE(updated_at, created_at)"
 CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag = ANY(%s))"
 CARRIES_ALL = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) @> %s::text[]"
 
 MOST_JOINED: Final = 8
 """So many tags are each a table to join, which takes the planner the cube of their number; the others are a set."""
+
+NAME = "CASE WHEN source_path IS NULL THEN title ELSE regexp_replace(source_path, '^.*/', '') END"
+"""What a file is called without its folders, or else a note."""
 
 STAYS_BELOW = r"strpos('/' || replace(source_path, '\', '/') || '/', '/../') = 0"
 """Of a path: it does not lead up again, as `kb.api.access` has it."""
@@ -75,6 +80,8 @@ def exact_conditions(where: Filter) -> list[Condition]:
         conditions += prefix_conditions(where.source_prefix)
     if where.source_part is not None:
         conditions.append(("strpos(lower(source_path), %s) > 0", (where.source_part.encode().lower().decode(),)))
+    if where.name is not None:
+        conditions.append((f"{NAME} ILIKE %s", (like_pattern(where.name),)))
     if where.id_prefix is not None:
         conditions.append(("starts_with(id::text, %s)", (where.id_prefix,)))
     if where.document_id is not None:
@@ -84,6 +91,11 @@ def exact_conditions(where: Filter) -> list[Condition]:
     if where.limit and where.limit.folder is not None:
         conditions += [*prefix_conditions(where.limit.folder), (STAYS_BELOW, ())]
     return conditions
+
+
+def like_pattern(pattern: str) -> str:
+    """Return a pattern with stars as LIKE has it."""
+    return pattern.translate(LIKE_ESCAPED).replace("*", "%").replace("?", "_")
 
 
 def prefix_conditions(prefix: str) -> list[Condition]:

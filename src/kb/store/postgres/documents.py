@@ -11,6 +11,8 @@ from kb.store.former_documents import admits, changed, merged
 from kb.store.postgres.document_query import admitted, page_of
 from kb.store.postgres.former_content import FormerContents
 from kb.store.postgres.former_page import former_versions, ids_within
+from kb.store.postgres.names import named, write_names
+from kb.store.postgres.operations import note_operation
 from kb.store.postgres.replacements import has_successors, pass_on, successors
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import (
@@ -26,7 +28,7 @@ from kb.store.row_mapping import (
 from kb.store.rows import NOBODY, Extent, Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
     from kb.api.access import Limit
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from kb.store.postgres.connection import Connection
     from kb.store.postgres.vectors import VectorTable
     from kb.store.postgres.words import FullText, NewText
-    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document
+    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, Named
 
 
 NO_SECTION: tuple[str, tuple[str, ...]] = "", ()
@@ -143,6 +145,17 @@ class PostgresDocuments:
         """Return the oldest document with this path."""
         return self._found(self._execute(self._sql["find_by_path"], (source_path,)).get)
 
+    def named(self, tokens: Collection[str], most: int, limit: int) -> list[Named]:
+        """Return at most `limit` documents with some of these words in their names, those of the rarest first.
+
+        Words that more than `most` documents have in theirs are left out.
+        """
+        return named(self._execute, tokens, most, limit)
+
+    def write_names(self, limit: int) -> bool:
+        """Write the names of at most so many documents that changed; return whether there are more."""
+        return write_names(self._execute, self._words.tokenizer, limit)
+
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
         return has_successors(self._execute)
@@ -160,6 +173,7 @@ class PostgresDocuments:
         author: Author = NOBODY,
     ) -> int:
         """Write a new document."""
+        note_operation(self._execute, author, self.now)
         columns = _columns(content) | field_values(author) | {"now": self.now}
         columns |= {"source_path": source_path, "part_of": part_of}
         document_id: int = self._execute(self._sql["insert_document"], columns).get

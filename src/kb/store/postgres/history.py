@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from kb import clock
 from kb.store.postgres.document_query import moment_or_first
 from kb.store.postgres.former_page import STOOD
+from kb.store.postgres.operations import note_operation
 from kb.store.postgres.replacements import pass_on
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_VERSIONS = (1 << 31) - 1
 
+MOST_ALIKE: Final = 50
+"""Of the files in the bin that held a content so many are looked at."""
+
 
 class PostgresHistory:
     """See `kb.store.protocol.History`."""
@@ -41,6 +46,7 @@ class PostgresHistory:
 
     def keep(self, document_id: int, author: Author) -> None:
         """Keep the document as it stands, before the author changes it in this transaction."""
+        note_operation(self._execute, author, self._documents.now)
         if self._retention.history_days:
             self._execute(self._sql["insert_version"], {"id": document_id, "now": self._documents.now})
         else:
@@ -104,6 +110,7 @@ class PostgresHistory:
         """Move a document to the bin, with those that came inside it; delete it if there is no bin."""
         if not self._retention.bin_days:
             return self._documents.delete(document_id)
+        note_operation(self._execute, author, self._documents.now)
         for part, _ in self._documents.parts(document_id):
             self.discard(part, author)
         self._execute(self._sql["insert_version"], {"id": document_id, "now": self._documents.now})
@@ -122,6 +129,12 @@ class PostgresHistory:
         """Return a document that is in the bin."""
         return next(iter(self._binned("bin.document_id = %s", document_id)), None)
 
+    def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
+        """Return the files in the bin that were at a path or held a content, the last deleted first."""
+        condition = self._sql["was_there"]
+        order = "ORDER BY deleted_at DESC, bin.document_id DESC LIMIT %s"
+        return self._binned(f"{condition} {order}", source_path, content_hash, MOST_ALIKE)
+
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
         """Return what is in the bin, the last deleted first."""
         condition = "(deleted_at, bin.document_id) < (%s, %s)" if before else "TRUE"
@@ -135,6 +148,7 @@ class PostgresHistory:
 
     def restore(self, document_id: int, content: Content, author: Author) -> None:
         """Bring a document back from the bin, with the content that it had."""
+        note_operation(self._execute, author, self._documents.now)
         [binned] = self._binned("bin.document_id = %s", document_id)
         columns = field_values(author) | {"id": document_id, "now": self._documents.now, "replaces": content.replaces}
         self._execute(self._sql["restore_document"], columns)
@@ -144,11 +158,15 @@ class PostgresHistory:
 
     def expire(self, limit: int) -> int:
         """Delete at most so many documents of the bin, and former versions, whose time has come; return how many."""
-        binned = self._execute(self._sql["select_expired_bin"], (self._retention.bin_days, limit)).fetchall()
+        binned = self._execute(
+            self._sql["select_expired_bin"], (clock.own.now(), self._retention.bin_days, limit)
+        ).fetchall()
         for document_id, deleted_at in binned:
             self._documents.delete(document_id)
             self._begin_later(deleted_at)
-        versions = self._execute(self._sql["select_oldest"], (self._retention.history_days, limit)).fetchall()
+        versions = self._execute(
+            self._sql["select_oldest"], (clock.own.now(), self._retention.history_days, limit)
+        ).fetchall()
         for version in versions:
             self._drop_version(*version)
         return len(binned) + len(versions) + self._shrink(limit)
@@ -166,7 +184,7 @@ class PostgresHistory:
             return 0
         most += self._execute(self._sql["select_bin_size"]).get
         dropped = 0
-        for version in self._execute(self._sql["select_oldest"], (0, limit)).fetchall():
+        for version in self._execute(self._sql["select_oldest"], (clock.own.now(), 0, limit)).fetchall():
             if self._size() <= most:
                 break
             self._drop_version(*version)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kb.lexical.beginnings import completed
 from kb.store.analyzer import Fts5Analyzer
 from kb.store.postgres.context import ContextReader
-from kb.store.postgres.document_query import admitted
+from kb.store.postgres.document_query import admitted, among
 from kb.store.postgres.speller import PostgresVocabulary
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, hit_of, mapped
@@ -18,7 +20,6 @@ from kb.vectors.scores import EMPTY_SCORES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from kb.lexical.bm25 import Occurrences
@@ -67,6 +68,12 @@ class PostgresSelection:
         self._vectors = vectors
         self._condition = admitted(words, where)
         self._looked_up: dict[tuple[str, ...], list[Word]] = {}
+
+    def chunk_ids(self) -> NDArray[np.int64]:
+        """Return the chunks, ascending."""
+        where, parameters = among(self._condition)
+        rows = self._execute(statements("words")["select_chunk_ids"].format(among=where), parameters).fetchall()
+        return np.array([chunk_id for (chunk_id,) in rows], np.int64)
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from kb import clock
 from kb.api.errors import LeaseLost
+from kb.store.postgres.operations import note_operation
 from kb.store.postgres.statements import statements
-from kb.store.row_mapping import Execute, counts, field_values, job_of, mapped, stored_limit
+from kb.store.row_mapping import Execute, counts, field_values, job_of, mapped, moment, stored_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -41,6 +43,7 @@ class PostgresJobs:
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
+        note_operation(self._execute, job.author, moment(clock.own.now()))
         columns = field_values(job) | field_values(job.author)
         columns |= {"tags": list(job.tags), "limits": stored_limit(job.limit)}
         added = self._execute(self._sql["insert_job"], columns).fetchone()
@@ -84,15 +87,20 @@ class PostgresJobs:
         where = " AND ".join(conditions)
         return self._jobs(f"{where} ORDER BY id DESC LIMIT %s", (*parameters, limit))
 
-    def claim(self, limit: int, *, files: bool = True) -> list[Job]:
-        """Turn queued jobs to running: new ones together, then those that were begun before, each by itself."""
-        return self._begin(files, begun=False, limit=limit) or self._begin(files, begun=True, limit=1)
+    def claim(self, limit: int, *, files: bool = True, begun_first: bool = False) -> list[Job]:
+        """Turn queued jobs to running: new ones together, or one that was begun before, by itself."""
+        for begun in (begun_first, not begun_first):
+            if jobs := self._begin(files, begun=begun, limit=1 if begun else limit):
+                return jobs
+        return []
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
         """Turn queued new notes of at most so many bytes, and files that are short, to running."""
-        rows = self._execute(self._sql["select_short"], (size, is_short is not None, LOOKED_AT)).fetchall()
-        short = (job_id for job_id, staged in rows if staged is None or (is_short and is_short(staged)))
-        return self._claimed(self._execute(self._sql["claim_these"], (self._engine, list(islice(short, limit)))))
+        ids = [job_id for job_id, _ in self._execute(self._sql["select_short_notes"], (size, limit)).fetchall()]
+        if is_short and len(ids) < limit:
+            files = self._execute(self._sql["select_new_files"], (LOOKED_AT,)).fetchall()
+            ids += islice((job_id for job_id, staged in files if is_short(staged)), limit - len(ids))
+        return self._claimed(self._execute(self._sql["claim_these"], (self._engine, ids)))
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
@@ -133,6 +141,10 @@ class PostgresJobs:
         """
         self._end("finish", job_id, document_id=document_id, existed=existed, omitted=counts(omitted))
 
+    def forget_failed(self, job_id: int) -> None:
+        """Forget the earlier jobs for this one's path that failed and kept nothing."""
+        self._execute(self._sql["forget_failed"], (job_id,))
+
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words. Raises as `finish`."""
         self._end("fail", job_id, error=error)
@@ -152,7 +164,7 @@ class PostgresJobs:
 
     def expire(self, days: int, limit: int) -> int:
         """Delete the jobs that were done so long ago, the oldest first; return how many."""
-        return len(self._execute(self._sql["expire"], (days, limit)).fetchall())
+        return len(self._execute(self._sql["expire"], (clock.own.now(), days, limit)).fetchall())
 
     def delete(self, job_id: int) -> None:
         """Forget the job."""

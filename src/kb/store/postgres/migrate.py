@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION: Final = 6
-FOLDED: Final = 4
-"""From this version on letters are indexed in one way."""
+SCHEMA_VERSION: Final = 8
+ANALYSED: Final = 8
+"""From this version on texts are indexed as they are now."""
 
 OLDEST_POSTGRES: Final = 16
 OLDEST_PGVECTOR: Final = (0, 8, 4)
@@ -57,7 +57,7 @@ def prepare_schema(connection: Connection) -> None:
             except psycopg.Error as error:
                 raise StoreError(f"The database cannot be migrated to version {number}: {error}.") from error
             connection.execute("INSERT INTO migrations (number) VALUES (%s)", (number,))
-        if 0 < version < FOLDED:
+        if 0 < version < ANALYSED:
             refold(connection)
         connection.execute(statements("search")["note_change"])
 

@@ -22,13 +22,16 @@ from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_
 from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.faults import BUSY, first_line, translated_errors
+from kb.store.postgres.folders import PostgresFolders
 from kb.store.postgres.former_index import PostgresPresent
 from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
 from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
+from kb.store.postgres.operations import PostgresOperations
 from kb.store.postgres.presence import Presence
+from kb.store.postgres.refold import NAMED_AT_ONCE
 from kb.store.postgres.replica import Replica, ReplicaConnection, identity_of, last_change
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
@@ -102,6 +105,8 @@ class PostgresTransaction:
         self.jobs = PostgresJobs(self._execute, engine)
         self.second = PostgresSecondVectors(connection, vectors, engine)
         self.audit = PostgresAudit(self._execute, retention)
+        self.operations = PostgresOperations(self._execute)
+        self.folders = PostgresFolders(self._execute)
         self._words = words
         self._vectors = vectors
 
@@ -241,6 +246,7 @@ class PostgresStore:
         # Those of this engine wait without a connection, those of others in the database.
         with held(self._write_lock), self._change(WRITING, checkpoint) as transaction:
             yield transaction
+            transaction.documents.write_names(NAMED_AT_ONCE)
             transaction.publish()
 
     @contextmanager

@@ -9,6 +9,7 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
+from kb.store.sqlite.foreign import foreign_parts
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -35,8 +36,15 @@ class Moment:
         self._path = path
         try:
             self._reader, self._writer = self._open(), self._open()
+            found = [f"{kind} {name}" for kind, name in foreign_parts(self._reader)]
         except apsw.Error as error:
             raise StoreError(f"The database {path} cannot be opened: {error}.") from error
+        if found:
+            self.close()
+            raise StoreError(
+                f"The database {path} declares what kb never does ({', '.join(found[:5])}), and a backup of it could"
+                " not be restored: see 'kb doctor'."
+            )
 
     def close(self) -> None:
         """Let go of the database."""

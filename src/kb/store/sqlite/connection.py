@@ -10,8 +10,10 @@ import apsw
 import sqlite_vec
 from apsw import bestpractice
 
+from kb import clock
 from kb.api.errors import REMEDY, StoreError
 from kb.api.own_day import own_day
+from kb.store.row_mapping import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +71,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         bestpractice.connection_busy_timeout(connection, BUSY_MS)
         load_vectors(connection)
         connection.create_scalar_function("own_day", cast("Any", own_day), 1, deterministic=True)
+        connection.create_scalar_function("kb_now", cast("Any", _now), 0, deterministic=True)
         if not connection.pragma("page_count"):  # only a new database takes it, and only before it has a page
             connection.pragma("auto_vacuum", "INCREMENTAL")
         for apply in PRACTICES:
@@ -84,6 +87,11 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
     except apsw.Error as error:
         raise unopened(path, error) from error
     return connection
+
+
+def _now() -> str:
+    """Return kb's own time, which SQLite asks for once in a statement."""
+    return moment(clock.own.now())
 
 
 @contextmanager

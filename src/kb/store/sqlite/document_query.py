@@ -37,6 +37,12 @@ AFTER_OLDER = f"{RECENT} >= ? AND ({RECENT}, id) > (?, ?)"
 QUOTED = str.maketrans({'"': '""', "\0": " "})
 """How a word stands between quotation marks in FTS5's syntax."""
 
+NAME = (
+    "CASE WHEN source_path IS NULL THEN title"
+    " ELSE substr(source_path, length(rtrim(source_path, replace(source_path, '/', ''))) + 1) END"
+)
+"""What a file is called without its folders, or else a note."""
+
 LIKE_ESCAPED = str.maketrans({each: f"\\{each}" for each in r"\%_"})
 ID_DIGITS = 18
 
@@ -145,6 +151,8 @@ def exact_conditions(where: Filter) -> list[Condition]:
     if where.source_part is not None:
         part = where.source_part.translate(LIKE_ESCAPED)
         conditions.append((r"source_path LIKE ? ESCAPE '\'", (f"%{part}%",)))
+    if where.name is not None:
+        conditions.append((f"{NAME} LIKE ? ESCAPE '\\'", (like_pattern(where.name),)))
     if where.id_prefix is not None:
         conditions.append(beginning_id(where.id_prefix))
     if where.document_id is not None:
@@ -155,6 +163,11 @@ def exact_conditions(where: Filter) -> list[Condition]:
         folder = where.limit.folder
         conditions += [(f"id IN ({PREFIXED})", (folder, _end(folder))), (STAYS_BELOW, ())]
     return conditions + date_conditions(where)
+
+
+def like_pattern(pattern: str) -> str:
+    """Return a pattern with stars as LIKE has it."""
+    return pattern.translate(LIKE_ESCAPED).replace("*", "%").replace("?", "_")
 
 
 def beginning_id(digits: str) -> Condition:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
+from kb import clock
 from kb.api.errors import ModelChanged
-from kb.lexical.segment import segmented
+from kb.lexical.segment import segmented, varied
 from kb.store.former_documents import admits, changed, merged
 from kb.store.row_mapping import (
     Execute,
@@ -29,17 +29,20 @@ from kb.store.rows import NOBODY, Extent, Filter
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.former_page import former_versions, ids_within
+from kb.store.sqlite.names import named, write_names
+from kb.store.sqlite.operations import note_operation
 from kb.store.sqlite.replacements import has_successors, pass_on, successors
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
     from kb.api.access import Limit
     from kb.api.models import Sort
-    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, NewChunk, VectorSpace
+    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, Named, NewChunk, VectorSpace
     from kb.store.sqlite.schema import VectorTable
 
 
@@ -70,7 +73,7 @@ class SqliteDocuments:
     @cached_property
     def now(self) -> str:
         """The moment of all that the transaction changes."""
-        return moment(datetime.now(UTC))
+        return moment(clock.own.now())
 
     def get(self, document_id: int) -> Document | None:
         """Return the document, if there is one."""
@@ -146,6 +149,17 @@ class SqliteDocuments:
         """Return the oldest document with this path."""
         return self._found(self._execute(self._sql["find_by_path"], (source_path,)).get)
 
+    def named(self, tokens: Collection[str], most: int, limit: int) -> list[Named]:
+        """Return at most `limit` documents with some of these words in their names, those of the rarest first.
+
+        Words that more than `most` documents have in theirs are left out.
+        """
+        return named(self._execute, tokens, most, limit)
+
+    def write_names(self, limit: int) -> bool:
+        """Write the names of at most so many documents that changed; return whether there are more."""
+        return write_names(self._connection, limit)
+
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
         return has_successors(self._execute)
@@ -163,6 +177,7 @@ class SqliteDocuments:
         author: Author = NOBODY,
     ) -> int:
         """Write a new document."""
+        note_operation(self._execute, author, self.now)
         [document_id] = next_ids(self._execute, self._sql["take_document_ids"], 1)
         columns = _columns(content) | field_values(author) | {"id": document_id, "now": self.now}
         self._execute(self._sql["insert_document"], columns | {"source_path": source_path, "part_of": part_of})
@@ -303,9 +318,10 @@ class SqliteDocuments:
             section = chunk.header, array(chunk.place.heading)
             if section not in sections:
                 sections[section] = self._execute(
-                    self._sql["insert_section"], (document_id, *section, segmented(chunk.header))
+                    self._sql["insert_section"], (document_id, *section, segmented(chunk.header), varied(chunk.header))
                 ).get
-            columns |= {"text": chunk.text, "segmented": segmented(chunk.text), "section_id": sections[section]}
+            columns |= {"text": chunk.text, "segmented": segmented(chunk.text), "variants": varied(chunk.text)}
+            columns |= {"section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
 
     def _remove_chunks(self, document_id: int) -> None:

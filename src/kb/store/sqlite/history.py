@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kb.store.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
 from kb.store.rows import NOBODY, HistoryCounts
 from kb.store.sqlite.former_page import STOOD
+from kb.store.sqlite.operations import note_operation
 from kb.store.sqlite.replacements import pass_on
 from kb.store.sqlite.statements import statements
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from kb.store.rows import Author, Binned, Chunk, Content, Retention, Version
     from kb.store.sqlite.documents import SqliteDocuments
+
+MOST_ALIKE: Final = 50
+"""Of the files in the bin that held a content so many are looked at."""
 
 
 class SqliteHistory:
@@ -38,6 +42,7 @@ class SqliteHistory:
 
     def keep(self, document_id: int, author: Author) -> None:
         """Keep the document as it stands, before the author changes it in this transaction."""
+        note_operation(self._execute, author, self._documents.now)
         if self._retention.history_days:
             self._execute(self._sql["insert_version"], {"id": document_id, "now": self._documents.now})
         else:
@@ -99,6 +104,7 @@ class SqliteHistory:
         """Move a document to the bin, with those that came inside it; delete it if there is no bin."""
         if not self._retention.bin_days:
             return self._documents.delete(document_id)
+        note_operation(self._execute, author, self._documents.now)
         for part, _ in self._documents.parts(document_id):
             self.discard(part, author)
         self._execute(self._sql["insert_version"], {"id": document_id, "now": self._documents.now})
@@ -117,6 +123,12 @@ class SqliteHistory:
         """Return a document that is in the bin."""
         return next(iter(self._binned("bin.document_id = ?", document_id)), None)
 
+    def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
+        """Return the files in the bin that were at a path or held a content, the last deleted first."""
+        condition = self._sql["was_there"]
+        order = "ORDER BY deleted_at DESC, bin.document_id DESC LIMIT ?"
+        return self._binned(f"{condition} {order}", source_path, content_hash, MOST_ALIKE)
+
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
         """Return what is in the bin, the last deleted first."""
         condition = "(deleted_at, bin.document_id) < (?, ?)" if before else "TRUE"
@@ -130,6 +142,7 @@ class SqliteHistory:
 
     def restore(self, document_id: int, content: Content, author: Author) -> None:
         """Bring a document back from the bin, with the content that it had."""
+        note_operation(self._execute, author, self._documents.now)
         [binned] = self._binned("bin.document_id = ?", document_id)
         columns = field_values(author) | {"id": document_id, "now": self._documents.now, "replaces": content.replaces}
         self._execute(self._sql["restore_document"], columns)

@@ -99,6 +99,13 @@ class SqliteSelection:
         self._leg = MemoryLeg(words, self._admitted) if words else self._table
         self._legs: dict[Terms, MemoryLeg | TableLeg] = {}
 
+    def chunk_ids(self) -> NDArray[np.int64]:
+        """Return the chunks, ascending."""
+        if self._words and self._admitted:
+            return self._words.snapshot.ids[self._admitted.rows].astype(np.int64)
+        found = chunk_ids_of(self._execute, self._where)
+        return self._snapshot.ids if found is None else found
+
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
         return self._leg_for(words).best(self._completed(words), limit) if words else EMPTY_SCORES

@@ -6,7 +6,9 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kb.store.row_mapping import Execute, array, counts, field_values, job_of, mapped, next_ids, stored_limit
+from kb import clock
+from kb.store.row_mapping import Execute, array, counts, field_values, job_of, mapped, moment, next_ids, stored_limit
+from kb.store.sqlite.operations import note_operation
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class SqliteJobs:
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
+        note_operation(self._execute, job.author, moment(clock.own.now()))
         [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
         columns = field_values(job) | field_values(job.author) | {"id": job_id, "tags": array(job.tags)}
         columns["limits"] = stored_limit(job.limit)
@@ -75,16 +78,20 @@ class SqliteJobs:
         where = " AND ".join(conditions)
         return self._jobs(f"{where} ORDER BY id DESC LIMIT ?", (*parameters, limit))
 
-    def claim(self, limit: int, *, files: bool = True) -> list[Job]:
-        """Turn queued jobs to running: new ones together, then those that were begun before, each by itself."""
-        return self._begin(files, begun=False, limit=limit) or self._begin(files, begun=True, limit=1)
+    def claim(self, limit: int, *, files: bool = True, begun_first: bool = False) -> list[Job]:
+        """Turn queued jobs to running: new ones together, or one that was begun before, by itself."""
+        for begun in (begun_first, not begun_first):
+            if jobs := self._begin(files, begun=begun, limit=1 if begun else limit):
+                return jobs
+        return []
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
         """Turn queued new notes of at most so many bytes, and files that are short, to running."""
-        rows = self._execute(self._sql["select_short"], (size, is_short is not None, LOOKED_AT)).fetchall()
-        short = (job_id for job_id, staged in rows if staged is None or (is_short and is_short(staged)))
-        ids = json.dumps(list(islice(short, limit)))
-        return self._claimed(self._execute(self._sql["claim_these"], (ids,)).fetchall())
+        ids = [job_id for job_id, _ in self._execute(self._sql["select_short_notes"], (size, limit))]
+        if is_short and len(ids) < limit:
+            files = self._execute(self._sql["select_new_files"], (LOOKED_AT,)).fetchall()
+            ids += islice((job_id for job_id, staged in files if is_short(staged)), limit - len(ids))
+        return self._claimed(self._execute(self._sql["claim_these"], (json.dumps(ids),)).fetchall())
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
@@ -121,6 +128,10 @@ class SqliteJobs:
     ) -> None:
         """The job is done; its text is in the document now, or `existed` there."""
         self._execute(self._sql["finish"], (document_id, existed, counts(omitted), job_id))
+
+    def forget_failed(self, job_id: int) -> None:
+        """Forget the earlier jobs for this one's path that failed and kept nothing."""
+        self._execute(self._sql["forget_failed"], (job_id,))
 
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words."""

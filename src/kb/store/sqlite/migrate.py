@@ -13,6 +13,7 @@ import apsw
 from kb.api.errors import StoreError
 from kb.lexical.segment import segmented
 from kb.store.sqlite.connection import write_transaction
+from kb.store.sqlite.foreign import foreign_parts
 from kb.store.sqlite.legacy_v2 import migrate as legacy
 from kb.store.sqlite.legacy_v2.detect import has_its_tables
 from kb.store.sqlite.schema import SCHEMA_VERSION, create
@@ -55,7 +56,11 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
         legacy.migrate(connection, path, dimensions)
     elif version == OLDEST_NUMBERED:
         legacy.complete(connection, dimensions)
-    return migrate(connection, path)
+    migrate(connection, path)
+    if found := list(foreign_parts(connection)):
+        names = ", ".join(f"{kind} {name}" for kind, name in found)
+        logger.warning("the database declares what kb never does (%s): 'kb doctor' says what helps", names)
+    return None
 
 
 def migrate(connection: apsw.Connection, path: Path) -> None:

@@ -10,6 +10,7 @@ import apsw
 from kb.api.errors import StoreError
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.destination import SqliteDestination
+from kb.store.sqlite.foreign import refuse_parts
 from kb.store.sqlite.origin import SqliteOrigin
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def origin(path: Path) -> Iterator[SqliteOrigin]:
     try:
         with closing(connect(path, read_only=True)) as connection:
             connection.execute("BEGIN")
+            refuse_parts(connection, f"The database {path}")
             yield SqliteOrigin(connection)
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be read: {error}. 'kb doctor' says more.") from error
@@ -49,6 +51,7 @@ def destination(path: Path, space: VectorSpace) -> Iterator[SqliteDestination]:
         raise StoreError(f"The database {path} cannot be made: {error.strerror}.") from error
     try:
         with closing(connect(path)) as connection:
+            refuse_parts(connection, f"The database {path}")
             yield SqliteDestination(connection, path, space)
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be used: {error}.") from error

@@ -11,7 +11,7 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import give_to_owner_of, sync
-from kb.lexical.segment import segmented
+from kb.lexical.segment import segmented, varied
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import VectorTable
@@ -111,9 +111,11 @@ def _write(connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, 
         execute(sql)
         if table not in MADE_OF_VECTORS:
             _copy(execute, table)
-    connection.create_scalar_function("segmented", cast("Any", segmented), 1, deterministic=True)
-    execute("UPDATE main.chunks SET segmented = segmented(text)")
-    execute("UPDATE main.sections SET segmented = segmented(header)")
+    for name, function in (("segmented", segmented), ("varied", varied)):
+        connection.create_scalar_function(name, cast("Any", function), 1, deterministic=True)
+    execute("UPDATE main.chunks SET segmented = segmented(text), variants = varied(text)")
+    execute("UPDATE main.sections SET segmented = segmented(header), variants = varied(header)")
+    execute("DELETE FROM main.reanalysis")
     if execute("SELECT 1 FROM old.sqlite_schema WHERE name = 'sqlite_sequence'").get:
         execute("INSERT INTO sqlite_sequence SELECT * FROM old.sqlite_sequence")
     for (sql,) in [*execute(DERIVED).fetchall(), *execute(OTHERS).fetchall()]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import apsw
 
-from kb.lexical.segment import segmented
+from kb.lexical.segment import segmented, varied
 from kb.store.compressed import decompressed
 from kb.store.sqlite.connection import connect, load_vectors
+from kb.store.sqlite.foreign import foreign_parts
 from kb.store.sqlite.schema import create
 from kb.store.sqlite.vector_codes import CHECKSUM, drop_codes
 from kb.store.sqlite.vector_space import HISTORY_SIZE, declared_dimensions
@@ -248,19 +249,30 @@ def _chunks(blob: bytes) -> list[Chunk] | None:
         return None
 
 
-_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "chunk_count": _chunk_count, "segmented": segmented}
+_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "chunk_count": _chunk_count, "segmented": segmented, "varied": varied}
 
 
 def mend_rows(path: Path) -> None:
-    """Make the indexes, triggers and views that are missing, and mend the rows that break a rule, or change nothing."""
+    """Repair the declarations and the rows that break a rule, or change nothing.
+
+    Indexes, triggers and views that kb does not declare go, those that are missing are made.
+    """
     with closing(connect(path)) as connection, connection:
         add_functions(connection)
+        for kind, name in list(foreign_parts(connection)):
+            if kind != "table":
+                connection.execute(f"DROP {kind} IF EXISTS {quoted(name)}")
         for kind, _, sql in list(missing_parts(connection)):
             if kind != "table":
                 connection.execute(sql)
         for rule in RULES:
             if rule.mend and connection.execute(rule.select).fetchone():
                 connection.execute(rule.mend)
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"{}"'.format(name.replace('"', '""'))
 
 
 def mend_codes(path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
-SCHEMA_VERSION = 16
+SCHEMA_VERSION = 18
 
 
 @dataclass(frozen=True, slots=True)

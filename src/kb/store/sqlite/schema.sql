@@ -21,8 +21,10 @@ CREATE TABLE documents (
   changed_why TEXT,
   source TEXT,
   replaces INTEGER,
-  omitted TEXT NOT NULL DEFAULT '{}'
+  omitted TEXT NOT NULL DEFAULT '{}',
+  operation INTEGER
 );
+CREATE INDEX documents_operation ON documents (operation) WHERE operation IS NOT NULL;
 CREATE INDEX documents_replaces ON documents (replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX documents_source_path ON documents (source_path);
@@ -53,7 +55,8 @@ CREATE TABLE sections (
   document_id INTEGER NOT NULL,
   header TEXT NOT NULL,
   heading TEXT NOT NULL,
-  segmented TEXT
+  segmented TEXT,
+  variants TEXT
 );
 CREATE INDEX sections_document ON sections (document_id);
 
@@ -68,13 +71,17 @@ CREATE TABLE chunks (
   char_start INTEGER NOT NULL DEFAULT 0,
   char_end INTEGER NOT NULL DEFAULT 0,
   section_id INTEGER,
-  segmented TEXT
+  segmented TEXT,
+  variants TEXT
 );
 CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 
--- As they are indexed: see kb/lexical/segment.py.
+-- As they are indexed: see kb/lexical/segment.py, and kb/lexical/variants.py for what stands behind.
 CREATE VIEW chunk_texts AS
-  SELECT chunks.id AS id, COALESCE(chunks.segmented, text) AS text, COALESCE(sections.segmented, header, '') AS header
+  SELECT
+    chunks.id AS id,
+    COALESCE(chunks.segmented, text) || COALESCE(' ' || chunks.variants, '') AS text,
+    COALESCE(sections.segmented, header, '') || COALESCE(' ' || sections.variants, '') AS header
   FROM chunks LEFT JOIN sections ON sections.id = section_id;
 -- As they were written.
 CREATE VIEW source_texts AS
@@ -93,18 +100,44 @@ END;
 CREATE TRIGGER chunks_ad AFTER DELETE ON chunks BEGIN
   INSERT INTO chunks_fts (chunks_fts, rowid, text, header)
   VALUES (
-    'delete', old.id, COALESCE(old.segmented, old.text),
-    COALESCE((SELECT COALESCE(segmented, header) FROM sections WHERE id = old.section_id), '')
+    'delete', old.id, COALESCE(old.segmented, old.text) || COALESCE(' ' || old.variants, ''),
+    COALESCE((
+      SELECT COALESCE(segmented, header) || COALESCE(' ' || variants, '') FROM sections WHERE id = old.section_id
+    ), '')
   );
 END;
 CREATE TRIGGER chunks_au AFTER UPDATE ON chunks BEGIN
   INSERT INTO chunks_fts (chunks_fts, rowid, text, header)
   VALUES (
-    'delete', old.id, COALESCE(old.segmented, old.text),
-    COALESCE((SELECT COALESCE(segmented, header) FROM sections WHERE id = old.section_id), '')
+    'delete', old.id, COALESCE(old.segmented, old.text) || COALESCE(' ' || old.variants, ''),
+    COALESCE((
+      SELECT COALESCE(segmented, header) || COALESCE(' ' || variants, '') FROM sections WHERE id = old.section_id
+    ), '')
   );
   INSERT INTO chunks_fts (rowid, text, header) SELECT id, text, header FROM chunk_texts WHERE id = new.id;
 END;
+
+-- By which words the names of documents are found, each name also as a whole; see kb/lexical/names.py.
+CREATE TABLE names (
+  token TEXT NOT NULL,
+  document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+  PRIMARY KEY (token, document_id)
+) WITHOUT ROWID;
+CREATE INDEX names_document ON names (document_id);
+-- Documents whose names are to be written: by the transaction that changes them, or when the engine starts.
+CREATE TABLE unnamed (document_id INTEGER PRIMARY KEY);
+CREATE TRIGGER documents_ai_names AFTER INSERT ON documents BEGIN
+  INSERT OR IGNORE INTO unnamed VALUES (new.id);
+END;
+CREATE TRIGGER documents_au_names AFTER UPDATE OF title, source_path, uploaded_as ON documents BEGIN
+  INSERT OR IGNORE INTO unnamed VALUES (new.id);
+END;
+
+-- Up to which document an older database is indexed again, while that goes on; see reanalysis.py.
+CREATE TABLE reanalysis (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  document_id INTEGER NOT NULL
+);
 
 CREATE VIRTUAL TABLE chunks_vec USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{dimensions}]);
 
@@ -138,8 +171,10 @@ CREATE TABLE jobs (
   source TEXT,
   replaces INTEGER,
   existed INTEGER NOT NULL DEFAULT 0,
-  omitted TEXT NOT NULL DEFAULT '{}'
+  omitted TEXT NOT NULL DEFAULT '{}',
+  operation_key TEXT
 );
+CREATE INDEX jobs_operation ON jobs (operation_key) WHERE operation_key IS NOT NULL;
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
 CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
@@ -224,8 +259,11 @@ CREATE TABLE versions (
   content_id INTEGER,
   source TEXT,
   replaces INTEGER,
-  omitted TEXT NOT NULL DEFAULT '{}'
+  omitted TEXT NOT NULL DEFAULT '{}',
+  operation INTEGER
 );
+CREATE INDEX versions_operation ON versions (operation) WHERE operation IS NOT NULL;
+CREATE INDEX versions_source_path ON versions (source_path) WHERE doc_type <> 'note';
 CREATE INDEX versions_replaces ON versions (replaces) WHERE replaces IS NOT NULL;
 CREATE UNIQUE INDEX versions_document ON versions (document_id, number);
 CREATE INDEX versions_until ON versions (until);
@@ -249,8 +287,10 @@ CREATE TABLE bin (
   deleted_at TEXT NOT NULL,
   deleted_by TEXT,
   deleted_with TEXT,
-  deleted_why TEXT
+  deleted_why TEXT,
+  operation INTEGER
 );
+CREATE INDEX bin_operation ON bin (operation) WHERE operation IS NOT NULL;
 CREATE INDEX bin_deleted_at ON bin (deleted_at);
 CREATE INDEX bin_part_of ON bin (part_of) WHERE part_of IS NOT NULL;
 
@@ -267,6 +307,28 @@ END;
 CREATE TRIGGER former_contents_ad AFTER DELETE ON former_contents BEGIN
   UPDATE history SET size = size - length(old.chunks) - COALESCE(length(old.vectors), 0);
 END;
+
+-- What belongs together and is taken back together, such as all that one command changed: `key` is what its requests bear
+-- in common, `at` when the first of them came.
+CREATE TABLE operations (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  at TEXT NOT NULL,
+  by_key TEXT,
+  client TEXT
+);
+
+-- The folders that are kept in step: how the paths of their files begin, the machine that each is on, and its devices.
+CREATE TABLE folders (
+  prefix TEXT PRIMARY KEY,
+  machine TEXT NOT NULL,
+  host TEXT NOT NULL,
+  path TEXT NOT NULL,
+  mounts TEXT NOT NULL,
+  at TEXT NOT NULL
+) WITHOUT ROWID;
+-- The files that stay out although they are in such a folder.
+CREATE TABLE left_out (source_path TEXT PRIMARY KEY) WITHOUT ROWID;
 
 -- Who did what to which document, job or key; no content. An id is never used twice, so that a cursor stays good.
 CREATE TABLE audit (

@@ -13,17 +13,20 @@ import apsw
 from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.former_index import FormerIndex
 from kb.store.rows import Counts, Filter, Retention
+from kb.store.sqlite import reanalysis
 from kb.store.sqlite.arrival import settle
 from kb.store.sqlite.audit import SqliteAudit
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.documents import SqliteDocuments
+from kb.store.sqlite.folders import SqliteFolders
 from kb.store.sqlite.former_index import SqlitePresent
 from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
+from kb.store.sqlite.operations import SqliteOperations
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.second_vectors import SqliteSecondVectors
 from kb.store.sqlite.statements import statements
@@ -51,6 +54,9 @@ FLAT_LIMIT = 20_000
 FAULTS = (apsw.ReadOnlyError, apsw.IOError, apsw.CantOpenError)
 """What SQLite raises where the disk refuses."""
 
+NAMED_AT_ONCE = 100
+"""The names of how many documents a transaction writes; the rest is written later."""
+
 RECLAIMED_PAGES = 256
 """How many free pages may stay, and are given back at a time."""
 
@@ -73,6 +79,9 @@ class SqliteTransaction:
         self.jobs = SqliteJobs(connection)
         self.second = SqliteSecondVectors(connection, vectors)
         self.audit = SqliteAudit(connection, retention)
+        self.operations = SqliteOperations(connection.execute)
+        self.folders = SqliteFolders(connection.execute)
+        self.is_reanalysed = False
         self._vectors = vectors
         self._words = words
 
@@ -212,6 +221,7 @@ class SqliteStore:
             try:
                 transaction = SqliteTransaction(self._writer, self._vectors, self._retention, checkpoint)
                 yield transaction
+                transaction.documents.write_names(NAMED_AT_ONCE)
                 self._publish(transaction)
                 self._writer.execute("COMMIT")
             except BaseException:
@@ -244,6 +254,22 @@ class SqliteStore:
             else:
                 self._empty_log()
             return more
+
+    def reanalyse(self) -> bool:
+        """Index some documents as this kb does it that an older one indexed; return whether more are left."""
+        with self.read() as tx:
+            execute: Execute = tx.connection.execute
+            if not (reanalysis.is_due(execute) or execute(statements("names")["has_unnamed"]).get):
+                return False
+        with self.write() as tx:
+            if reanalysis.is_due(self._writer.execute):
+                tx.is_reanalysed = reanalysis.reanalyse_some(self._writer)
+        return True
+
+    def reanalysed(self) -> tuple[int, int]:
+        """Return how many documents are indexed as this kb does it, and of how many."""
+        with self.read() as tx:
+            return reanalysis.progress(tx.connection.execute)
 
     def check(self) -> None:
         """Read a row.
@@ -297,6 +323,11 @@ class SqliteStore:
         elif added or removed:
             added = [(chunk_id, vector) for chunk_id, vector in added if chunk_id not in removed]
             number = self._vectors.publish(self._writer, added, removed)
+        elif tx.is_reanalysed:
+            number = self._vectors.publish(self._writer, [], set())
+            self.words.replace(self._writer, number)
+            self._writer.execute(statements("search")["update_generation"], (number,))
+            return
         else:
             return
         self.words.publish(self._writer, number, [chunk_id for chunk_id, _ in added], removed)

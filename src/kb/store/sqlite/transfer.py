@@ -191,7 +191,7 @@ def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None
     [added] = next_ids(tx.connection.execute, statements("documents")["take_document_ids"], 1)
     binned, author = former.binned, former.binned.author
     row = (added, binned.number, part_of, _as_stored(binned.deleted_at), author.by, author.client, author.why)
-    tx.connection.execute("INSERT INTO bin VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    tx.connection.execute("INSERT INTO bin VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", row)
     return added
 
 

@@ -31,6 +31,12 @@ logger = logging.getLogger(__name__)
 SAMPLE = 1000
 """How many chunks are read to see which words are common."""
 
+TOLD_SECONDS = 5.0
+"""How often it is logged how far documents are indexed again."""
+
+MOST_PAUSE = 0.2
+"""For how many seconds others go first between two steps of that, at most; else for as long as a step takes."""
+
 CHECK_SECONDS = 60.0
 CHECKED = 100
 """How long a list is compared with SQLite's."""
@@ -69,6 +75,21 @@ class Upkeep:
     def _numbers(self) -> np.random.Generator:
         return np.random.default_rng()  # which is imported when it is first asked for
 
+    def reanalyse(self) -> None:
+        """Index again what an older kb indexed, with pauses for those who search and write."""
+        told = begun = perf_counter()
+        is_changed = False
+        while not self._stopping.is_set() and self._store.reanalyse():
+            is_changed = True
+            now = perf_counter()
+            if now - told > TOLD_SECONDS:
+                logger.info("documents of an older kb are indexed again: %s of %s", *self._store.reanalysed())
+                told = now
+            self._stopping.wait(min(now - begun, MOST_PAUSE))
+            begun = perf_counter()
+        if is_changed and not self._stopping.is_set():
+            logger.info("documents of an older kb are indexed again: all are done")
+
     def learn_terms(self) -> None:
         """Read which tokens there are, unless that was done."""
         with self._store.read() as tx:
@@ -102,6 +123,7 @@ class Upkeep:
     def _run(self) -> None:
         if self._stopping.wait(self._delay):
             return
+        self._try(self.reanalyse)
         self._try(self.learn_terms)
         self._try(self.warm)
         while not self._stopping.wait(self._seconds):

@@ -15,6 +15,7 @@ import numpy as np
 from kb.api.errors import StoreError
 from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.connection import load_vectors, unopened
+from kb.store.sqlite.foreign import foreign_parts
 from kb.store.sqlite.rules import AHEAD, RULES, add_functions, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from kb.store.sqlite.rules import Rule
 
 MISCUT = (
-    "SELECT 1 FROM chunks WHERE segmented IS NOT segmented(text)"
-    " UNION ALL SELECT 1 FROM sections WHERE segmented IS NOT segmented(header)"
+    "SELECT 1 FROM (SELECT 1 FROM chunks WHERE segmented IS NOT segmented(text) OR variants IS NOT varied(text)"
+    " UNION ALL SELECT 1 FROM sections WHERE segmented IS NOT segmented(header) OR variants IS NOT varied(header))"
+    " WHERE NOT EXISTS (SELECT 1 FROM reanalysis)"
 )
 MASK = (1 << 64) - 1
 PART = 4096
@@ -97,6 +99,7 @@ class Verification:
         found = (
             ("pages", self._pages, Remedy.REBUILD),
             ("schema", self._schema, Remedy.ROWS),
+            ("tables", self._foreign_tables, Remedy.BACKUP),
             ("references", self._references, Remedy.BACKUP),
             ("rows", self._mendable_rows, Remedy.ROWS),
             ("sources", self._rows_to_restore, Remedy.BACKUP),
@@ -142,6 +145,13 @@ class Verification:
 
     def _schema(self) -> Iterator[str]:
         yield from (f"the {kind} {name} is not there" for kind, name, _ in missing_parts(self._connection))
+        yield from (f"the {kind} {name} is not kb's: somebody added it" for kind, name in self._foreign(tables=False))
+
+    def _foreign_tables(self) -> Iterator[str]:
+        yield from (f"the {kind} {name} does what kb's does not" for kind, name in self._foreign(tables=True))
+
+    def _foreign(self, *, tables: bool) -> Iterator[tuple[str, str]]:
+        yield from (part for part in foreign_parts(self._connection) if (part[0] == "table") == tables)
 
     def _mendable_rows(self) -> Iterator[str]:
         yield from self._broken(rule for rule in RULES if rule.mend)

@@ -7,6 +7,7 @@ Snapshots are numbered like those of the vectors; see vectors.py.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -103,6 +104,11 @@ class Words:
             self._index = None
         if index := self._index:
             index.publish(number, indexed_chunks(connection, added), removed)
+
+    def replace(self, connection: apsw.Connection, number: int) -> None:
+        """Make the next snapshot, of chunks that have other words now."""
+        if index := self._index:
+            index.replace(replace(read_snapshot(connection), number=number))
 
     def withdraw(self) -> None:
         """Take the newest snapshot back: its transaction was rolled back."""

@@ -14,6 +14,6 @@ WHERE {condition} ORDER BY id DESC LIMIT %s
 -- Lines go that are older than some days, or come before the last so many; the oldest first.
 DELETE FROM audit WHERE id IN (
   SELECT id FROM audit
-  WHERE at < now_ms() - make_interval(days => %s) OR id <= (SELECT max(id) FROM audit) - %s
+  WHERE at < LEAST(now_ms(), %s::timestamptz) - make_interval(days => %s) OR id <= (SELECT max(id) FROM audit) - %s
   ORDER BY id LIMIT %s
 ) RETURNING id

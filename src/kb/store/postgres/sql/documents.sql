@@ -58,10 +58,11 @@ SELECT nextval('chunk_ids') FROM generate_series(1, %s)
 -- A new document; its id.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_day, own_tags, part_of, uploaded_as, title_given, created_at,
-  changed_by, changed_with, changed_why, source, replaces, omitted
+  changed_by, changed_with, changed_why, source, replaces, omitted, operation
 ) VALUES (
   nextval('document_ids'), %(title)s, %(source_path)s, %(doc_type)s, %(content_hash)s, %(date)s, %(own_day)s, %(own_tags)s,
-  %(part_of)s, %(filename)s, %(title_given)s, %(now)s, %(by)s, %(client)s, %(why)s, %(source)s, %(replaces)s, %(omitted)s
+  %(part_of)s, %(filename)s, %(title_given)s, %(now)s, %(by)s, %(client)s, %(why)s, %(source)s, %(replaces)s, %(omitted)s,
+  (SELECT id FROM operations WHERE key = %(operation_key)s)
 ) RETURNING id
 
 -- name: update_document

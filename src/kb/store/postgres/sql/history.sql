@@ -4,19 +4,20 @@
 -- A document as it stands becomes a former version: what follows in the transaction changes it.
 INSERT INTO versions (
   document_id, number, title, source_path, doc_type, content_hash, tags, created_at, updated_at, until, date, own_day,
-  own_tags, part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted
+  own_tags, part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, operation
 )
 SELECT
   id, version, title, source_path, doc_type, content_hash,
   ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id ORDER BY tag),
   created_at, updated_at, GREATEST(%(now)s::timestamptz, updated_at, created_at), date, own_day, own_tags, part_of,
-  uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted
+  uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, operation
 FROM documents WHERE id = %(id)s
 
 -- name: begin_version
 -- A document is of its next version, and changes now.
 UPDATE documents SET
   version = version + 1, changed_by = %(by)s, changed_with = %(client)s, changed_why = %(why)s,
+  operation = (SELECT id FROM operations WHERE key = %(operation_key)s),
   updated_at = GREATEST(%(now)s::timestamptz, updated_at, created_at)
 WHERE id = %(id)s
 
@@ -51,7 +52,7 @@ SELECT vectors FROM former_contents WHERE id = %s
 -- name: select_current
 -- Documents as they stand; the condition is put in.
 SELECT
-  version AS number, NULL::timestamptz AS until, changed_by, changed_with, changed_why, NULL::bigint AS content_id,
+  version AS number, NULL::timestamptz AS until, changed_by, changed_with, changed_why, NULL::bigint AS content_id, operation,
   id, title, source_path, doc_type, content_hash,
   (SELECT COALESCE(json_agg(tag ORDER BY tag)::text, '[]') FROM document_tags WHERE document_id = documents.id) AS tags,
   created_at, updated_at, date, array_to_json(own_tags)::text AS own_tags, uploaded_as AS filename, title_given, source,
@@ -61,7 +62,7 @@ FROM documents WHERE {condition}
 -- name: select_versions
 -- Former versions; the condition is put in.
 SELECT
-  number, until, changed_by, changed_with, changed_why, content_id,
+  number, until, changed_by, changed_with, changed_why, content_id, operation,
   document_id AS id, title, source_path, doc_type, content_hash, array_to_json(tags)::text AS tags, created_at, updated_at,
   date, array_to_json(own_tags)::text AS own_tags, uploaded_as AS filename, title_given, source, replaces, omitted
 FROM versions WHERE {condition}
@@ -69,28 +70,38 @@ FROM versions WHERE {condition}
 -- name: select_bin
 -- Documents in the bin; the condition is put in.
 SELECT
-  bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why,
+  bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why, bin.operation,
   bin.document_id AS id, title, source_path, doc_type, content_hash, array_to_json(tags)::text AS tags, created_at,
   updated_at, date, array_to_json(own_tags)::text AS own_tags, uploaded_as AS filename, title_given, source, replaces, omitted
 FROM bin JOIN versions ON versions.document_id = bin.document_id AND versions.number = bin.number
 WHERE {condition}
 
+-- name: was_there
+-- That a file in the bin was at a path, or held a content.
+doc_type <> 'note' AND (bin.document_id, bin.number) IN (
+  SELECT document_id, number FROM versions WHERE doc_type <> 'note' AND source_path = %s
+  UNION SELECT document_id, number FROM versions WHERE doc_type <> 'note' AND content_hash = %s
+)
+
 -- name: insert_binned
 -- A document goes to the bin, whose last version was just kept.
-INSERT INTO bin
-SELECT document_id, number, part_of, %(now)s::timestamptz, %(by)s, %(client)s, %(why)s FROM versions
+INSERT INTO bin (document_id, number, part_of, deleted_at, deleted_by, deleted_with, deleted_why, operation)
+SELECT document_id, number, part_of, %(now)s::timestamptz, %(by)s, %(client)s, %(why)s,
+  (SELECT id FROM operations WHERE key = %(operation_key)s)
+FROM versions
 WHERE document_id = %(id)s ORDER BY number DESC LIMIT 1
 
 -- name: restore_document
 -- A document comes back from the bin, as its next version; by itself, if what it came in is not there.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, created_at, updated_at, date, own_day, own_tags, part_of, uploaded_as,
-  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted
+  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, operation
 )
 SELECT
   document_id, title, source_path, doc_type, content_hash, created_at, GREATEST(%(now)s::timestamptz, until), date, own_day,
   own_tags, CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1,
-  %(by)s, %(client)s, %(why)s, source, %(replaces)s::bigint, omitted
+  %(by)s, %(client)s, %(why)s, source, %(replaces)s::bigint, omitted,
+  (SELECT id FROM operations WHERE key = %(operation_key)s)
 FROM versions WHERE document_id = %(id)s ORDER BY number DESC LIMIT 1
 
 -- name: delete_binned
@@ -119,12 +130,12 @@ UNION SELECT document_id FROM versions WHERE until > %(moment)s
 
 -- name: select_expired_bin
 -- Documents that have been in the bin for so many days.
-SELECT document_id, deleted_at FROM bin WHERE deleted_at <= now_ms() - make_interval(days => %s) ORDER BY deleted_at LIMIT %s
+SELECT document_id, deleted_at FROM bin WHERE deleted_at <= LEAST(now_ms(), %s::timestamptz) - make_interval(days => %s) ORDER BY deleted_at LIMIT %s
 
 -- name: select_oldest
 -- The former versions that went first, but those that are in the bin.
 SELECT document_id, number FROM versions
-WHERE until <= now_ms() - make_interval(days => %s)
+WHERE until <= LEAST(now_ms(), %s::timestamptz) - make_interval(days => %s)
   AND NOT EXISTS (SELECT 1 FROM bin WHERE bin.document_id = versions.document_id AND bin.number = versions.number)
 ORDER BY until, document_id, number LIMIT %s
 

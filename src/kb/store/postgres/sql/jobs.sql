@@ -5,7 +5,7 @@
 SELECT
   id, status, kind, title, filename, source_path, array_to_json(tags)::text AS tags, progress, document_id, error,
   created_at, started_at, finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by,
-  sent_with, sent_why, limits, source, replaces, existed, omitted
+  sent_with, sent_why, limits, source, replaces, existed, omitted, operation_key
 FROM jobs WHERE {condition}
 
 -- name: find_by_key
@@ -17,11 +17,12 @@ SELECT id FROM jobs WHERE idempotency_key = %s
 WITH added AS (
   INSERT INTO jobs (
     kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-    part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces
+    part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces,
+    operation_key
   ) VALUES (
     %(kind)s, %(title)s, %(source_path)s, %(tags)s, %(text)s, %(staged)s, %(filename)s, %(idempotency_key)s,
     %(request_hash)s, %(content_hash)s, %(part_of)s, %(depth)s, %(by)s, %(client)s, %(why)s, %(limits)s, %(source)s,
-    %(replaces)s
+    %(replaces)s, %(operation_key)s
   ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
 )
 SELECT id, pg_notify('kb_jobs', '') FROM added
@@ -41,7 +42,7 @@ FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
 -- name: claim
 -- Queued jobs begin: those that were begun before, or those that were not. What was begun less often goes first, but not
--- before what came earlier for the same path, or runs elsewhere. What another engine claims at the moment is passed over,
+-- before what came earlier for the same path, or runs elsewhere, and those that were begun before wait for all of that. What another engine claims at the moment is passed over,
 -- and so is what has its file where it cannot be had now, with what comes after it for the same path.
 UPDATE jobs SET
   status = 'running', attempts = attempts + 1, started_at = now_ms(), heartbeat_at = now_ms(), run_by = %(engine)s
@@ -51,23 +52,32 @@ WHERE id IN (
     SELECT 1 FROM jobs AS earlier
     WHERE earlier.id < next.id AND earlier.source_path = next.source_path
       AND (earlier.status = 'queued' AND (
-          earlier.attempts > next.attempts OR earlier.staged IS NOT NULL AND NOT (%(files)s AND earlier.staged_at IS NULL)
+          earlier.attempts > next.attempts OR %(begun)s OR earlier.staged IS NOT NULL AND NOT (%(files)s AND earlier.staged_at IS NULL)
         )
         OR earlier.status = 'running' AND earlier.run_by <> %(engine)s)
   )
   ORDER BY attempts, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 ) RETURNING id
 
--- name: select_short
--- New jobs that may overtake: short notes, and if files may, too, these, whose length is not known here; none that comes
--- after another one for its path. What stands for a NUL is one byte.
+-- name: select_short_notes
+-- New short notes, which may overtake files, however many of those wait; none that comes after another job for its path.
+-- What stands for a NUL is one byte.
 SELECT id, staged FROM jobs AS next
-WHERE status = 'queued' AND attempts = 0 AND staged_at IS NULL
-  AND CASE WHEN staged IS NULL THEN octet_length(replace(text, U&'\FDD0', ' ')) <= %s ELSE %s END
+WHERE status = 'queued' AND attempts = 0 AND staged IS NULL AND staged_at IS NULL
+  AND octet_length(replace(text, U&'\FDD0', ' ')) <= %s
   AND NOT EXISTS (
     SELECT 1 FROM jobs AS earlier
     WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
   )
+ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED
+
+-- name: select_new_files
+-- New files, whose length is not known here; none that comes after another job for its path.
+SELECT id, staged FROM jobs AS next
+WHERE status = 'queued' AND attempts = 0 AND staged IS NOT NULL AND staged_at IS NULL AND NOT EXISTS (
+  SELECT 1 FROM jobs AS earlier
+  WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
+)
 ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED
 
 -- name: claim_these
@@ -157,6 +167,13 @@ WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 UPDATE jobs SET status = 'failed', error = %(error)s, finished_at = now_ms()
 WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 
+-- name: forget_failed
+-- The jobs that came before one for its path, and failed for what they held, go: the file is whole now.
+DELETE FROM jobs WHERE status = 'failed' AND text IS NULL AND staged IS NULL AND EXISTS (
+  SELECT 1 FROM jobs AS later
+  WHERE later.id = %s AND later.kind = 'file' AND later.source_path = jobs.source_path AND later.id > jobs.id
+)
+
 -- name: select_later
 -- The last job that came after one for its path, and is done or runs.
 SELECT max(later.id) FROM jobs JOIN jobs AS later ON later.source_path = jobs.source_path
@@ -183,7 +200,7 @@ RETURNING id, pg_notify('kb_jobs', '')
 -- Jobs are deleted that were done so many days ago; the oldest ones first.
 DELETE FROM jobs WHERE id IN (
   SELECT id FROM jobs
-  WHERE status = 'done' AND COALESCE(finished_at, created_at) < now_ms() - make_interval(days => %s)
+  WHERE status = 'done' AND COALESCE(finished_at, created_at) < LEAST(now_ms(), %s::timestamptz) - make_interval(days => %s)
   ORDER BY COALESCE(finished_at, created_at) LIMIT %s
 ) RETURNING id
 

@@ -113,10 +113,10 @@ SELECT id FROM chunks {among} ORDER BY id
 -- Every chunk by ascending id, with its document and its length.
 SELECT id, document_id, length FROM chunks ORDER BY id
 
--- name: select_beyond_ascii
--- The documents with a chunk, or something that chunks stand under, that is not all ASCII.
-SELECT document_id FROM chunks WHERE text ~ '[^\x01-\x7f]'
-UNION SELECT document_id FROM sections WHERE header ~ '[^\x01-\x7f]'
+-- name: select_with_forms
+-- The documents with a chunk, or something that chunks stand under, that may have other forms than what is written.
+SELECT document_id FROM chunks WHERE text ~ '[^\x01-\x7f]|[a-z0-9A-Z][A-Z]|#|\+\+|\.[nN][eE][tT]'
+UNION SELECT document_id FROM sections WHERE header ~ '[^\x01-\x7f]|[a-z0-9A-Z][A-Z]|#|\+\+|\.[nN][eE][tT]'
 
 -- name: select_texts
 -- A document's chunks with what they stand under.

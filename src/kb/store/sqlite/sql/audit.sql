@@ -3,7 +3,7 @@
 -- name: insert_line
 -- A line.
 INSERT INTO audit (at, by_key, client, action, document_id, job_id, key)
-VALUES (strftime('%Y-%m-%d %H:%M:%f', 'now'), :by, :client, :action, :document_id, :job_id, :key)
+VALUES (kb_now(), :by, :client, :action, :document_id, :job_id, :key)
 
 -- name: select_lines
 -- Lines; {condition} is put in.
@@ -14,6 +14,6 @@ WHERE {condition} ORDER BY id DESC LIMIT ?
 -- Lines go that are older than some days, as in '-365 days', or come before the last so many; the oldest first.
 DELETE FROM audit WHERE id IN (
   SELECT id FROM audit
-  WHERE at < strftime('%Y-%m-%d %H:%M:%f', 'now', ?) OR id <= (SELECT max(id) FROM audit) - ?
+  WHERE at < strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?) OR id <= (SELECT max(id) FROM audit) - ?
   ORDER BY id LIMIT ?
 ) RETURNING id

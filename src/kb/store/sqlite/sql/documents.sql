@@ -61,10 +61,11 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM chunks)) + ? 
 -- A new document.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at,
-  changed_by, changed_with, changed_why, source, replaces, omitted
+  changed_by, changed_with, changed_why, source, replaces, omitted, operation
 ) VALUES (
   :id, :title, :source_path, :doc_type, :content_hash, :date, :own_tags, :part_of, :filename, :title_given, :now,
-  :by, :client, :why, :source, :replaces, :omitted
+  :by, :client, :why, :source, :replaces, :omitted,
+  (SELECT id FROM operations WHERE key = :operation_key)
 )
 
 -- name: update_document
@@ -117,14 +118,16 @@ UPDATE documents SET part_of = NULL WHERE part_of = ?
 -- name: insert_chunk
 -- A chunk; triggers write its full text, for which its section must be there.
 INSERT INTO chunks (
-  id, document_id, chunk_index, section_id, text, page, line_start, line_end, char_start, char_end, segmented
+  id, document_id, chunk_index, section_id, text, page, line_start, line_end, char_start, char_end, segmented,
+  variants
 ) VALUES (
-  :id, :document_id, :index, :section_id, :text, :page, :line_start, :line_end, :char_start, :char_end, :segmented
+  :id, :document_id, :index, :section_id, :text, :page, :line_start, :line_end, :char_start, :char_end, :segmented,
+  :variants
 )
 
 -- name: insert_section
 -- What chunks of a document stand under.
-INSERT INTO sections (document_id, header, heading, segmented) VALUES (?, ?, ?, ?) RETURNING id
+INSERT INTO sections (document_id, header, heading, segmented, variants) VALUES (?, ?, ?, ?, ?) RETURNING id
 
 -- name: select_chunk_ids
 -- A document's chunks.

@@ -4,20 +4,21 @@
 -- A document as it stands becomes a former version: what follows in the transaction changes it.
 INSERT INTO versions (
   document_id, number, title, source_path, doc_type, content_hash, tags, created_at, updated_at, until, date, own_tags,
-  part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted
+  part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, operation
 )
 SELECT
   id, version, title, source_path, doc_type, content_hash,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id),
   created_at, updated_at, max(:now, COALESCE(updated_at, created_at)), date, own_tags, part_of, uploaded_as, title_given,
-  changed_by, changed_with, changed_why, source, replaces, omitted
+  changed_by, changed_with, changed_why, source, replaces, omitted, operation
 FROM documents WHERE id = :id
 
 -- name: begin_version
 -- A document is of its next version, and changes now.
 UPDATE documents SET
   version = version + 1, changed_by = :by, changed_with = :client, changed_why = :why,
+  operation = (SELECT id FROM operations WHERE key = :operation_key),
   updated_at = max(:now, COALESCE(updated_at, created_at))
 WHERE id = :id
 
@@ -44,7 +45,7 @@ SELECT vectors FROM former_contents WHERE id = ?
 -- name: select_current
 -- Documents as they stand; {condition} is put in.
 SELECT
-  version AS number, NULL AS until, changed_by, changed_with, changed_why, NULL AS content_id,
+  version AS number, NULL AS until, changed_by, changed_with, changed_why, NULL AS content_id, operation,
   id, title, source_path, doc_type, content_hash,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
@@ -54,36 +55,46 @@ FROM documents WHERE {condition}
 -- name: select_versions
 -- Former versions; {condition} is put in.
 SELECT
-  number, until, changed_by, changed_with, changed_why, content_id,
+  number, until, changed_by, changed_with, changed_why, content_id, operation,
   document_id AS id, title, source_path, doc_type, content_hash, tags, created_at, updated_at, date, own_tags,
   uploaded_as AS filename, title_given, source, replaces, omitted
 FROM versions WHERE {condition}
 
 -- name: select_bin
--- Documents in the bin; {condition} is put in.
+-- Documents in the bin; the condition is put in.
 SELECT
-  bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why,
+  bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why, bin.operation,
   bin.document_id AS id, title, source_path, doc_type, content_hash, tags, created_at, updated_at, date, own_tags,
   uploaded_as AS filename, title_given, source, replaces, omitted
 FROM bin JOIN versions ON versions.document_id = bin.document_id AND versions.number = bin.number
 WHERE {condition}
 
+-- name: was_there
+-- That a file in the bin was at a path, or held a content.
+doc_type <> 'note' AND (bin.document_id, bin.number) IN (
+  SELECT document_id, number FROM versions WHERE doc_type <> 'note' AND source_path = ?
+  UNION SELECT document_id, number FROM versions WHERE doc_type <> 'note' AND content_hash = ?
+)
+
 -- name: insert_binned
 -- A document goes to the bin, whose last version was just kept.
-INSERT INTO bin
-SELECT document_id, number, part_of, :now, :by, :client, :why FROM versions
+INSERT INTO bin (document_id, number, part_of, deleted_at, deleted_by, deleted_with, deleted_why, operation)
+SELECT document_id, number, part_of, :now, :by, :client, :why,
+  (SELECT id FROM operations WHERE key = :operation_key)
+FROM versions
 WHERE document_id = :id ORDER BY number DESC LIMIT 1
 
 -- name: restore_document
 -- A document comes back from the bin, as its next version; by itself, if what it came in is not there.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, created_at, updated_at, date, own_tags, part_of, uploaded_as,
-  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted
+  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, operation
 )
 SELECT
   document_id, title, source_path, doc_type, content_hash, created_at, max(:now, until), date, own_tags,
   CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1, :by, :client, :why,
-  source, :replaces, omitted
+  source, :replaces, omitted,
+  (SELECT id FROM operations WHERE key = :operation_key)
 FROM versions WHERE document_id = :id ORDER BY number DESC LIMIT 1
 
 -- name: delete_binned
@@ -109,12 +120,12 @@ UNION SELECT document_id FROM versions WHERE until > :moment
 
 -- name: select_expired_bin
 -- Documents that have been in the bin since so long ago, as in '-30 days'.
-SELECT document_id, deleted_at FROM bin WHERE deleted_at <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?) ORDER BY deleted_at LIMIT ?
+SELECT document_id, deleted_at FROM bin WHERE deleted_at <= strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?) ORDER BY deleted_at LIMIT ?
 
 -- name: select_oldest
 -- The former versions that went first, but those that are in the bin.
 SELECT id FROM versions
-WHERE until <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?)
+WHERE until <= strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?)
   AND NOT EXISTS (SELECT 1 FROM bin WHERE bin.document_id = versions.document_id AND bin.number = versions.number)
 ORDER BY until LIMIT ?
 

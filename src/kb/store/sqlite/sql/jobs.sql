@@ -5,7 +5,7 @@
 SELECT
   id, status, kind, title, filename, source_path, tags, progress, document_id, error, created_at, started_at,
   finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why, limits,
-  source, replaces, existed, omitted
+  source, replaces, existed, omitted, operation_key
 FROM jobs WHERE {condition}
 
 -- name: find_by_key
@@ -20,11 +20,11 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM jobs)) + ? WH
 -- A queued job; nothing if there is one under its key.
 INSERT INTO jobs (
   id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-  part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, created_at
+  part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, operation_key, created_at
 ) VALUES (
   :id, 'queued', :kind, :title, :source_path, :tags, :text, :staged, :filename, :idempotency_key, :request_hash,
   :content_hash, :part_of, :depth, :by, :client, :why, :limits, :source, :replaces,
-  strftime('%Y-%m-%d %H:%M:%f', 'now')
+  :operation_key, kb_now()
 ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
 
 -- name: count_pending
@@ -37,30 +37,39 @@ SELECT status, count(*) FROM jobs WHERE {condition} GROUP BY status
 
 -- name: queue_age
 -- For how many seconds the oldest queued job has waited; NULL if there is none.
-SELECT 86400 * (julianday(strftime('%Y-%m-%d %H:%M:%f', 'now')) - julianday(created_at))
+SELECT 86400 * (julianday(kb_now()) - julianday(created_at))
 FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
 -- name: claim
 -- Queued jobs begin: those that were begun before, or those that were not. What was begun less often goes first, but not
--- before what came earlier for the same path. Files may be left out, and what comes after one for its path then is, too.
+-- before what came earlier for the same path, and those that were begun before wait for all of that. Files may be left out, and what comes after one for its path then is, too.
 UPDATE jobs SET
-  status = 'running', attempts = attempts + 1, started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
-  heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+  status = 'running', attempts = attempts + 1, started_at = kb_now(),
+  heartbeat_at = kb_now()
 WHERE id IN (
   SELECT id FROM jobs AS next INDEXED BY jobs_queue
   WHERE status = 'queued' AND (attempts > 0) = :begun AND (staged IS NULL OR :files) AND NOT EXISTS (
     SELECT 1 FROM jobs AS earlier INDEXED BY jobs_queue
-    WHERE status = 'queued' AND (earlier.attempts > next.attempts OR earlier.staged IS NOT NULL AND NOT :files)
+    WHERE status = 'queued' AND (earlier.attempts > next.attempts OR :begun OR earlier.staged IS NOT NULL AND NOT :files)
       AND earlier.id < next.id AND earlier.source_path = next.source_path
   )
   ORDER BY attempts, id LIMIT :limit
 ) RETURNING id
 
--- name: select_short
--- New jobs that may overtake: short notes, and if files may, too, these, whose length is not known here; none that comes
--- after another one for its path. (SQL's own `length` ends at a NUL.)
+-- name: select_short_notes
+-- New short notes, which may overtake files, however many of those wait; none that comes after another job for its path.
+-- (SQL's own `length` ends at a NUL.)
 SELECT id, staged FROM jobs AS next
-WHERE status = 'queued' AND attempts = 0 AND iif(staged IS NULL, octet_length(text) <= ?, ?) AND NOT EXISTS (
+WHERE status = 'queued' AND attempts = 0 AND staged IS NULL AND octet_length(text) <= ? AND NOT EXISTS (
+  SELECT 1 FROM jobs AS earlier
+  WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
+)
+ORDER BY id LIMIT ?
+
+-- name: select_new_files
+-- New files, whose length is not known here; none that comes after another job for its path.
+SELECT id, staged FROM jobs AS next
+WHERE status = 'queued' AND attempts = 0 AND staged IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM jobs AS earlier
   WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
 )
@@ -69,13 +78,13 @@ ORDER BY id LIMIT ?
 -- name: claim_these
 -- These jobs begin, for ids in a JSON array.
 UPDATE jobs SET
-  status = 'running', attempts = attempts + 1, started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
-  heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+  status = 'running', attempts = attempts + 1, started_at = kb_now(),
+  heartbeat_at = kb_now()
 WHERE id IN (SELECT value FROM json_each(?)) RETURNING id
 
 -- name: heartbeat
 -- A job is still being worked on.
-UPDATE jobs SET heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
+UPDATE jobs SET heartbeat_at = kb_now() WHERE id = ?
 
 -- name: set_progress
 -- How far a job is, if it is still there.
@@ -83,11 +92,11 @@ UPDATE jobs SET progress = ? WHERE id = ? RETURNING id
 
 -- name: set_started
 -- A job was begun so long ago, as in '-0.5 seconds'; before, it waited for others that were claimed with it.
-UPDATE jobs SET started_at = strftime('%Y-%m-%d %H:%M:%f', 'now', ?) WHERE id = ?
+UPDATE jobs SET started_at = strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?) WHERE id = ?
 
 -- name: give_up
 -- Running jobs fail that were begun so often.
-UPDATE jobs SET status = 'failed', error = ?, finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+UPDATE jobs SET status = 'failed', error = ?, finished_at = kb_now()
 WHERE status = 'running' AND attempts >= ?
 RETURNING id
 
@@ -98,7 +107,7 @@ UPDATE jobs SET status = 'queued' WHERE status = 'running'
 -- name: release_stalled
 -- Running jobs are queued again that gave no sign of life since so long ago, as in '-120 seconds'; that is no attempt.
 UPDATE jobs SET status = 'queued', attempts = max(attempts - 1, 0)
-WHERE status = 'running' AND heartbeat_at <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?)
+WHERE status = 'running' AND heartbeat_at <= strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?)
 RETURNING id
 
 -- name: release
@@ -108,13 +117,20 @@ UPDATE jobs SET status = 'queued', attempts = attempts - ? WHERE id = ? AND stat
 -- name: finish
 -- A job is done; its text is in the document now.
 UPDATE jobs SET
-  status = 'done', document_id = ?, existed = ?, omitted = ?, progress = 1,
-  finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), text = NULL, staged = NULL
+  status = 'done', document_id = ?, existed = ?, omitted = ?, progress = 1, finished_at = kb_now(),
+  text = NULL, staged = NULL
 WHERE id = ?
 
 -- name: fail
 -- A job failed.
-UPDATE jobs SET status = 'failed', error = ?, finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
+UPDATE jobs SET status = 'failed', error = ?, finished_at = kb_now() WHERE id = ?
+
+-- name: forget_failed
+-- The jobs that came before one for its path, and failed for what they held, go: the file is whole now.
+DELETE FROM jobs WHERE status = 'failed' AND text IS NULL AND staged IS NULL AND EXISTS (
+  SELECT 1 FROM jobs AS later
+  WHERE later.id = ? AND later.kind = 'file' AND later.source_path = jobs.source_path AND later.id > jobs.id
+)
 
 -- name: select_later
 -- The last job that came after one for its path, and is done or runs.
@@ -141,7 +157,7 @@ WHERE part_of = ? AND status = 'failed' AND staged IS NOT NULL
 -- Jobs are deleted that were done so long ago, as in '-30 days'; the oldest ones first.
 DELETE FROM jobs WHERE id IN (
   SELECT id FROM jobs INDEXED BY jobs_done
-  WHERE status = 'done' AND COALESCE(finished_at, created_at) < strftime('%Y-%m-%d %H:%M:%f', 'now', ?)
+  WHERE status = 'done' AND COALESCE(finished_at, created_at) < strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?)
   ORDER BY COALESCE(finished_at, created_at) LIMIT ?
 ) RETURNING id
 

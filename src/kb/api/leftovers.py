@@ -1,0 +1,25 @@
+"""What Office, editors, browsers, sync programs and file managers leave beside a file, and nobody means."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+FILES: Final = re.compile(
+    r"""
+      ~\$.* | ~wr[acdfl]\d+\.(?:tmp|asd|wbk|doc.?) | .*\.(?:asd|wbk|xlk|laccdb|onetoc2)
+    | .*~ | \#.*\# | .*\.(?:sw[a-p]|kate-swp|un~) | 4913
+    | .*\.(?:tmp|temp|crdownload|part|partial|download|opdownload|filepart|aria2|ytdl|!ut|!sync|!qb|bc!|bts)
+    | .*\.sb-[0-9a-f]{8}-\w{6} | .*\.dwl2?
+    | thumbs\.db(?::encryptable)? | ehthumbs(?:_vista)?\.db | desktop\.ini | icon\r
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+FOLDERS: Final = {"$recycle.bin", "system volume information", "lost+found", "@eadir", "#recycle", "@tmp"}
+"""Folders of file systems and of network disks."""
+
+
+def is_leftover(name: str, *, is_folder: bool) -> bool:
+    """Return whether a program left it, and nobody means it."""
+    return name.lower() in FOLDERS if is_folder else FILES.fullmatch(name) is not None

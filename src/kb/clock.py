@@ -1,0 +1,291 @@
+"""kb's own clock, which a wrong clock of the machine does not move. It dates everything and says when things expire.
+
+As it runs it notes the machine's time, along with the clock that only counts on and the number of the boot. So it sees
+a jump, after which the machine's time is elsewhere than it can be. Nothing expires until the machine's clock has stayed
+there for a day, or `kb doctor --accept-clock` says that it is right.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+from uuid import uuid4
+
+from pydantic import Field, TypeAdapter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+STEP_SECONDS: Final = 3600.0
+"""How far a clock may be set while the machine runs: time servers and people do that."""
+
+BOOT_SECONDS: Final = 600.0
+"""For how long after a boot a time server may take: until then a machine without a clock knows when it went off."""
+
+EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
+"""No kb of today was there before: a machine that says so has no clock, and nothing is to be learned from it."""
+
+OFF_SECONDS: Final = 36 * 3600.0
+"""A machine that was off for longer keeps everything for one more day."""
+
+PAUSED_SECONDS: Final = 31 * 86_400.0
+"""By how much the clock of a machine that runs may jump when that was paused as a whole, as virtual machines are.
+
+Beyond that, and for any way back, things are dated by kb's own clock in the meantime. A machine that was off may have
+been so for years, and things are dated by its clock; they only expire a day later.
+"""
+
+STAY_SECONDS: Final = 86_400.0
+"""How long a clock that jumped must have stayed there until it is believed."""
+
+NOTE_SECONDS: Final = 30.0
+"""How often the time is noted."""
+
+TICK: Final = 0.001
+MARK: Final = "clock.json"
+ACCEPTED: Final = "clock-accepted"
+"""A file in the data folder by which another process says that the clock is right."""
+
+
+Seconds = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The machine's time in seconds, and the time since its boot, which has a number."""
+
+    at: Seconds
+    uptime: Seconds
+    boot: str
+
+    def gap(self, now: Mark) -> float:
+        """Return by how much the machine's time is elsewhere than it should be at `now`."""
+        passed = now.uptime - self.uptime if now.boot == self.boot else 0.0
+        return now.at - self.at - passed
+
+    def explains(self, now: Mark) -> bool:
+        """Return whether the machine's time may be what it is."""
+        is_new_boot = now.boot != self.boot or self.uptime < BOOT_SECONDS
+        most = OFF_SECONDS if is_new_boot else STEP_SECONDS
+        return -STEP_SECONDS <= self.gap(now) <= most
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """A jump of the machine's clock that is not believed yet.
+
+    Args:
+        moved: by how many seconds.
+        since: when it was seen, by the machine's clock then.
+        seen: the last that was seen of it.
+        own: kb's own time then.
+        is_dated_by_machine: whether things are dated by the machine's clock all the same.
+    """
+
+    moved: Seconds
+    since: Seconds
+    seen: Mark
+    own: Seconds
+    is_dated_by_machine: bool
+
+    @property
+    def until(self) -> float:
+        """When it is believed, by the machine's clock."""
+        return self.since + STAY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    mark: Mark
+    jump: Jump | None
+    last: Seconds
+
+
+_NOTES: Final = TypeAdapter(_Noted)
+
+
+class Clock:
+    """The time by which kb dates and deletes. Any thread may ask.
+
+    Args:
+        read: returns the machine's time now.
+    """
+
+    def __init__(self, read: Callable[[], Mark] | None = None) -> None:
+        self._read = read or read_machine
+        self._lock = threading.Lock()
+        self._folder: Path | None = None
+        self._noted_at = float("-inf")
+        self._mark: Mark | None = None
+        self._jump: Jump | None = None
+        self._last = 0.0
+
+    def keep_in(self, folder: Path) -> None:
+        """Go on from what was noted in a data folder, and note the time there from now on."""
+        with self._lock:
+            self._folder = folder
+            self._mark, self._jump, self._last = _load(folder / MARK)
+            self._mark = self._mark or _left(folder)
+            self._noted_at = float("-inf")
+            self._observe()
+
+    def forget(self) -> None:
+        """Note the time, and go by the machine's clock from now on: the data folder is left."""
+        with self._lock:
+            self._note()
+            self._folder, self._mark, self._jump, self._last = None, None, None, 0.0
+
+    def now(self) -> datetime:
+        """Return kb's own time, later than any that it has returned."""
+        with self._lock:
+            own = max(self._observe(), self._last + TICK)
+            self._last = own
+        return _datetime(own)
+
+    def look(self) -> Jump | None:
+        """Look at the machine's clock; return its jump, if it is not believed yet. Until then nothing expires."""
+        with self._lock:
+            self._observe()
+            return self._jump
+
+    def accept(self) -> None:
+        """Believe the machine's clock."""
+        with self._lock:
+            self._believe(self._read())
+            self._note()
+
+    def _observe(self) -> float:
+        """Return kb's own time."""
+        now, mark = self._read(), self._mark
+        if self._is_accepted():
+            self._believe(now)
+        elif mark is None or mark.at < EARLIEST or mark.explains(now):
+            if self._jump:
+                logger.warning("the machine's clock is back where it should be: things expire again")
+            self._mark, self._jump = now, None
+        else:
+            self._follow(mark, now)
+        if now.uptime - self._noted_at >= NOTE_SECONDS or self._noted_at > now.uptime:
+            self._note()
+            self._noted_at = now.uptime
+        return now.at if self._jump is None or self._jump.is_dated_by_machine else self._jump.own
+
+    def _follow(self, mark: Mark, now: Mark) -> None:
+        """Note where the clock is that jumped; believe it when it has stayed there."""
+        jump = self._jump
+        if jump is None or not jump.seen.explains(now):
+            moved, is_same = mark.gap(now), now.boot == mark.boot
+            own = max(self._last, mark.at + (now.uptime - mark.uptime if is_same else 0.0))
+            self._jump = jump = Jump(moved, now.at, now, own, moved > 0 and (not is_same or moved <= PAUSED_SECONDS))
+            self._noted_at = float("-inf")
+            logger.warning("%s", describe(jump))
+        elif now.at >= jump.until:
+            logger.warning("the machine's clock has stayed where it is for a day: things expire by it again")
+            self._believe(now)
+        else:
+            passed = now.uptime - jump.seen.uptime if now.boot == jump.seen.boot else max(now.at - jump.seen.at, 0.0)
+            self._jump = replace(jump, seen=now, own=jump.own + passed)
+
+    def _believe(self, now: Mark) -> None:
+        self._mark, self._jump, self._last = now, None, 0.0
+        self._noted_at = float("-inf")
+
+    def _is_accepted(self) -> bool:
+        """Return whether another process says that the clock is right, and let it know that this was heard."""
+        if self._folder is None or self._jump is None:
+            return False
+        with suppress(OSError):
+            (self._folder / ACCEPTED).unlink()
+            return True
+        return False
+
+    def _note(self) -> None:
+        if self._folder is None or self._mark is None:
+            return
+        noted = _NOTES.dump_json(_Noted(self._mark, self._jump, self._last))
+        part = self._folder / f"{MARK}.part"
+        with suppress(OSError):  # a full disk: the next note may go well
+            part.write_bytes(noted)
+            part.replace(self._folder / MARK)
+
+
+def describe(jump: Jump) -> str:
+    """Return what to say of a jump."""
+    until = _datetime(jump.until)
+    way = "ahead" if jump.moved > 0 else "back"
+    return (
+        f"the machine's clock is {_length(abs(jump.moved))} {way} of where kb left it: nothing expires until"
+        f" {until:%Y-%m-%d %H:%M} UTC by that clock; if it is right, 'kb doctor --accept-clock' says so"
+    )
+
+
+def shown(at: float) -> str:
+    """Return a moment in seconds as it is answered."""
+    return _datetime(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _datetime(at: float) -> datetime:
+    return datetime.fromtimestamp(min(max(at, 0.0), _LAST_YEAR), UTC)
+
+
+def _length(seconds: float) -> str:
+    days = seconds / 86_400
+    return f"{days:,.0f} days" if days >= 2 else f"{seconds / 3600:.0f} hours"
+
+
+_LAST_YEAR: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+
+def _left(folder: Path) -> Mark | None:
+    """Return when an earlier kb, which noted no time, wrote its database for the last time."""
+    with suppress(OSError, ValueError):
+        return Mark(max(path.stat().st_mtime for path in folder.glob("kb.db*")), 0.0, "")
+    return None
+
+
+def _load(path: Path) -> tuple[Mark | None, Jump | None, float]:
+    """Return what was noted; nothing if that cannot be read."""
+    try:
+        noted = _NOTES.validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None, None, 0.0
+    return noted.mark, noted.jump, noted.last
+
+
+def read_machine() -> Mark:
+    """Return the machine's time now."""
+    return Mark(time.time(), _uptime(), boot_id())
+
+
+def _uptime() -> float:
+    """Return what counts on while the machine sleeps, if it has such a clock."""
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boottime is None else time.clock_gettime(boottime)
+
+
+_UNKNOWN_BOOT: Final = f"process {uuid4()}"
+"""Without a number of the boot each process is one: the time that passed between two is not known."""
+
+
+def boot_id() -> str:
+    """Return the number of this boot."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    return _UNKNOWN_BOOT
+
+
+own: Final = Clock()
+"""The clock of this process."""
+
+
+def own_time() -> float:
+    """Return the time of that clock in seconds, as `time.time` has it."""
+    return own.now().timestamp()

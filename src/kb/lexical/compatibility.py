@@ -1,0 +1,77 @@
+"""One form to compare of signs that Unicode has in several, such as full-width digits, ligatures and units."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+RANGES: Final = (
+    (0x00A0, 0x3131),
+    (0x3190, 0x3400),
+    (0xFB00, 0xFB50),
+    (0xFB50, 0xFE00),
+    (0xFE30, 0xFFA0),
+    (0xFFE0, 0xFFF0),
+)
+"""Where such signs are; Korean's single letters, which would join their neighbours, are left out."""
+
+BEYOND: Final = "\U0001d400-\U0001d7ff\U0001f100-\U0001f169"
+"""Letters of mathematics, and in circles and squares: as ranges, since a pattern tries all single ones in turn."""
+
+AS_WRITTEN: Final = frozenset("™℠")
+"""They stand at the end of a name, and their letters would become some of its own."""
+
+SUPERSCRIPTS: Final = "¹²³⁰⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉"
+"""Behind a letter they are digits, as in m² and H₂O; behind a digit they would make another number."""
+
+SOFT_HYPHEN: Final = "\u00ad"
+VOICED: Final = "\uff9e\uff9f"
+"""What half-width katakana have behind them where others have a mark."""
+
+
+def _is_same(character: str) -> bool:
+    """Return whether a character has no other form that could take its place within a word."""
+    form = unicodedata.normalize("NFKC", character)
+    is_mark_by_itself = form.startswith(" ") or "\u2044" in form
+    return form == unicodedata.normalize("NFC", character) or is_mark_by_itself or character in AS_WRITTEN
+
+
+_CHANGED: Final = "".join(
+    character
+    for start, end in RANGES
+    for character in map(chr, range(start, end))
+    if character not in SUPERSCRIPTS and not _is_same(character)
+)
+_SIGNS: Final = f"{SOFT_HYPHEN}{re.escape(_CHANGED)}{BEYOND}"
+_SUSPECT: Final = re.compile(f"[{_SIGNS}{SUPERSCRIPTS}]")
+_COMPATIBLE: Final = re.compile(rf"[{_SIGNS}][{VOICED}]?|(?<=[^\W\d_])[{SUPERSCRIPTS}]+")
+
+LANGUAGES: Final = re.compile(
+    r"(?P<plus>(?<![^\W_])[^\W\d_]\w*)\+\+(?!\+)|(?P<sharp>(?<![^\W_])[A-Za-z])[#\u266f](?![#+])|(?<![\w.])\.(?P<net>net)\b",
+    re.IGNORECASE,
+)
+"""Names whose sign is all that tells them apart: C++, C#, .NET."""
+
+
+def compatible(text: str) -> str:
+    """Return a text with each sign in the one form that words are compared in."""
+    if not text.isascii() and _SUSPECT.search(text):
+        text = _COMPATIBLE.sub(_compatible, text)
+    return LANGUAGES.sub(_spelled, text) if has_names(text) else text
+
+
+def has_names(text: str) -> bool:
+    """Return whether a text may have such names; it takes little time to see that it has none."""
+    return "#" in text or "++" in text or "\u266f" in text or ".net" in text or ".N" in text
+
+
+def _compatible(found: re.Match[str]) -> str:
+    return "" if found[0].startswith(SOFT_HYPHEN) else unicodedata.normalize("NFKC", found[0])
+
+
+def _spelled(found: re.Match[str]) -> str:
+    """Return such a name in letters, as many write it."""
+    if found["plus"]:
+        return f"{found['plus']}plusplus "
+    return f"{found['sharp']}sharp " if found["sharp"] else "dotnet"

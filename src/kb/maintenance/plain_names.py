@@ -1,0 +1,75 @@
+"""Where the files of an export stand: in the folders that they came from, under their own names."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
+WEB: Final = "web"
+"""The folder for what came from addresses."""
+
+FORBIDDEN: Final = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
+"""What some file system takes in no name."""
+
+LONGEST: Final = 240
+"""In bytes, with room for the id: a name of a file has 255 at most."""
+
+
+class Tree:
+    """Gives each file of an export its place.
+
+    Whole paths begin with the last folder that all of them share.
+
+    Args:
+        source_paths: those of all files.
+    """
+
+    def __init__(self, source_paths: Iterable[str]) -> None:
+        whole = [path for path in source_paths if path.startswith("/")]
+        shared = os.path.commonpath([str(PurePosixPath(path).parent) for path in whole]) if whole else "/"
+        self._top = PurePosixPath(shared).parent
+        self._files: set[str] = set()
+        self._inner: set[str] = set()
+
+    def place(self, source_path: str, document_id: int) -> PurePosixPath:
+        """Return where a file stands; one whose place is taken has its id in its name."""
+        own = self._folders(source_path)
+        with_id = own.with_name(f"{own.stem} ({document_id}){own.suffix}")
+        apart = PurePosixPath(f"{document_id}-{own.name}")  # what is a file for others would be a folder here
+        place = next(each for each in (own, with_id, apart) if each is apart or not self._is_taken(each))
+        self._files.add(str(place).casefold())
+        self._inner.update(str(parent).casefold() for parent in place.parents)
+        return place
+
+    def _folders(self, source_path: str) -> PurePosixPath:
+        if ADDRESS.match(source_path):
+            parts = [WEB, *ADDRESS.sub("", source_path).split("/")]
+        elif source_path.startswith("/"):
+            path = PurePosixPath(source_path)
+            parts = list(path.relative_to(self._top if path.is_relative_to(self._top) else "/").parts)
+        else:
+            parts = source_path.replace("\\", "/").split("/")
+        named = [safe_name(part) for part in parts if part not in ("", ".", "..")]
+        return PurePosixPath(*named or ["file"])
+
+    def _is_taken(self, place: PurePosixPath) -> bool:
+        """Return whether a file stands there, or where one of its folders would, or below it."""
+        path = str(place).casefold()
+        above = {str(parent).casefold() for parent in place.parents}
+        return path in self._files or path in self._inner or bool(above & self._files)
+
+
+def safe_name(name: str) -> str:
+    """Return a name that every file system takes."""
+    name = FORBIDDEN.sub("-", name).rstrip(" .") or "-"
+    stem, dot, suffix = name.rpartition(".")
+    room = LONGEST - len(f"{dot}{suffix}".encode())
+    if len(name.encode()) <= LONGEST or room <= 0:
+        return name.encode()[:LONGEST].decode(errors="ignore")
+    return stem.encode()[:room].decode(errors="ignore") + dot + suffix

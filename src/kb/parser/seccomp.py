@@ -1,0 +1,167 @@
+"""Which system calls a confined process may make: filters for Linux's seccomp, which allow what they name.
+
+Linux runs a filter at each call. It is a program that compares the call's number, and some of its arguments.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kb.parser import calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from kb.parser.calls import Numbers
+
+_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+_POINTER_BYTES: Final = 8
+_INSTRUCTION_BYTES: Final = 8
+
+_FIRST_OF_NEW: Final = 424
+"""Calls from this number on have the same on all architectures, and programs know how to do without them."""
+
+_NEW_NAMESPACES, _CLONE_PARENT = 0x7E020000, 0x8000
+_FILE_COMMANDS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1031, 1032)
+"""Of `fcntl`: descriptors, flags, locks and the size of a pipe; not who gets a signal when a file changes."""
+
+_DEVICE_COMMANDS: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""Of `ioctl`: what a terminal is, how much there is to read, and flags of a descriptor."""
+
+_OWN_COMMANDS: Final = (3, 15, 16, 21, 23, 38, 39, 0x53564D41)
+"""Of `prctl`: names of threads and of memory, and what was given up; not to outlive or to hide from the engine."""
+
+_INTERNET: Final = (2, 10, 16)
+"""Families of sockets: IPv4, IPv6, and the kernel's own, which says which addresses this machine has."""
+
+
+class _Architecture(NamedTuple):
+    audit: int
+    column: int
+
+
+_ARCHITECTURES: Final = {"x86_64": _Architecture(0xC000003E, 0), "aarch64": _Architecture(0xC00000B7, 1)}
+
+_LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
+_WORD: Final = 4
+
+
+def allow_parser(libc: ctypes.CDLL) -> bool:
+    """Allow this process what reading bytes takes; return whether the system can."""
+    return _install(libc, _parser_filter)
+
+
+def allow_program(libc: ctypes.CDLL, *, may_connect: bool) -> bool:
+    """Allow this process and those that it starts what reading one file takes; return whether the system can."""
+    return _install(libc, lambda column: _program_filter(column, may_connect=may_connect))
+
+
+def _install(libc: ctypes.CDLL, rules_for: Callable[[int], Iterator[bytes]]) -> bool:
+    architecture = _ARCHITECTURES.get(os.uname().machine)
+    if architecture is None or struct.calcsize("P") != _POINTER_BYTES:
+        return False
+    checked = [
+        _instruction(_LOAD, _ARCHITECTURE_AT),
+        _instruction(_IF_EQUAL, architecture.audit, skip_if=1),
+        _refuse(errno.ENOSYS),
+        _instruction(_LOAD, _NUMBER_AT),
+    ]
+    program = b"".join((*checked, *rules_for(architecture.column)))
+    instructions = ctypes.create_string_buffer(program, len(program))
+    counted = struct.pack("HP", len(program) // _INSTRUCTION_BYTES, ctypes.addressof(instructions))
+    return not libc.prctl(_SET_SECCOMP, _SECCOMP_MODE_FILTER, counted, 0, 0)
+
+
+def _parser_filter(column: int) -> Iterator[bytes]:
+    yield from _allow(calls.OF_PARSER.values(), column)
+    writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+    yield from _of(calls.OPENAT, column, [*_unless_bits(2, writing), _refuse(errno.EACCES)])
+    yield from _of(calls.TGKILL, column, [*_among(0, [os.getpid()]), _refuse(errno.ENOSYS)])  # abort()
+    yield _refuse(errno.ENOSYS)  # libraries know how to do without a call that the kernel does not have
+
+
+def _program_filter(column: int, *, may_connect: bool) -> Iterator[bytes]:
+    refuse = _refuse(errno.EPERM)
+    yield from _allow(calls.OF_PROGRAMS.values(), column)
+    if may_connect:
+        yield from _allow(calls.TO_CONNECT.values(), column)
+        yield from _of(calls.SOCKET, column, [*_among(0, _INTERNET), refuse])
+    yield from _of(calls.OPEN, column, [*_unless_emptied(1), refuse])
+    yield from _of(calls.OPENAT, column, [*_unless_emptied(2), refuse])
+    yield from _of(calls.TGKILL, column, [*_among(0, [os.getpid()]), refuse])
+    for numbers in (calls.PRLIMIT64, calls.SCHED_SETAFFINITY):  # 0 is the process itself
+        yield from _of(numbers, column, [*_among(0, [0]), refuse])
+    yield from _of(calls.FCNTL, column, [*_among(1, _FILE_COMMANDS), refuse])
+    yield from _of(calls.IOCTL, column, [*_among(1, _DEVICE_COMMANDS), refuse])
+    yield from _of(calls.PRCTL, column, [*_among(0, _OWN_COMMANDS), refuse])
+    yield from _of(calls.CLONE, column, [*_unless_bits(0, _NEW_NAMESPACES | _CLONE_PARENT), refuse])
+    yield from _of(calls.SENDTO, column, [_return(_ALLOW)] if may_connect else [*_unless_address(4), refuse])
+    yield _instruction(_IF_AT_LEAST, _FIRST_OF_NEW, skip_unless=1)
+    yield _refuse(errno.ENOSYS)
+    yield refuse
+
+
+def _allow(allowed: Iterable[Numbers], column: int) -> Iterator[bytes]:
+    for numbers in allowed:
+        yield from _of(numbers, column, [_return(_ALLOW)])
+
+
+def _of(numbers: Numbers, column: int, rules: list[bytes]) -> Iterator[bytes]:
+    """Yield the rules of one call, which end with its refusal or with leave for it."""
+    if (number := numbers[column]) is not None:
+        yield _instruction(_IF_EQUAL, number, skip_unless=len(rules))
+        yield from rules
+
+
+def _among(argument: int, values: Iterable[int]) -> Iterator[bytes]:
+    """Allow a call whose argument, of 32 bits, is one of these."""
+    yield _load(argument)
+    for value in values:
+        yield _instruction(_IF_EQUAL, value, skip_unless=1)
+        yield _return(_ALLOW)
+
+
+def _unless_bits(argument: int, bits: int) -> Iterator[bytes]:
+    """Allow a call whose argument has none of these bits."""
+    yield _load(argument)
+    yield _instruction(_IF_ANY_BIT, bits, skip_if=1)
+    yield _return(_ALLOW)
+
+
+def _unless_emptied(argument: int) -> Iterator[bytes]:
+    """Allow to open a file, unless to read it, and to empty it: Landlock knows of that since Linux 6.2 only."""
+    yield _load(argument)
+    yield _instruction(_AND, os.O_ACCMODE | os.O_TRUNC)
+    yield _instruction(_IF_EQUAL, os.O_RDONLY | os.O_TRUNC, skip_if=1)
+    yield _return(_ALLOW)
+
+
+def _unless_address(argument: int) -> Iterator[bytes]:
+    """Allow to send to whom a socket is connected with, and to no other."""
+    yield _load(argument)
+    yield _instruction(_IF_EQUAL, 0, skip_unless=3)
+    yield _instruction(_LOAD, _ARGUMENTS_AT + argument * 8 + _WORD)
+    yield _instruction(_IF_EQUAL, 0, skip_unless=1)
+    yield _return(_ALLOW)
+
+
+def _load(argument: int) -> bytes:
+    return _instruction(_LOAD, _ARGUMENTS_AT + argument * 8)
+
+
+def _return(action: int) -> bytes:
+    return _instruction(_RETURN, action)
+
+
+def _refuse(error: int) -> bytes:
+    return _return(_REFUSE | error)
+
+
+def _instruction(code: int, value: int, *, skip_if: int = 0, skip_unless: int = 0) -> bytes:
+    return struct.pack("HBBI", code, skip_if, skip_unless, value)

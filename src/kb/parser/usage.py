@@ -1,0 +1,96 @@
+"""Memory, files and threads that a group of processes uses. Without /proc nothing is known of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_BLOCK: Final = 512
+"""What `st_blocks` counts, whatever the disk's own blocks are."""
+
+_GROUP, _THREADS = 2, 17
+"""Where `/proc/PID/stat` has them, counted after the name."""
+
+
+def members_of(group: int) -> Iterator[int]:
+    """Yield the processes of a group."""
+    for folder in _numbered(Path("/proc").iterdir):
+        with suppress(OSError, IndexError, ValueError):
+            if _field(int(folder.name), _GROUP) == group:
+                yield int(folder.name)
+
+
+def threads_of(pid: int) -> int:
+    """Return how many threads a process has; 0 once it has ended."""
+    with suppress(OSError, IndexError, ValueError):
+        return _field(pid, _THREADS)
+    return 0
+
+
+def memory_of(members: Iterable[int]) -> int:
+    """Return how many bytes of memory processes use.
+
+    Memory that they share counts once and in full as long as one of them has it, whether it is in use at the moment or
+    not.
+    """
+    own, shared = 0, dict[str, int]()
+    for pid in members:
+        with suppress(OSError, ValueError):
+            own += _own_memory(pid)
+            for name, size in _shared_memory(pid).items():
+                shared[name] = max(shared.get(name, 0), size)
+    return own + sum(shared.values())
+
+
+def removed_files(members: Iterable[int]) -> Iterator[Path]:
+    """Yield the files that are in no folder any more and that processes still have open."""
+    for pid in members:
+        for descriptor in _numbered(Path(f"/proc/{pid}/fd").iterdir):
+            with suppress(OSError):
+                if not descriptor.stat().st_nlink:
+                    yield descriptor
+
+
+def sizes_of(paths: Iterable[Path]) -> Iterator[int]:
+    """Yield the bytes that files take on their disk, each once."""
+    seen = set[tuple[int, int]]()
+    for path in paths:
+        with suppress(OSError):
+            is_descriptor = path.parts[:2] == (os.sep, "proc")
+            status = path.stat() if is_descriptor else path.lstat()
+            if stat.S_ISREG(status.st_mode) and (status.st_dev, status.st_ino) not in seen:
+                seen.add((status.st_dev, status.st_ino))
+                yield status.st_blocks * _BLOCK
+
+
+def _field(pid: int, number: int) -> int:
+    """Return a number that Linux says of a process after its name, which may hold anything."""
+    return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[number])
+
+
+def _own_memory(pid: int) -> int:
+    lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return sum(int(line[1]) * 1024 for line in lines if line[0] in ("RssAnon:", "RssFile:"))
+
+
+def _shared_memory(pid: int) -> dict[str, int]:
+    """Return the sizes of the memory of a process that others may share and that belongs to no file in a folder."""
+    sizes = dict[str, int]()
+    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+        span, rights, _, device, inode, *path = line.split(maxsplit=5)
+        if rights.endswith("s") and path and path[0].endswith("(deleted)"):
+            first, _, last = span.partition("-")
+            name = f"{device} {inode}"
+            sizes[name] = sizes.get(name, 0) + int(last, 16) - int(first, 16)
+    return sizes
+
+
+def _numbered(listing: Callable[[], Iterator[Path]]) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from (path for path in listing() if path.name.isdigit())

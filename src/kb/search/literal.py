@@ -1,0 +1,130 @@
+"""How much of a query stands in a passage as it was typed: its names, numbers, words in quotes and rare words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kb.lexical.bm25 import idf_of
+from kb.search import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.lexical.bm25 import Occurrences
+    from kb.search.query import Unit
+
+    OccurrencesOf = Callable[[str, NDArray[np.int64]], Occurrences | None]
+    TextsOf = Callable[[Sequence[int]], Sequence[str]]
+
+RARE, RARE_SHARE = 2, 0.0005
+"""In how many chunks a word stands at most that is rare: in so many, or in such a share of all."""
+
+EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
+"""What it counts for if something stands there as it was typed; in capital letters, or the same number in other signs;
+or if its parts only follow each other, or another form of the word stands there."""
+
+COMPARED, COMPARED_ALONE = 40, 300
+"""In how many passages it is looked how they are written; in how many if one word is all of the query."""
+
+COMMON_AS_TYPED = 5
+"""In how many of these a lone word stands as it was typed, if other forms of it are common: else it is common."""
+
+BEFORE: Final = r"(?<![\w])"
+BEHIND: Final = r"(?![\w]|[+#](?![\w+#]))"
+"""C is another word than C++ and C#."""
+
+
+class Literal:
+    """What is looked for as it is.
+
+    Args:
+        unit: what was typed.
+        weight: what it counts for.
+        is_there: which of the chunks have its words.
+        is_common: whether more chunks have a form of it than have a rare word.
+    """
+
+    def __init__(self, unit: Unit, weight: float, is_there: NDArray[np.bool_], *, is_common: bool) -> None:
+        typed = _plain(unit.text)
+        pattern = (BEFORE if typed[:1].isalnum() else "") + re.escape(typed) + BEHIND
+        self.weight, self.is_there, self.is_common = weight, is_there, is_common
+        self._exact = re.compile(pattern, 0 if typed != typed.lower() else re.IGNORECASE)
+        self._same = re.compile(pattern, re.IGNORECASE)
+        self._number = numbers.meant(typed)
+
+    def likeness(self, text: str) -> float:
+        """Return what it counts for how it stands in a text that has its words."""
+        if self._exact.search(text):
+            return EXACT
+        if self._same.search(text) or (self._number and self._number in numbers.numbers_in(text)):
+            return SAME
+        return ADJACENT
+
+
+def coverage(
+    units: Sequence[Unit],
+    ids: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    occurrences_of: OccurrencesOf,
+    texts_of: TextsOf,
+) -> NDArray[np.float64]:
+    """Return for each chunk which share of the query it has as it was typed, from 0 to 1, each word by how rare it is.
+
+    Args:
+        units: what was typed.
+        ids: the chunks, ascending.
+        scores: how good they are otherwise: the best are looked at.
+        occurrences_of: how often a word stands in chunks.
+        texts_of: what chunks stand under and their texts, as they were written.
+    """
+    is_alone = len(units) == 1
+    literals, whole = _weighed(units, ids, occurrences_of, is_alone=is_alone)
+    shares = np.zeros(ids.size)
+    if not literals:
+        return shares
+    for literal in literals:
+        shares += literal.weight * ADJACENT * literal.is_there
+    rows = np.lexsort((ids, -scores, -shares))[: COMPARED_ALONE if is_alone else COMPARED]
+    rows = rows[shares[rows] > 0]
+    for row, text in zip(rows.tolist(), map(_plain, texts_of(ids[rows].tolist())), strict=True):
+        shares[row] = sum(each.weight * each.likeness(text) for each in literals if each.is_there[row])
+    shares /= whole
+    if is_alone and literals[0].is_common and not 0 < np.count_nonzero(shares > SAME) <= COMMON_AS_TYPED:
+        return np.zeros(ids.size)
+    return shares
+
+
+def sought(units: Sequence[Unit]) -> list[tuple[Unit, int]]:
+    """Return what is looked for as it is, each with how many chunks that have its words are looked at."""
+    if len(units) == 1:
+        return [(units[0], COMPARED_ALONE)]
+    return [(unit, COMPARED) for unit in units if unit.is_literal]
+
+
+def _weighed(
+    units: Iterable[Unit], ids: NDArray[np.int64], occurrences_of: OccurrencesOf, *, is_alone: bool
+) -> tuple[list[Literal], float]:
+    """Return what is looked for as it is, and the weight of all that was typed."""
+    literals, whole = list[Literal](), 0.0
+    for unit in units:
+        found = [each for form in unit.forms if (each := occurrences_of(form, ids)) and each.frequency]
+        if not found:
+            continue
+        frequency, of = max(each.frequency for each in found), found[0].of
+        weight = idf_of(frequency, of)
+        whole += weight
+        is_common = frequency > max(RARE, RARE_SHARE * of)
+        if is_alone or not is_common:
+            is_there = np.logical_or.reduce([each.counts > 0 for each in found])
+            literals.append(Literal(unit, weight, is_there, is_common=is_common))
+    return literals, whole
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())

@@ -1,0 +1,68 @@
+"""Documents that are called what a query says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kb.lexical.names import ending_of, folders_of, key_of, names_of, stem_of, telling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kb.search.query import Unit
+    from kb.store.rows import Named
+
+MOST_CALLED: Final = 500
+"""In the names of how many documents a word stands at most that tells them apart."""
+
+LOOKED_AT: Final = 50
+BEST: Final = 10
+"""How many documents with words of the query in their names are looked at, and how many of them are ranked."""
+
+LEAST_NAME: Final = 0.3
+"""Which share of a name a query has at least that may mean it."""
+
+PART_OF_NAME, REST_OF_NAME = 0.8, 0.4
+"""What a name counts for of which a query has some, and how much more if it has all."""
+
+NAMED_ALONE: Final = 0.5
+"""How much more if the query says nothing else: a document of that name comes before one that mentions it."""
+
+WHOLE: Final = PART_OF_NAME + REST_OF_NAME + NAMED_ALONE
+
+
+def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
+    """Return the words of a query by which names are found, and the query as a whole name."""
+    words = list(tokens_of(" ".join(unit.text for unit in units)))
+    return list(dict.fromkeys(words)), key_of(words)
+
+
+def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> float:
+    """Return how well a document is called what a query says, from 0 to `WHOLE`.
+
+    A title counts as a whole alone: what stands in it is searched as a heading is.
+    """
+    asked = set(wanted)
+    if len(asked) == 1 and wanted[0].isdigit():  # pages and tickets are numbered: a text that has it comes first
+        return PART_OF_NAME * any(telling(tokens_of, name) == [*wanted] for name in names_of(*named[1:]))
+    if set(telling(tokens_of, named.title)) == asked:
+        return WHOLE
+    around = (*folders_of(named.source_path), ending_of(named.source_path), ending_of(named.filename))
+    inside = {word for each in around for word in telling(tokens_of, each)}
+    names = names_of("", named.source_path, named.filename)
+    return max((_likeness(set(telling(tokens_of, name)), asked, inside) for name in names), default=0.0)
+
+
+def is_meant(filename: str, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
+    """Return whether a query is of a file's name, or has all of it."""
+    name, asked = set(telling(tokens_of, stem_of(filename))), set(wanted)
+    return bool(name) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
+
+
+def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
+    said = name & asked
+    share, covered = len(said) / max(len(name), 1), (len(said) + len(asked & inside - name)) / len(asked)
+    is_number_alone = covered < 1 and all(word.isdigit() for word in said)
+    if share < LEAST_NAME or is_number_alone:
+        return 0.0
+    return covered * (PART_OF_NAME + REST_OF_NAME * share) + NAMED_ALONE * (covered == 1)

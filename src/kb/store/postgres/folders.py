@@ -1,0 +1,43 @@
+"""The folders that are kept in step, in SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.store.postgres.statements import statements
+from kb.store.row_mapping import Execute, field_values, folder_of, mapped, raw
+
+if TYPE_CHECKING:
+    from kb.store.rows import SyncedFolder
+
+
+class PostgresFolders:
+    """See `kb.store.protocol.Folders`."""
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
+        self._sql = statements("operations")
+
+    def all(self) -> list[SyncedFolder]:
+        """Return the folders that are kept in step."""
+        return mapped(folder_of, self._execute(self._sql["select_folders"]))
+
+    def put(self, folder: SyncedFolder) -> None:
+        """Keep a folder in step from where it is now."""
+        self._execute(self._sql["put_folder"], field_values(folder) | {"at": raw(folder.at)})
+
+    def remove(self, prefix: str) -> None:
+        """Forget a folder."""
+        self._execute(self._sql["delete_folder"], (prefix,))
+
+    def left_out(self) -> list[str]:
+        """Return the paths of the files that stay out."""
+        return [path for (path,) in self._execute(self._sql["select_left_out"])]
+
+    def leave_out(self, source_path: str) -> None:
+        """Let a file stay out."""
+        self._execute(self._sql["leave_out"], (source_path,))
+
+    def let_in(self, source_path: str) -> None:
+        """Let a file in again."""
+        self._execute(self._sql["let_in"], (source_path,))

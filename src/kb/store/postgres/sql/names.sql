@@ -1,0 +1,34 @@
+-- The names of documents.
+
+-- name: select_unnamed
+-- Documents whose names are to be written, the last ones first.
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+FROM unnamed JOIN documents ON documents.id = unnamed.document_id ORDER BY unnamed.document_id DESC LIMIT %s
+
+-- name: forget_unnamed
+-- The names of documents are written.
+DELETE FROM unnamed WHERE document_id = ANY(%s)
+
+-- name: delete_names
+-- Documents have other names.
+DELETE FROM names WHERE document_id = ANY(%s)
+
+-- name: insert_names
+-- The words of documents' names.
+INSERT INTO names (document_id, token) SELECT * FROM unnest(%s::bigint[], %s::text[])
+
+-- name: select_named
+-- Documents with some words in their names, those with the rarest first; words that very many have tell nothing.
+WITH counted AS (
+    SELECT token, (
+      SELECT count(*) FROM (SELECT 1 FROM names WHERE names.token = wanted.token LIMIT %(most)s + 1) AS counted_up_to
+    ) AS there
+    FROM unnest(%(tokens)s::text[]) AS wanted (token)
+  ),
+  found AS (
+    SELECT document_id, sum(1.0::double precision / there) AS weight
+    FROM counted JOIN names ON names.token = counted.token COLLATE "C"
+    WHERE there BETWEEN 1 AND %(most)s GROUP BY document_id ORDER BY weight DESC, document_id LIMIT %(limit)s
+  )
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id

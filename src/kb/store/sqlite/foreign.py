@@ -1,0 +1,154 @@
+"""Declarations in a database that kb never makes, such as a trigger that somebody put into a backup.
+
+It would work on everything that comes later. Tables of version 2 came from several programs and kept their columns, so
+a table is compared column by column. A column that kb does not declare may stay if it only holds values.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+import apsw
+
+from kb.api.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.resources.abc import Traversable
+    from pathlib import Path
+
+SHADOWS: Final = re.compile(r"(chunks_fts|chunks_vec)_\w+|sqlite_\w+")
+"""Tables that SQLite and the modules of virtual tables keep for themselves."""
+
+VECTORS: Final = re.compile(
+    r"create virtual table chunks_vec using vec0"
+    r"\((\w+ integer primary key,)?\w+ float\[\d+\]( distance_metric=cosine)?\)"
+)
+COLUMN: Final = re.compile(
+    r"\w+( (integer|text|real|blob|timestamp|datetime|numeric|boolean|int|varchar))?"
+    r"( not null| unique| primary key( autoincrement)?"
+    r"| default ?('[\w -]*'|-?[\d.]+|null|true|false|current_timestamp|\(datetime\('now'\)\))"
+    r"| generated always as\(\w+\)(virtual|stored))*"
+)
+"""A column that holds a value and does nothing."""
+
+KEY: Final = re.compile(r"primary key\([\w,]+\)")
+TAGGED: Final = "tag_id integer not null references tags(id)on delete cascade"
+"""As version 2 declared it."""
+
+PLAIN_INDEX: Final = re.compile(r"create index \w+ on \w+\([\w,]+\)")
+TABLE: Final = re.compile(r"create table \w+\((.*)\)(?:without rowid|strict|,)*", re.DOTALL)
+STATEMENT: Final = re.compile(
+    r"\s*(?:--[^\n]*\n\s*)*(CREATE\s+(?:UNIQUE\s+|VIRTUAL\s+)?(TABLE|INDEX|TRIGGER|VIEW)\b.*)", re.DOTALL
+)
+
+
+def refuse_foreign(path: Path, what: str) -> None:
+    """Refuse a database that nobody uses, if it declares what kb never does.
+
+    Args:
+        path: the database.
+        what: how the message calls it.
+
+    Raises:
+        StoreError: it does, or cannot be read.
+    """
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            refuse_parts(connection, what)
+    except apsw.Error as error:
+        raise StoreError(f"{what} cannot be read: {error}.") from error
+
+
+def refuse_parts(connection: apsw.Connection, what: str) -> None:
+    """Refuse a database that declares what kb never does. Raises as `refuse_foreign`."""
+    if found := [f"{kind} {name}" for kind, name in foreign_parts(connection)]:
+        raise StoreError(
+            f"{what} declares what kb never does ({', '.join(found[:5])}): somebody changed it. Use a backup from a"
+            " place that nobody else can write to."
+        )
+
+
+def foreign_parts(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
+    """Yield type and name of what a database declares otherwise than any version of kb."""
+    rows: list[Any] = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    for kind, name, sql in rows:
+        if not SHADOWS.fullmatch(name) and not _is_known(kind, name, plain(sql)):
+            yield kind, name
+
+
+def _is_known(kind: str, name: str, sql: str) -> bool:
+    if sql in known():
+        return True
+    if kind == "index":
+        return bool(PLAIN_INDEX.fullmatch(sql))
+    if kind != "table":
+        return False
+    if sql.startswith("create virtual"):
+        return bool(VECTORS.fullmatch(sql))
+    found = TABLE.fullmatch(sql)
+    return found is not None and all(_is_harmless(each, name) for each in _parts(found[1]))
+
+
+def _is_harmless(part: str, table: str) -> bool:
+    """Return whether a column or a constraint of a table does nothing, or what kb declares there."""
+    if part in _declared_parts(table) or (table == "document_tags" and part == TAGGED):
+        return True
+    return bool(COLUMN.fullmatch(part) or KEY.fullmatch(part))
+
+
+@cache
+def known() -> frozenset[str]:
+    """Return all declarations of kb's own, as `plain` has them."""
+    folder = files(__package__)
+    sources = [folder.joinpath("schema.sql"), folder.joinpath("legacy_v2", "schema_v3.sql")]
+    sources += folder.joinpath("migrations").iterdir()
+    declared = (sql.replace("{text}", "text") for source in sources for sql in _declarations(source))
+    return frozenset(map(plain, declared))
+
+
+@cache
+def _declared_parts(table: str) -> frozenset[str]:
+    """Return the columns and constraints that kb has declared in a table."""
+    tables = (TABLE.fullmatch(sql) for sql in known() if sql.startswith(f"create table {table}("))
+    return frozenset(part for found in tables if found for part in _parts(found[1]))
+
+
+def plain(sql: str) -> str:
+    """Return a declaration without what does not change its meaning: comments, blanks, quotes of names, capitals."""
+    kept = [part for part in re.split(r"('(?:[^']|'')*')|--[^\n]*|/\*.*?\*/", sql, flags=re.DOTALL) if part]
+    return "".join(part if part.startswith("'") else _plain_code(part) for part in kept).strip()
+
+
+def _plain_code(sql: str) -> str:
+    unquoted = re.sub(r'"(\w+)"|\[([A-Za-z_]\w*)\]|`(\w+)`', r"\1\2\3", sql)
+    spaced = re.sub(r"\s+", " ", unquoted).lower().replace("if not exists ", "")
+    return re.sub(r"\s*([(),;=])\s*", r"\1", spaced)
+
+
+def _declarations(source: Traversable) -> Iterator[str]:
+    """Yield the statements of a file that declare something."""
+    statement = ""
+    for piece in re.split(r"(?<=;)", source.read_text("utf-8")):
+        statement += piece
+        if apsw.complete(statement):
+            if found := STATEMENT.fullmatch(statement):
+                yield found[1].rstrip().removesuffix(";")
+            statement = ""
+
+
+def _parts(body: str) -> Iterator[str]:
+    """Yield what commas outside of parentheses and texts are between."""
+    depth, part = 0, ""
+    for piece in re.findall(r"'(?:[^']|'')*'|[(),]|[^'(),]+", body):
+        depth += (piece == "(") - (piece == ")")
+        if piece == "," and not depth:
+            yield part.strip()
+            part = ""
+        else:
+            part += piece
+    yield part.strip()

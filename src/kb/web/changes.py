@@ -1,0 +1,82 @@
+"""What was changed, command by command, and what takes it back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from kb.web.pages import redirect, render
+from kb.web.text import plain
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from kb.web.pages import Row
+    from kb.web.visits import Visit
+
+PAGE: Final = 30
+SHOWN: Final = 200
+ACTIONS: Final = {
+    "delete": "goes to the bin",
+    "restore": "comes back from the bin",
+    "revert": "becomes version {version} again",
+    "retag": "gets the tags of version {version}",
+}
+
+
+async def changes(request: Request, visit: Visit) -> Response:
+    """What can be taken back, newest first."""
+    page = await visit.engine.operations(limit=PAGE, cursor=request.query_params.get("cursor") or None)
+    later = page["next_cursor"] and "?" + urlencode({"cursor": page["next_cursor"]})
+    return render(request, "changes.html", operations=list(map(operation_row, page["operations"])), later=later)
+
+
+async def change(request: Request, visit: Visit) -> Response:
+    """What taking a change back would do."""
+    planned = await visit.engine.undo(operation=request.path_params["id"], dry_run=True)
+    return show(request, planned)
+
+
+async def take_back(request: Request, visit: Visit) -> Response:
+    """Take a change back."""
+    await visit.form(request)
+    done = await visit.engine.undo(operation=request.path_params["id"])
+    if any(step["skipped"] for step in done["steps"]):
+        return show(request, done)
+    return redirect(visit, "changes")
+
+
+def show(request: Request, undone: Row) -> Response:
+    """Show what is taken back, or was."""
+    steps = [
+        {
+            "id": step["document_id"],
+            "title": plain(step["title"], 200) or "Untitled",
+            "does": step["skipped"] or ACTIONS[step["action"]].format_map(step),
+            "stays": bool(step["skipped"]),
+        }
+        for step in undone["steps"]
+    ]
+    return render(
+        request,
+        "change.html",
+        operation=operation_row(undone["operation"]),
+        steps=steps[:SHOWN],
+        more=max(0, len(steps) - SHOWN),
+        is_done=not undone["dry_run"],
+        summary=counted(undone),
+    )
+
+
+def operation_row(row: Row) -> Row:
+    """Return an operation for a list."""
+    by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
+    return {**row, "by": by, "what": counted(row)}
+
+
+def counted(row: Row) -> str:
+    """Return in words how many documents were added, changed and deleted."""
+    parts = [f"{row[name]} {name}" for name in ("added", "changed", "deleted") if row[name]]
+    parts += [f"{row['jobs']} on the way in"] if row["jobs"] else []
+    return ", ".join(parts) or "nothing"

@@ -1,0 +1,112 @@
+"""A name of a synced folder belongs to one folder on one machine."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import getnode, uuid4
+
+from kb.api.errors import FolderTaken, KbError
+from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.last_search import state_folder
+
+if TYPE_CHECKING:
+    from kb.client.client import EngineClient
+    from kb_cli.sync.folder import Folder
+
+FILE: Final = "machine-id"
+
+
+@dataclass
+class Claim:
+    """A folder that is kept in step under its name.
+
+    Args:
+        mounts: on which devices it was when it was last in step.
+        left_out: the source paths of files that stay out.
+    """
+
+    mounts: str = ""
+    left_out: frozenset[str] = frozenset()
+    is_known: bool = True
+
+
+async def look_up(client: EngineClient, folder: Folder) -> Claim:
+    """Return what is known of a folder, without claiming it.
+
+    Raises:
+        UsageError: its name belongs to another one.
+    """
+    try:
+        known = await client.folders()
+    except KbError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return Claim(is_known=False)  # an engine that keeps no folders
+    mine = machine_id()
+    for each in known["folders"]:
+        if each["prefix"] == folder.prefix and not folder.take_over and not is_mine(each, folder, mine):
+            raise taken(folder, each["path"], each["host"])
+    own = [each for each in known["folders"] if each["prefix"] == folder.prefix and each["machine"] == mine]
+    at = str(folder.path.resolve())
+    return Claim(next((each["mounts"] for each in own if each["path"] == at), ""), frozenset(known["left_out"]))
+
+
+async def claim(client: EngineClient, folder: Folder, mounts: str) -> None:
+    """Let the engine know that a folder is kept in step from here, and on which devices it is.
+
+    Raises:
+        UsageError: its name belongs to another one.
+    """
+    wanted = {
+        "prefix": folder.prefix,
+        "machine": machine_id(),
+        "host": socket.gethostname() or "this machine",
+        "path": str(folder.path.resolve()),
+        "mounts": mounts,
+    }
+    try:
+        await client.claim_folder(**wanted, take_over=folder.take_over)
+    except FolderTaken as error:
+        if not has_moved(error.extra, wanted["machine"]) or error.extra["prefix"] != folder.prefix:
+            raise taken(folder, str(error.extra["path"]), str(error.extra["host"])) from None
+        await client.claim_folder(**wanted, take_over=True)
+
+
+def is_mine(known: dict[str, Any], folder: Folder, machine: str) -> bool:
+    """Return whether a name belongs to this folder, or to one of this machine that is there no more."""
+    is_same = known["machine"] == machine and known["path"] == str(folder.path.resolve())
+    return is_same or has_moved(known, machine)
+
+
+def has_moved(known: dict[str, Any], machine: str) -> bool:
+    """Return whether a folder was on this machine and is there no more."""
+    return known["machine"] == machine and not Path(known["path"]).exists()
+
+
+def taken(folder: Folder, path: str, host: str) -> UsageError:
+    """Return the refusal of a name that another folder has."""
+    return UsageError(
+        f"{folder.prefix.rstrip('/')} is the name of {path} on {host} already: two folders under one name would undo"
+        " each other's changes. Give this one another name (--as), or let it have this one from now on (--take-over)."
+    )
+
+
+def machine_id() -> str:
+    """Return what tells this machine from others, made when it is first asked for."""
+    file = state_folder() / FILE
+    try:
+        if known := file.read_text().strip():
+            return known[:64]
+    except (OSError, ValueError):
+        pass
+    made = uuid4().hex
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.write_text(made)
+    except OSError:
+        return f"{socket.gethostname()}-{getnode():x}"
+    return made

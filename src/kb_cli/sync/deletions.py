@@ -1,0 +1,154 @@
+"""Which documents a sync may delete: those whose file a person deleted, as far as that can be told."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kb_cli.sync.disk import DiskView
+
+FEW: Final = 5
+"""So many deletions at once are nothing unusual."""
+
+SHARE: Final = 5
+"""And the one part in so many of all documents."""
+
+SHOWN_FOLDERS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Documents that stay although their file is gone.
+
+    Args:
+        reason: why, and what to do.
+        paths: theirs, from the folder.
+        needs_yes: whether they go if a person says so.
+    """
+
+    reason: str
+    paths: tuple[str, ...]
+    needs_yes: bool = True
+
+
+@dataclass
+class Judge:
+    """Says which documents go.
+
+    Args:
+        disk: the folder as it is now.
+        mounts: on which devices it was when it was last in step, and is now.
+        unread: the files in it that cannot be read, from the folder.
+        total: how many documents it has.
+        is_sure: whether a person said that all these files were deleted.
+    """
+
+    disk: DiskView
+    mounts: tuple[str, str]
+    unread: Sequence[str]
+    total: int
+    is_sure: bool = False
+    withheld: list[Withheld] = field(default_factory=list)
+
+    def allow(self, paths: Iterable[str]) -> list[str]:
+        """Return those of the paths, from the folder, whose documents go; note why others stay."""
+        left = self._beside_unread(list(paths))
+        if self.is_sure:
+            return left
+        left = self._on_other_devices(left)
+        left = self._in_emptied_folders(left)
+        if len(left) > FEW and len(left) * SHARE > self.total:
+            reason = f"{len(left)} of {self.total} documents would be deleted ({places(left)}), and none was."
+            self._withhold(left, f"{reason} If you deleted these files, say --yes.")
+            return []
+        return left
+
+    def keep_away(self, paths: Iterable[str]) -> list[str]:
+        """Return those of the paths that are not on a device that is away: their files have not moved."""
+        lost = lost_mounts(*self.mounts)
+        return [path for path in paths if self.is_sure or not any(is_below(path, mount) for mount in lost)]
+
+    def _beside_unread(self, paths: list[str]) -> list[str]:
+        for file in self.unread:
+            folder = parent(file)
+            where = folder or "the folder"
+            reason = f"{file} cannot be read, and nothing of {where} is deleted until it can."
+            paths = self._split(paths, folder, reason, needs_yes=False)
+        return paths
+
+    def _on_other_devices(self, paths: list[str]) -> list[str]:
+        for mount, device in lost_mounts(*self.mounts).items():
+            where = mount or "The folder"
+            reason = f"{where} is not on the disk that it was on ({device.partition(' ')[0]}). Is it there?"
+            reason += " If you deleted these files, say --yes."
+            paths = self._split(paths, mount, reason)
+        return paths
+
+    def _in_emptied_folders(self, paths: list[str]) -> list[str]:
+        inside = Counter(str(each) for path in paths for each in PurePosixPath(path).parents if each.name)
+        emptied = [
+            folder for folder, count in inside.items() if count > 1 and self.disk.is_emptied(PurePosixPath(folder))
+        ]
+        for folder in sorted(emptied, key=len):
+            reason = f"{folder} is empty, where {inside[folder]} documents came from. Is its disk there?"
+            reason += " If you deleted these files, say --yes."
+            paths = self._split(paths, folder, reason)
+        return paths
+
+    def _split(self, paths: list[str], folder: str, reason: str, *, needs_yes: bool = True) -> list[str]:
+        """Withhold the paths below a folder; return the others."""
+        kept = [path for path in paths if is_below(path, folder)]
+        if kept:
+            stay = "1 document stays" if len(kept) == 1 else f"{len(kept)} documents stay"
+            self._withhold(kept, f"{stay}: {reason}", needs_yes=needs_yes)
+        return [path for path in paths if not is_below(path, folder)]
+
+    def _withhold(self, paths: list[str], reason: str, *, needs_yes: bool = True) -> None:
+        self.withheld.append(Withheld(reason, tuple(sorted(paths)), needs_yes))
+
+
+def lost_mounts(before: str, now: str) -> dict[str, str]:
+    """Return the folders that are not on the device any more that they were on, with that device."""
+    former, present = parsed(before), parsed(now)
+    return {mount: device for mount, device in former.items() if present.get(mount) != device}
+
+
+def remembered(before: str, now: str, withheld: Iterable[Withheld]) -> str:
+    """Return which devices to remember: those of now, and the lost ones whose documents stay for that."""
+    paths = [path for each in withheld for path in each.paths]
+    lost = lost_mounts(before, now).items()
+    kept = {mount: device for mount, device in lost if any(is_below(path, mount) for path in paths)}
+    return json.dumps(parsed(now) | kept, ensure_ascii=False, sort_keys=True)
+
+
+def parsed(mounts: str) -> dict[str, str]:
+    """Return devices by folder, from how they are kept."""
+    try:
+        read = json.loads(mounts)
+    except ValueError:
+        return {}
+    return {str(mount): str(device) for mount, device in read.items()} if isinstance(read, dict) else {}
+
+
+def places(paths: Sequence[str]) -> str:
+    """Return in which folders most of the paths are, in words."""
+    counts = Counter(PurePosixPath(path).parts[0] + "/" if "/" in path else "" for path in paths)
+    most = counts.most_common(SHOWN_FOLDERS)
+    named = [f"{count} in {folder or 'the folder itself'}" for folder, count in most]
+    return ", ".join(named) + (", …" if len(counts) > len(most) else "")
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path lies in a folder; all do in the one without a name."""
+    return not folder or path.startswith(f"{folder}/")
+
+
+def parent(path: str) -> str:
+    """Return the folder that a path lies in."""
+    return path.rpartition("/")[0]

@@ -1,0 +1,112 @@
+"""Noticing that something in a folder changes: the system says so, or else all of it is looked through."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+import os
+import sys
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kb_cli.runtime.output import print_error
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+TICK_MILLISECONDS: Final = 500
+"""How often is looked whether a round is due."""
+
+POLL_SECONDS: Final = 5.0
+"""How often the folder is looked through where the system does not say what changes."""
+
+IN_CREATE: Final = 0x100
+LIMITS: Final = {errno.ENOSPC: "max_user_watches", errno.EMFILE: "max_user_instances"}
+"""What has run out, by what the system says."""
+
+State = frozenset[tuple[str, int, int, int]]
+
+
+async def watch(folder: Path) -> AsyncGenerator[bool, None]:
+    """Yield at every tick whether something has changed, until the folder cannot be watched any more."""
+    from watchfiles import awatch
+
+    ticks = awatch(folder, yield_on_timeout=True, rust_timeout=TICK_MILLISECONDS, ignore_permission_denied=True)
+    is_short, why = False, ""
+    async with aclosing(ticks):
+        try:
+            async for changes in ticks:
+                if is_short := shortage(folder) == errno.ENOSPC:  # the system does not say which folders go unwatched
+                    break
+                yield bool(changes)
+        # The next round says that there is no folder.
+        except* FileNotFoundError:
+            pass
+        # Something happened to a file whose name is not UTF-8, or the system watches no more.
+        except* (RuntimeError, OSError) as errors:
+            is_short, why = shortage(folder) is not None, str(errors.exceptions[0])
+    if is_short:
+        async with aclosing(poll(folder)) as looks:
+            async for is_changed in looks:
+                yield is_changed
+    elif why:
+        print_error(f"the folder is watched anew: {why}")
+
+
+async def poll(folder: Path) -> AsyncGenerator[bool, None]:
+    """Likewise, by looking through all of it, until the system can say again what changes."""
+    print_error(explain(shortage(folder) or errno.ENOSPC))
+    before: State | None = None
+    while await asyncio.to_thread(folder.is_dir):
+        now = await asyncio.to_thread(state_of, folder)
+        yield now != before
+        before = now
+        await asyncio.sleep(POLL_SECONDS)
+        if shortage(folder) is None:
+            return
+
+
+def state_of(folder: Path) -> State:
+    """Return what changes when something in a folder does."""
+    found: set[tuple[str, int, int, int]] = set()
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)  # noqa: PTH118 - a Path for each would take as long as looking at it
+            try:
+                status = os.lstat(path)
+            except OSError:
+                continue
+            found.add((path, status.st_mtime_ns, status.st_size, status.st_ino))
+    return frozenset(found)
+
+
+def shortage(folder: Path) -> int | None:
+    """Return why the system can watch no more folders, as an error number; None if it can, or need not."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = libc.inotify_init1(os.O_CLOEXEC)
+    if descriptor < 0:
+        return ctypes.get_errno() if ctypes.get_errno() in LIMITS else None
+    try:
+        watched = libc.inotify_add_watch(descriptor, os.fsencode(folder), IN_CREATE)
+        return errno.ENOSPC if watched < 0 and ctypes.get_errno() == errno.ENOSPC else None
+    finally:
+        os.close(descriptor)
+
+
+def explain(reason: int) -> str:
+    """Return what has run out, how to raise it, and what happens meanwhile."""
+    limit = LIMITS[reason]
+    try:
+        now = int(Path(f"/proc/sys/fs/inotify/{limit}").read_text())
+    except (OSError, ValueError):
+        now = 0
+    more = max(2 * now, 524_288 if reason == errno.ENOSPC else 1024)
+    what = "folders" if reason == errno.ENOSPC else "programs that watch folders"
+    return (
+        f"the system watches no more {what} (fs.inotify.{limit} is {now}): changes are looked for every"
+        f" {POLL_SECONDS:g} seconds instead. 'sudo sysctl fs.inotify.{limit}={more}' raises the limit."
+    )

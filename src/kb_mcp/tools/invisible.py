@@ -1,0 +1,119 @@
+"""Letters that nobody sees: agents get those that a language needs, as no text can be hidden in the others.
+
+Unicode calls them "default ignorable". Some join or part the letters beside them, or choose how the letter before them
+looks; one of them does that, and a row of them can only carry something else.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+from unicodedata import category
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+IGNORED: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+HIDDEN: Final = re.compile(f"[{IGNORED}]+")
+FLAGS: Final = frozenset(
+    "".join(chr(0xE0000 + ord(each)) for each in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
+)
+"""What makes a black flag that of England, Scotland or Wales."""
+
+DRAWN: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u3030")
+"""Pictures that are no symbols to Unicode."""
+
+SOFT: Final = frozenset("\u00ad\u034f\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufe0e\ufe0f")
+"""What ordinary programs leave in texts: one of them goes without a sign."""
+
+SIGN: Final = "\ufffd"
+"""Stands where more than that was."""
+
+
+def shown(text: str) -> str:
+    """Return a text without the letters that nobody sees, but for those that a language needs."""
+    return HIDDEN.sub(_kept, text) if HIDDEN.search(text) else text
+
+
+def all_shown(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return JSON with its texts so."""
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, list):
+        return [all_shown(each) for each in value]
+    if isinstance(value, dict):
+        return {name: all_shown(each) for name, each in value.items()}
+    return value
+
+
+def _kept(found: re.Match[str]) -> str:
+    """Return what stays of a run of them."""
+    run, text = found[0], found.string
+    before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+    if before == "\U0001f3f4" and run in FLAGS:
+        return run
+    if len(run) == 1:
+        return run if _is_needed(run, before, after) else "" if run in SOFT else SIGN
+    if run == "\ufe0f\u200d" and _is_picture(before) and _is_picture(after):  # as in a heart on fire
+        return run
+    return SIGN
+
+
+def _is_needed(letter: str, before: str, after: str) -> bool:
+    """Return whether a language needs a letter between two others."""
+    for among, is_needed in _NEEDS:
+        if among.fullmatch(letter):
+            return is_needed(before, after)
+    return False
+
+
+def _is_letter(letter: str) -> bool:
+    """Return whether it is a letter of a script that joins or parts letters: Arabic, Indic and the like, not Latin."""
+    return letter >= "\u0600" and category(letter) in ("Lo", "Lm", "Mn", "Mc")
+
+
+def _is_picture(letter: str) -> bool:
+    return bool(letter) and (category(letter) in ("So", "Sk") or letter in "\u2640\u2642\u2695\u2696\u2708\u2764")
+
+
+def _joins(before: str, after: str) -> bool:
+    return (_is_picture(before) and _is_picture(after)) or _is_apart(before, after)
+
+
+def _is_apart(before: str, after: str) -> bool:
+    return bool(before) and bool(after) and _is_letter(before) and _is_letter(after)
+
+
+def _is_drawn(before: str, after: str) -> bool:
+    """Return whether a picture, or a digit in a key, is shown in colours or without."""
+    return bool(before) and (_is_picture(before) or before in DRAWN or (before in "#*0123456789" and after == "\u20e3"))
+
+
+def _is_variant(before: str, _: str) -> bool:
+    return bool(before) and category(before) in ("Lo", "Sm")
+
+
+def _is_ideograph(before: str, _: str) -> bool:
+    return bool(before) and ("\u3400" <= before <= "\u9fff" or "\uf900" <= before <= "\ufaff" or before >= "\U00020000")
+
+
+def _is_mongolian(before: str, after: str) -> bool:
+    return "\u1820" <= (before or after or " ") <= "\u18aa"
+
+
+def _is_jamo(before: str, after: str) -> bool:
+    return any("\u1100" <= each <= "\u11ff" for each in (before, after) if each)
+
+
+_NEEDS: Final[tuple[tuple[re.Pattern[str], Callable[[str, str], bool]], ...]] = (
+    (re.compile("\u200d"), _joins),
+    (re.compile("[\u200b\u200c]"), _is_apart),
+    (re.compile("[\ufe0e\ufe0f]"), _is_drawn),
+    (re.compile("[\ufe00-\ufe02]"), _is_variant),
+    (re.compile("[\U000e0100-\U000e01ef]"), _is_ideograph),
+    (re.compile("[\u180b-\u180f]"), _is_mongolian),
+    (re.compile("[\u115f\u1160]"), _is_jamo),
+)

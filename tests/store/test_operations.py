@@ -1,0 +1,176 @@
+"""What belongs together is taken back together, and what is there again comes out of the bin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from kb.api.access import Caller
+from kb.api.errors import FolderTaken
+from kb.blobs.folder import FolderBlobs
+from kb.documents.delete import delete
+from kb.documents.folders import claim
+from kb.documents.originals import Originals
+from kb.documents.save import save
+from kb.documents.undo import Scope, carry_out, find_operation, plan, undo
+from kb.store.rows import Author, NewJob, SyncedFolder
+from tests.store.test_store import content
+
+ME = Caller("me")
+
+
+@pytest.fixture
+def store(make_store, embedder):
+    with make_store(dimensions=embedder.spec.dimensions) as opened:
+        yield opened
+
+
+@pytest.fixture
+def originals(tmp_path):
+    return Originals(FolderBlobs(tmp_path), keep=False)
+
+
+@pytest.fixture
+def take_back(store, embedder, originals):
+    """`take_back()` takes the last operation back, or one by its number."""
+
+    def act(number=None, key="undo"):
+        planned = plan(store, Scope(find_operation(store, number, ME)))
+        return carry_out(store, embedder, originals, planned, Author("me", operation_key=key))
+
+    return act
+
+
+def of(key):
+    return Author("me", operation_key=key)
+
+
+def held(text, doc_type="text"):
+    vectors = np.eye(1, 384, dtype=np.float32)
+    return replace(content(text, doc_type=doc_type), content_hash=f"hash of {text}", vectors=vectors)
+
+
+def add(store, path, text, key, tags=()):
+    with store.write() as tx:
+        return save(tx, held(text), path, tags, author=of(key))[0]
+
+
+def there(store):
+    with store.read() as tx:
+        found = [tx.documents.get(id_) for id_ in range(1, 20)]
+        return {each.id: each.source_path for each in found if each}
+
+
+def test_an_operation_is_taken_back_as_a_whole_and_the_next_undo_brings_it_back_with_its_ids(store, take_back):
+    first = add(store, "/kept.md", "kept", "one")
+    ids = [add(store, f"/{number}.md", f"text {number}", "two") for number in range(3)]
+    before = there(store)
+    assert [step.action for step in take_back(key="undo 1")] == ["delete"] * 3
+    assert there(store) == {first: "/kept.md"}
+    assert [step.action for step in take_back(key="undo 2")] == ["restore"] * 3
+    assert there(store) == before
+    assert sorted(before) == [first, *ids]
+
+
+def test_a_job_that_ends_late_is_of_the_moment_when_its_command_was_given(store, embedder, originals):
+    with store.write() as tx:
+        tx.jobs.add(NewJob("file", source_path="/late.md", author=of("early")))
+    since = datetime.now(UTC)
+    late = add(store, "/late.md", "late", "early")
+    other = add(store, "/other.md", "other", "later")
+    [step] = undo(store, embedder, originals, since)
+    assert (step.document_id, there(store)) == (other, {late: "/late.md"})
+
+
+def test_what_was_changed_again_is_left_alone_and_says_by_which_operation(store, take_back):
+    id_ = add(store, "/a.md", "one", "one")
+    add(store, "/a.md", "two", "two")
+    [step] = take_back(1)
+    assert step.skipped == "Operation 2 changed it afterwards."
+    assert there(store) == {id_: "/a.md"}
+    assert [step.action for step in take_back()] == ["revert"]
+
+
+def test_jobs_that_wait_are_dropped_with_their_operation(store, take_back):
+    with store.write() as tx:
+        job = tx.jobs.add(NewJob("note", text="Waits.", author=of("one")))
+    with store.read() as tx:
+        [operation] = tx.operations.page(limit=5)
+        assert tx.operations.jobs(operation) == [job]
+    assert take_back() == []
+    with store.read() as tx:
+        assert tx.jobs.get(job) is None
+        assert tx.operations.page(limit=5) == []
+
+
+def test_how_much_an_operation_did_is_counted(store, originals):
+    ids = [add(store, f"/{number}.md", f"text {number}", "one") for number in range(3)]
+    add(store, "/0.md", "changed", "two")
+    delete(store, originals, ids[1], of("two"))
+    with store.read() as tx:
+        counted = [tx.operations.counts(each.id) for each in tx.operations.page(limit=5)]
+    assert [(each.added, each.changed, each.deleted) for each in counted] == [(0, 1, 1), (3, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [("/a.md", "one"), ("/a.md", "other"), ("/moved/a.md", "one"), ("/b.md", "one")]
+)
+def test_a_file_that_is_there_again_takes_its_document_out_of_the_bin(store, originals, path, text):
+    id_ = add(store, "/a.md", "one", "one", ["by-hand"])
+    delete(store, originals, id_, of("two"))
+    assert add(store, path, text, "three") == id_
+    with store.read() as tx:
+        document, versions = tx.documents.get(id_), tx.history.versions(id_, limit=9)
+        assert tx.history.binned(id_) is None
+    assert (document.source_path, document.content_hash, document.tags) == (path, f"hash of {text}", ("by-hand",))
+    assert [version.number for version in versions] == [2, 1]
+    assert versions[1].document.content_hash == "hash of one"
+
+
+def test_another_file_and_a_note_take_nothing_out_of_the_bin(store, originals):
+    id_ = add(store, "/a.md", "one", "one")
+    delete(store, originals, id_, of("two"))
+    assert add(store, "/b.md", "two", "three") != id_
+    with store.write() as tx:
+        assert save(tx, held("one", "note"), "/a.md", ())[0] != id_
+
+
+def synced(prefix, path="/home/ada/vault", machine="one"):
+    return SyncedFolder(prefix, machine, "lamp", path, "{}", "2026-01-01T00:00:00.000Z")
+
+
+def test_a_name_belongs_to_one_folder_until_another_takes_it_over(store):
+    claim(store, synced("vault/"), take_over=False)
+    claim(store, synced("vault/"), take_over=False)
+    claim(store, synced("vault/sub/", "/home/ada/vault/sub"), take_over=False)
+    claim(store, synced("vault2/", "/home/ada/other"), take_over=False)
+    for other in (synced("vault/", machine="two"), synced("vault/", "/tmp/x"), synced("vault/in/", "/tmp/x")):
+        with pytest.raises(FolderTaken, match="/home/ada/vault on lamp"):
+            claim(store, other, take_over=False)
+    claim(store, synced("vault/", machine="two"), take_over=True)
+    with store.read() as tx:
+        assert [(each.prefix, each.machine) for each in tx.folders.all()] == [("vault/", "two"), ("vault2/", "one")]
+
+
+def test_a_file_that_was_left_out_is_let_in_when_it_is_added_by_name(store):
+    with store.write() as tx:
+        tx.folders.leave_out("/a.md")
+        tx.folders.leave_out("/b.md")
+    add(store, "/a.md", "one", "one")
+    with store.read() as tx:
+        assert tx.folders.left_out() == ["/b.md"]
+
+
+def test_an_earlier_failed_job_for_a_path_goes_when_one_is_done(store):
+    with store.write() as tx:
+        half, other, whole = (
+            tx.jobs.add(NewJob("file", source_path=path)) for path in ("/scan.pdf", "/other.pdf", "/scan.pdf")
+        )
+        for job in (half, other):
+            tx.jobs.fail(job, "It is damaged.")
+        tx.jobs.finish(whole, 1)
+        tx.jobs.forget_failed(whole)
+        assert [tx.jobs.get(job) is None for job in (half, other, whole)] == [True, False, False]
