@@ -105,11 +105,14 @@ def test_every_method_of_a_store_says_who_may_call_it():
     worker = {
         "queue_age", "claim", "claim_short", "heartbeat", "set_progress", "set_started", "give_up", "release_all",
         "release_stalled", "release", "finish", "fail", "expire", "drop_content", "beginning_with", "chunk_ids",
+        "write_names", "forget_failed",
     }  # fmt: skip
     for part, kind in (
         (access.CallerDocuments, protocol.Documents),
         (access.CallerHistory, protocol.History),
         (access.CallerJobs, protocol.Jobs),
+        (access.CallerOperations, protocol.Operations),
+        (access.CallerFolders, protocol.Folders),
     ):
         methods = {name for name in vars(kind) if not name.startswith("_")}
         said = {name for name in methods if name in vars(part)} | part.open | part.by_id | part.changes.keys()

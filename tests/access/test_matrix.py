@@ -32,6 +32,7 @@ NEEDED = {
     "POST search": "read",
     "POST": "write",
     "PATCH": "write",
+    "PUT": "write",
     "DELETE": "write",
     **dict.fromkeys(
         (

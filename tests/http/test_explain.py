@@ -20,7 +20,7 @@ async def test_what_is_explained_adds_up_to_the_score(api, tag):
     reply = await api.search(query="glimmerfish glows", tags=[tag], explain=True)
     for result in reply["results"]:
         why = result["explanation"]
-        assert why["words"]["share"] + why["meaning"]["share"] == pytest.approx(result["score"])
+        assert why["words"]["share"] + why["meaning"]["share"] + why["typed"] == pytest.approx(result["score"])
         assert sum(term["score"] for term in why["terms"]) == pytest.approx(result["fts_score"] or 0)
         assert (why["words"]["score"], why["meaning"]["score"]) == (result["fts_score"], result["vec_score"])
         assert (why["words"]["in_context"] is None) == (result["context_score"] is None)
@@ -38,7 +38,8 @@ async def test_one_leg_alone_is_the_whole_score(api, tag, mode, leg):
     reply = await api.search(query="glimmerfish", tags=[tag], explain=True, **{mode: True})
     for place, result in enumerate(reply["results"], 1):
         why = result["explanation"]
-        assert (why[leg]["place"], why[leg]["share"]) == (place, result["score"])
+        assert why[leg]["place"] == place
+        assert why[leg]["share"] + why["typed"] == pytest.approx(result["score"])
         assert why["words" if leg == "meaning" else "meaning"] is None
 
 

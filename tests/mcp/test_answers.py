@@ -102,7 +102,7 @@ async def test_a_passage_stands_behind_its_document_place_date_and_tags(agent, e
 async def test_a_title_is_one_line_whatever_it_holds(agent, word):
     await done(agent, await call(agent, "kb_addnote", text=word, title=f"Two\n\tlines \u202e of {word}"))
     found = await agent.call_tool("kb_search", {"query": word, "fts_only": True})
-    assert f'] "Two lines of {word}" 20' in found.content[0].text
+    assert f'] "Two lines \ufffd of {word}" 20' in found.content[0].text
 
 
 async def test_no_title_or_heading_forges_a_reference(agent, engine, word):

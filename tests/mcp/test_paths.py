@@ -85,8 +85,9 @@ async def test_a_name_that_no_file_has_is_not_looked_for_in_texts(agent, word):
 
 
 async def test_files_of_one_title_are_told_apart_by_their_names(agent, engine, word):
-    page = f"<title>test</title><p>{word} is here.</p>".encode()
-    for name, content in (("a.html", page), ("b.html", page + b" "), ("", page + b"  ")):
+    said = {"a.html": "lies under the apple tree", "b.html": "went to Bergen by boat", "": "is older than the chapel"}
+    for name, end in said.items():
+        content = f"<title>test</title><p>{word} {end}.</p>".encode()
         options = {"source_path": f"/{word}/{name}"} if name else {}
         await done(agent, await engine.add_file("x.html", io.BytesIO(content), tags=[word], **options))
     await noted(agent, text=f"{word} is a note", source_path=f"keys/{word}", tags=[word])

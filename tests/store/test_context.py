@@ -87,7 +87,8 @@ def test_an_answer_is_found_by_the_question_before_it(filled, where):
 
 
 def test_notes_that_are_in_no_folder_and_no_thread_stand_alone(filled):
-    notes = [add(filled, "ferry tuesday", path=path) for path in ("a", "b", None, None)]
+    places = [("tuesday", "a"), ("monday", "b"), ("friday", None), ("sunday", None)]
+    notes = [add(filled, f"ferry {day}", path=path) for day, path in places]
     assert {found(filled, "ferry")[note].context_score for note in notes} == {None}
 
 

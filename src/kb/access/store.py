@@ -268,6 +268,9 @@ class CallerDocuments(Part):
     def tags(self) -> list[tuple[str, int]]:
         return self.inner.tags(self.tx.limit)
 
+    def named(self, tokens: Collection[str], most: int, limit: int) -> list[rows.Named]:
+        return self.inner.named(tokens, most, limit, self.tx.limit)
+
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> rows.Document | None:
         return self.inner.with_content(content_hash, source_path, note=note, limit=self.tx.limit)
 
@@ -488,7 +491,12 @@ class CallerOperations(Part):
     """See `kb.store.protocol.Operations`. A caller with a limit sees its own, and of those what it may see."""
 
     inner: Operations
-    open = frozenset({"get", "jobs"})
+    open = frozenset({"counts", "jobs"})
+
+    def get(self, number: int) -> rows.Operation | None:
+        operation = self.inner.get(number)
+        is_own = operation is not None and operation.by == self.tx.caller.name
+        return operation if self.tx.limit is None or is_own else None
 
     def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[rows.Operation]:
         return self.inner.page(limit=limit, before=before, of=of if self.tx.limit is None else self.tx.caller)
@@ -496,9 +504,6 @@ class CallerOperations(Part):
     def documents(self, number: int) -> list[int]:
         ids, tx = self.inner.documents(number), self.tx
         return [each for each in ids if tx.limit is None or tx.documents.get(each) or tx.history.binned(each)]
-
-    def counts(self, number: int) -> rows.OperationCounts:
-        return self.inner.counts(number)
 
 
 class CallerFolders(Part):

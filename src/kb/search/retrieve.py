@@ -249,7 +249,7 @@ class Retriever:
 
     def without_copies(self, candidates: Candidates, order: Sequence[int]) -> Folded:
         """Return candidates, given best first, without those that repeat a better one of another document."""
-        documents = self.documents_of(candidates.ids[np.array(order, np.int64)])
+        documents = self._index.documents_of(candidates.ids[np.array(order, np.int64)])
         return fold(candidates, order, self._selection.vectors, documents, self._plain_texts)
 
     def _plain_texts(self, chunk_ids: Sequence[int]) -> list[str]:

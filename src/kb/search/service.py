@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -270,11 +270,12 @@ def _with_copies(
     """Return candidates as passages, each with the documents that repeat it."""
     if not places:
         return []
-    passages = retriever.passages(ranked(candidates, fused, np.array(places, np.int64)))
+    every = [*places, *(other for place in places for other in folded.copies.get(place, ()))]
+    found = retriever.passages(ranked(candidates, fused, np.array(every, np.int64)))
+    passages, others = found[: len(places)], iter(found[len(places) :])
     for place, passage in zip(places, passages, strict=True):
-        if others := folded.copies.get(place):
-            found = retriever.passages(ranked(candidates, fused, np.array(others, np.int64)))
-            passage.copies = copies_of(passage, found)
+        if repeated := folded.copies.get(place):
+            passage.copies = copies_of(passage, list(islice(others, len(repeated))))
     return passages
 
 

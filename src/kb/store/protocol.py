@@ -80,10 +80,10 @@ class Documents(Protocol):
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
-    def named(self, tokens: Collection[str], most: int, limit: int) -> list[Named]:
+    def named(self, tokens: Collection[str], most: int, limit: int, within: Limit | None = None) -> list[Named]:
         """Return at most `limit` documents with some of these words in their names, those of the rarest first.
 
-        Words that more than `most` documents have in theirs are left out.
+        Words that more than `most` documents have in theirs are left out. Only documents that `within` admits count.
         """
 
     def write_names(self, limit: int) -> bool:

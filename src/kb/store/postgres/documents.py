@@ -145,12 +145,13 @@ class PostgresDocuments:
         """Return the oldest document with this path."""
         return self._found(self._execute(self._sql["find_by_path"], (source_path,)).get)
 
-    def named(self, tokens: Collection[str], most: int, limit: int) -> list[Named]:
+    def named(self, tokens: Collection[str], most: int, limit: int, within: Limit | None = None) -> list[Named]:
         """Return at most `limit` documents with some of these words in their names, those of the rarest first.
 
         Words that more than `most` documents have in theirs are left out.
         """
-        return named(self._execute, tokens, most, limit)
+        condition = None if within is None else admitted(self._words, Filter(limit=within))
+        return named(self._execute, tokens, most, limit, condition)
 
     def write_names(self, limit: int) -> bool:
         """Write the names of at most so many documents that changed; return whether there are more."""

@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 MOST_VERSIONS = (1 << 31) - 1
 
+WAS_THERE: Final = """
+doc_type <> 'note' AND (bin.document_id, bin.number) IN (
+  SELECT document_id, number FROM versions WHERE doc_type <> 'note' AND source_path = %s
+  UNION SELECT document_id, number FROM versions WHERE doc_type <> 'note' AND content_hash = %s
+)
+"""
+"""That a file in the bin was at a path, or held a content."""
+
 MOST_ALIKE: Final = 50
 """Of the files in the bin that held a content so many are looked at."""
 
@@ -131,9 +139,8 @@ class PostgresHistory:
 
     def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
         """Return the files in the bin that were at a path or held a content, the last deleted first."""
-        condition = self._sql["was_there"]
         order = "ORDER BY deleted_at DESC, bin.document_id DESC LIMIT %s"
-        return self._binned(f"{condition} {order}", source_path, content_hash, MOST_ALIKE)
+        return self._binned(f"{WAS_THERE} {order}", source_path, content_hash, MOST_ALIKE)
 
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
         """Return what is in the bin, the last deleted first."""

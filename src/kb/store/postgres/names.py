@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kb.lexical.names import tokens_of
+from kb.store.postgres.document_query import EVERY_DOCUMENT
 from kb.store.postgres.statements import statements
 from kb.store.rows import Named
 
@@ -12,12 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from kb.store.analyzer import Tokenizer
+    from kb.store.postgres.document_query import Condition
 
 
-def named(execute: Any, tokens: Collection[str], most: int, limit: int) -> list[Named]:  # noqa: ANN401 - psycopg's
-    """See `kb.store.protocol.Documents.named`."""
-    wanted = {"tokens": sorted({*tokens}), "most": most, "limit": limit}
-    return [Named(*row) for row in execute(statements("names")["select_named"], wanted)]
+def named(
+    execute: Any,  # noqa: ANN401 - psycopg's
+    tokens: Collection[str],
+    most: int,
+    limit: int,
+    within: Condition | None = None,
+) -> list[Named]:
+    """See `kb.store.protocol.Documents.named`; `within` is the condition on documents that a key is limited to."""
+    condition, parameters = within or EVERY_DOCUMENT
+    admitted_only = f"AND document_id IN (SELECT id FROM documents WHERE {condition})" if within else ""
+    sql = statements("names")["select_named"].format(admitted_only=admitted_only)
+    wanted = (*parameters, most + 1, sorted({*tokens}), most, *parameters, limit)
+    return [Named(*row) for row in execute(sql, wanted)]
 
 
 def write_names(execute: Any, tokenizer: Tokenizer, limit: int) -> bool:  # noqa: ANN401 - psycopg's

@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 MOST: Final = 100_000
 """So many operations are kept."""
 
+HAS_EFFECT: Final = """
+(
+  EXISTS (SELECT 1 FROM documents WHERE documents.operation = operations.id)
+  OR EXISTS (SELECT 1 FROM versions WHERE versions.operation = operations.id)
+  OR EXISTS (SELECT 1 FROM bin WHERE bin.operation = operations.id)
+  OR EXISTS (
+    SELECT 1 FROM jobs WHERE jobs.operation_key = operations.key AND jobs.status IN ('queued', 'running')
+  )
+)
+"""
+"""Whether anything is left of an operation that could be taken back."""
+
 
 def note_operation(execute: Execute, author: Author, now: str) -> None:
     """Note the operation that a change is part of, before the change."""
@@ -39,7 +51,7 @@ class PostgresOperations:
 
     def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
         """Return operations of which something is left, newest first, of all or of one caller."""
-        condition = self._sql["has_effect"]
+        condition = HAS_EFFECT
         parameters: list[object] = []
         if before is not None:
             condition += " AND id < %s"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from kb.lexical.names import tokens_of
 from kb.store.analyzer import Tokenizer
 from kb.store.row_mapping import array
-from kb.store.rows import Named
+from kb.store.rows import Filter, Named
+from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -15,13 +16,21 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from kb.api.access import Limit
     from kb.store.row_mapping import Execute
 
 
-def named(execute: Execute, tokens: Collection[str], most: int, limit: int) -> list[Named]:
+def named(
+    execute: Execute, tokens: Collection[str], most: int, limit: int, within: Limit | None = None
+) -> list[Named]:
     """See `kb.store.protocol.Documents.named`."""
-    wanted = {"tokens": array(sorted(tokens)), "most": most, "limit": limit}
-    return [Named(*row) for row in execute(statements("names")["select_named"], wanted)]
+    admitted_only, parameters = "", ()
+    if within is not None:
+        condition, parameters = admitted(execute, Filter(limit=within))
+        admitted_only = f"AND document_id IN (SELECT id FROM documents WHERE {condition})"
+    sql = statements("names")["select_named"].format(admitted_only=admitted_only)
+    wanted = (array(sorted(tokens)), *parameters, most + 1, most, *parameters, limit)
+    return [Named(*row) for row in execute(sql, wanted)]
 
 
 def write_names(connection: apsw.Connection, limit: int) -> bool:

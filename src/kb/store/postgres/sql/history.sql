@@ -76,13 +76,6 @@ SELECT
 FROM bin JOIN versions ON versions.document_id = bin.document_id AND versions.number = bin.number
 WHERE {condition}
 
--- name: was_there
--- That a file in the bin was at a path, or held a content.
-doc_type <> 'note' AND (bin.document_id, bin.number) IN (
-  SELECT document_id, number FROM versions WHERE doc_type <> 'note' AND source_path = %s
-  UNION SELECT document_id, number FROM versions WHERE doc_type <> 'note' AND content_hash = %s
-)
-
 -- name: insert_binned
 -- A document goes to the bin, whose last version was just kept.
 INSERT INTO bin (document_id, number, part_of, deleted_at, deleted_by, deleted_with, deleted_why, operation)

@@ -21,14 +21,15 @@ INSERT INTO names (document_id, token) SELECT * FROM unnest(%s::bigint[], %s::te
 -- Documents with some words in their names, those with the rarest first; words that very many have tell nothing.
 WITH counted AS (
     SELECT token, (
-      SELECT count(*) FROM (SELECT 1 FROM names WHERE names.token = wanted.token LIMIT %(most)s + 1) AS counted_up_to
+      SELECT count(*)
+      FROM (SELECT 1 FROM names WHERE names.token = wanted.token {admitted_only} LIMIT %s) AS counted_up_to
     ) AS there
-    FROM unnest(%(tokens)s::text[]) AS wanted (token)
+    FROM unnest(%s::text[]) AS wanted (token)
   ),
   found AS (
     SELECT document_id, sum(1.0::double precision / there) AS weight
     FROM counted JOIN names ON names.token = counted.token COLLATE "C"
-    WHERE there BETWEEN 1 AND %(most)s GROUP BY document_id ORDER BY weight DESC, document_id LIMIT %(limit)s
+    WHERE there BETWEEN 1 AND %s {admitted_only} GROUP BY document_id ORDER BY weight DESC, document_id LIMIT %s
   )
 SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
 FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id

@@ -14,17 +14,6 @@ DELETE FROM operations WHERE id <= %s
 -- Operations; the condition is put in.
 SELECT id, key, at, by_key, client FROM operations WHERE {condition}
 
--- name: has_effect
--- Whether anything is left of an operation that could be taken back.
-(
-  EXISTS (SELECT 1 FROM documents WHERE documents.operation = operations.id)
-  OR EXISTS (SELECT 1 FROM versions WHERE versions.operation = operations.id)
-  OR EXISTS (SELECT 1 FROM bin WHERE bin.operation = operations.id)
-  OR EXISTS (
-    SELECT 1 FROM jobs WHERE jobs.operation_key = operations.key AND jobs.status IN ('queued', 'running')
-  )
-)
-
 -- name: select_documents
 -- The documents that an operation added, changed or deleted.
 SELECT id FROM documents WHERE operation = %(id)s

@@ -28,14 +28,16 @@ INSERT OR IGNORE INTO names (token, document_id) VALUES (?, ?)
 -- name: select_named
 -- Documents with some of the words of a JSON array in their names, those with the rarest first; words that very many have
 -- tell nothing.
-WITH wanted AS (SELECT value AS token FROM json_each(:tokens)),
+WITH wanted AS (SELECT value AS token FROM json_each(?)),
   counted AS (
-    SELECT token, (SELECT count(*) FROM (SELECT 1 FROM names WHERE names.token = wanted.token LIMIT :most + 1)) AS there
+    SELECT token, (
+      SELECT count(*) FROM (SELECT 1 FROM names WHERE names.token = wanted.token {admitted_only} LIMIT ?)
+    ) AS there
     FROM wanted
   ),
   found AS (
     SELECT document_id, sum(1.0 / there) AS weight FROM counted CROSS JOIN names ON names.token = counted.token
-    WHERE there BETWEEN 1 AND :most GROUP BY document_id ORDER BY weight DESC, document_id LIMIT :limit
+    WHERE there BETWEEN 1 AND ? {admitted_only} GROUP BY document_id ORDER BY weight DESC, document_id LIMIT ?
   )
 SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
 FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id
