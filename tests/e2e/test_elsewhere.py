@@ -37,6 +37,7 @@ for module, names in LACKING.items():
         if hasattr(module, name):
             delattr(module, name)
 
+tempfile._O_TMPFILE_WORKS = False  # it was there when the module looked
 fcntl.F_FULLFSYNC = 51
 real = fcntl.fcntl
 fcntl.fcntl = lambda fd, command, argument=0: os.fsync(fd) if command == fcntl.F_FULLFSYNC else real(fd, command, argument)
