@@ -205,6 +205,11 @@ class Admitted:
         return self.mask if same else self.snapshot.ids[self.rows].astype(np.int64)
 
 
+def group_key(keys: Sequence[Key]) -> Key:
+    """Return the key of spellings that count as one word; no token has a blank."""
+    return keys[0] if len(keys) == 1 else tuple(" ".join(key) for key in ((), *keys))
+
+
 def _with_room(
     ids: NDArray[np.int32], documents: NDArray[np.int32], lengths: NDArray[np.int32], size: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 PLAIN: Final = str.maketrans(
     {
@@ -98,6 +98,23 @@ def spellings(word: str) -> list[str]:
     plain = lower.translate(PLAIN)
     others = dict.fromkeys([plain, lower.translate(DIGRAPHS).translate(PLAIN)])
     return [other for other in others if other != lower and other]
+
+
+def alternatives(words: Iterable[str]) -> list[list[str]]:
+    """Return words, those in one list that are spellings of the same: they count as one.
+
+    They are all apart if one is a beginning: FTS5, which then looks for all, counts each.
+    """
+    given = list(words)
+    if any(word.endswith("*") for word in given):
+        return [[word] for word in given]
+    groups: dict[str, list[str]] = {}
+    for word in given:
+        group = groups.setdefault(word, [word])
+        groups |= dict.fromkeys((other for other in spellings(word) if other in given and other not in groups), group)
+        if word not in group:
+            group.append(word)
+    return list({id(group): group for group in groups.values()}.values())
 
 
 def parts_of(name: str) -> list[Variant]:

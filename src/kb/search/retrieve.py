@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.lexical.variants import alternatives
 from kb.search.copies import fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
@@ -77,6 +78,7 @@ class Retriever:
         self._where = query.where
         self._terms = query.terms
         self._units = query.units
+        self._telling = query.telling
         self._exact = query.exact
         self._vector = vector
         self._instruments = instruments
@@ -111,14 +113,15 @@ class Retriever:
             ids, missing = missing[is_here], missing[~is_here]
             if not ids.size:
                 continue
-            by_word = {word: self._adds(word, ids) for word in self._terms}
+            by_word = {words[0]: self._adds(words, ids) for words in alternatives(self._terms)}
             explanations |= explained(found, limit, ids, by_word)
         for passage in shown:
             passage.explanation = explanations[passage.chunk_id]
 
-    def _adds(self, word: str, ids: NDArray[np.int64]) -> TermScores:
-        scores = self._selection.full_text_scores((word,), ids)
-        return TermScores(scores, self._selection.occurrences(word, ids))
+    def _adds(self, words: Sequence[str], ids: NDArray[np.int64]) -> TermScores:
+        """Return what a word adds, in all its spellings."""
+        scores = self._selection.full_text_scores(words, ids)
+        return TermScores(scores, self._selection.occurrences(words, ids)[0] if len(words) == 1 else None)
 
     def ordered(self, candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the indexes of the candidates, best first, but what was replaced behind what replaced it."""
@@ -143,7 +146,8 @@ class Retriever:
 
     def _with_literals(self, found: Candidates) -> Candidates:
         """Return candidates with those that have the words of what is looked for as it is, on the same scale."""
-        near = [self._selection.full_text(unit.forms, count).ids for unit, count in literals(self._units)]
+        wanted = literals(self._units, self._selection.occurrences)
+        near = [self._selection.full_text(unit.forms, count).ids for unit, count in wanted]
         return self._joined(replace(found, scale=self._scale), np.concatenate(near)) if near else found
 
     @cached_property
@@ -240,12 +244,18 @@ class Retriever:
 
         Such a one has half of its words or fewer, and is farther in meaning than what answers a question.
         """
-        if not (passages and self._units) or any(self._called.get(each.document_id) for each in passages):
+        if not (passages and self._telling) or any(self._called.get(each.document_id) for each in passages):
+            return False
+        if any((each.vec_score or 0.0) >= NEAR_ENOUGH for each in passages):
             return False
         ids = np.array(sorted(each.chunk_id for each in passages), np.int64)
-        there = [~np.isnan(self._selection.full_text_scores(unit.forms, ids)) for unit in self._units]
-        has_words = bool((2 * np.sum(there, axis=0) > len(there)).any())
-        return not has_words and all((each.vec_score or 0.0) < NEAR_ENOUGH for each in passages)
+        words = list(dict.fromkeys(form for each in self._telling for form in each.forms))
+        there = {
+            word: ~np.isnan(self._selection.full_text_scores((word,), ids)) if found is None else found.counts > 0
+            for word, found in zip(words, self._selection.occurrences(words, ids), strict=True)
+        }
+        shares = [np.mean([there[form] for form in each.forms], axis=0) > each.least for each in self._telling]
+        return not bool((2 * np.sum(shares, axis=0) > len(shares)).any())
 
     def without_copies(self, candidates: Candidates, order: Sequence[int]) -> Folded:
         """Return candidates, given best first, without those that repeat a better one of another document."""
