@@ -106,15 +106,10 @@ def alternatives(words: Iterable[str]) -> list[list[str]]:
     They are all apart if one is a beginning: FTS5, which then looks for all, counts each.
     """
     given = list(words)
-    if any(word.endswith("*") for word in given):
+    others = {other for word in given for other in spellings(word)}.intersection(given)
+    if not others or any(word.endswith("*") for word in given):
         return [[word] for word in given]
-    groups: dict[str, list[str]] = {}
-    for word in given:
-        group = groups.setdefault(word, [word])
-        groups |= dict.fromkeys((other for other in spellings(word) if other in given and other not in groups), group)
-        if word not in group:
-            group.append(word)
-    return list({id(group): group for group in groups.values()}.values())
+    return [[word, *(each for each in spellings(word) if each in others)] for word in given if word not in others]
 
 
 def parts_of(name: str) -> list[Variant]:

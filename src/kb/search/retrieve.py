@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.lexical.variants import alternatives
-from kb.search.copies import fold
+from kb.search.copies import Folded, fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.search.copies import Folded
     from kb.search.explain import Explanation
     from kb.search.fusion import Ranked, Scale
     from kb.search.query import Query
@@ -37,6 +36,12 @@ if TYPE_CHECKING:
 
 IN_CONTEXT = 50
 """How many of the best chunks are ranked by what stands beside them, too."""
+
+MORE_COMPARED = 30
+"""Among how many passages more than asked for copies are looked for first."""
+
+COPIES_SHOWN = 20
+"""How many of the documents that repeat a passage are named; the others are counted."""
 
 NEAR_ENOUGH = 0.55
 """How near in meaning, by cosine, a passage is that answers a question in other words."""
@@ -257,10 +262,25 @@ class Retriever:
         shares = [np.mean([there[form] for form in each.forms], axis=0) > each.least for each in self._telling]
         return not bool((2 * np.sum(shares, axis=0) > len(shares)).any())
 
-    def without_copies(self, candidates: Candidates, order: Sequence[int]) -> Folded:
-        """Return candidates, given best first, without those that repeat a better one of another document."""
+    def without_copies(self, candidates: Candidates, order: Sequence[int], top: int) -> Folded:
+        """Return the `top` best candidates, given best first, without copies of a better one of another document.
+
+        Copies are counted among many only if there are some among those near the best.
+        """
         documents = self._index.documents_of(candidates.ids[np.array(order, np.int64)])
-        return fold(candidates, order, self._selection.vectors, documents, self._plain_texts)
+        first = Folded([], {})
+        for compared in (min(top + MORE_COMPARED, len(order)), len(order)):
+            first = fold(candidates, order[:compared], top, self._selection.vectors, documents, self._plain_texts)
+            if not first.copies:
+                break
+        return first
+
+    def copies_of(self, candidates: Candidates, place: int, copies: Sequence[int]) -> tuple[list[int], int]:
+        """Return one copy of each document that repeats a candidate, at most `COPIES_SHOWN`, and how many there are."""
+        documents = self._index.documents_of(candidates.ids[np.array([place, *copies], np.int64)])
+        first = dict(reversed([*zip(documents, (place, *copies), strict=True)]))
+        first.pop(documents[0])
+        return sorted(first.values(), key=copies.index)[:COPIES_SHOWN], len(first)
 
     def _plain_texts(self, chunk_ids: Sequence[int]) -> list[str]:
         return [hit.text for hit in self._index.hits(chunk_ids)]

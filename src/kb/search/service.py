@@ -17,7 +17,7 @@ from kb.lexical.variants import spellings
 from kb.search.copies import Folded
 from kb.search.fusion import fuse, ranked
 from kb.search.named import MOST_CALLED, is_meant
-from kb.search.passages import PASSAGES, Highlighter, Passage, copies_of, count, fit, group
+from kb.search.passages import PASSAGES, Copy, Highlighter, Passage, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.similar import mean_vector
@@ -44,9 +44,6 @@ WIDER = 8
 
 MOST_FAILED = 50
 """Among how many files that could not be read, the last ones, those that a query names are looked for."""
-
-MORE_COMPARED = 30
-"""Among how many passages more than asked for copies are looked for."""
 
 MOST_CANDIDATES = 20_000
 """How long a list may become then: documents that one document's passages keep out of it are not found."""
@@ -256,11 +253,9 @@ def best_passages(retriever: Retriever, top: int) -> list[Passage]:
         candidates = retriever.candidates(limit, top)
         fused = fuse(candidates)
         order = retriever.ordered(candidates, fused.scores).tolist()
-        folded = retriever.without_copies(candidates, order[: top + MORE_COMPARED])
-        if folded.copies:  # there may be others, which are counted
-            folded = retriever.without_copies(candidates, order)
+        folded = retriever.without_copies(candidates, order, top)
         if len(folded.kept) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES or not folded.copies:
-            return _with_copies(retriever, candidates, fused, folded, folded.kept[:top])
+            return _with_copies(retriever, candidates, fused, folded, folded.kept)
         limit = min(limit * WIDER, MOST_CANDIDATES)
 
 
@@ -270,12 +265,14 @@ def _with_copies(
     """Return candidates as passages, each with the documents that repeat it."""
     if not places:
         return []
-    every = [*places, *(other for place in places for other in folded.copies.get(place, ()))]
+    copies = {place: retriever.copies_of(candidates, place, folded.copies[place]) for place in places if place in folded.copies}
+    every = [*places, *(other for shown, _ in copies.values() for other in shown)]
     found = retriever.passages(ranked(candidates, fused, np.array(every, np.int64)))
     passages, others = found[: len(places)], iter(found[len(places) :])
     for place, passage in zip(places, passages, strict=True):
-        if repeated := folded.copies.get(place):
-            passage.copies = copies_of(passage, list(islice(others, len(repeated))))
+        if place in copies:
+            shown, passage.copy_count = copies[place]
+            passage.copies = [Copy.of(each) for each in islice(others, len(shown))]
     return passages
 
 
@@ -294,7 +291,7 @@ def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> lis
         order = retriever.ordered(candidates, fused.scores)
         documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
         first = {places[0]: each for each, places in documents.items()}
-        folded = retriever.without_copies(candidates, [*first]) if folds else Folded([*first], {})
+        folded = retriever.without_copies(candidates, [*first], top) if folds else Folded([*first], {})
         kept = [first[place] for place in folded.kept if first[place] not in seen]
         added = kept[: top - len({each.document_id for each in found})]
         chosen = [place for each in added for place in documents[each]]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kb.store.row_mapping import Execute
 
 
-WITHIN: Final = "AND document_id IN (SELECT id FROM documents WHERE {condition})"
+WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
 """That a document is one of those that a key may see."""
 
 

@@ -29,14 +29,14 @@ INSERT OR IGNORE INTO names (token, document_id) VALUES (?, ?)
 -- Documents with some of the words of a JSON array in their names, those with the rarest first; words that very many have
 -- tell nothing.
 WITH wanted AS (SELECT value AS token FROM json_each(?)),
-  counted AS (
+  counted AS MATERIALIZED (
     SELECT token, (
       SELECT count(*) FROM (SELECT 1 FROM names WHERE names.token = wanted.token {admitted_only} LIMIT ?)
     ) AS there
     FROM wanted
   ),
   found AS (
-    SELECT document_id, sum(1.0 / there) AS weight FROM counted CROSS JOIN names ON names.token = counted.token
+    SELECT document_id, sum(1000000000000 / there) AS weight FROM counted CROSS JOIN names ON names.token = counted.token
     WHERE there BETWEEN 1 AND ? {admitted_only} GROUP BY document_id ORDER BY weight DESC, document_id LIMIT ?
   )
 SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
