@@ -80,6 +80,6 @@ def test_a_document_is_known_by_who_wrote_it():
 
 def test_names_are_those_of_files_without_folders_and_endings():
     assert stem_of("a/b/Vannevar Bush.md") == "Vannevar Bush"
-    assert stem_of("mail.eml#lease.txt") == "lease"
+    assert stem_of("mail.eml#lease.txt", is_part=True) == "lease"
     assert ending_of("a/memo.pdf") == "pdf"
     assert folders_of("https://x.org/a/b") == ["x.org", "a"]

@@ -38,11 +38,11 @@ def named(
 def write_names(execute: Any, tokenizer: Tokenizer, limit: int) -> bool:  # noqa: ANN401 - psycopg's
     """See `kb.store.protocol.Documents.write_names`."""
     sql = statements("names")
-    rows = execute(sql["select_unnamed"], (limit,)).fetchall()
+    rows = [Named(*row) for row in execute(sql["select_unnamed"], (limit,))]
     if not rows:
         return False
-    ids = [document_id for document_id, *_ in rows]
-    pairs = [(id_, token) for id_, *names in rows for token in tokens_of(tokenizer.indexed, *names)]
+    ids = [each.document_id for each in rows]
+    pairs = [(each.document_id, token) for each in rows for token in tokens_of(tokenizer.indexed, each.names, each.source_path)]
     execute(sql["delete_names"], (ids,))
     execute(sql["insert_names"], ([id_ for id_, _ in pairs], [token for _, token in pairs]))
     execute(sql["forget_unnamed"], (ids,))

@@ -2,7 +2,8 @@
 
 -- name: select_unnamed
 -- Documents whose names are to be written, the last ones first.
-SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_of IS NOT NULL,
+  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), '')
 FROM unnamed JOIN documents ON documents.id = unnamed.document_id ORDER BY unnamed.document_id DESC LIMIT %s
 
 -- name: forget_unnamed
@@ -31,5 +32,6 @@ WITH counted AS MATERIALIZED (
     FROM counted JOIN names ON names.token = counted.token COLLATE "C"
     WHERE there BETWEEN 1 AND %s {admitted_only} GROUP BY document_id ORDER BY weight DESC, document_id LIMIT %s
   )
-SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_of IS NOT NULL,
+  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), '')
 FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id

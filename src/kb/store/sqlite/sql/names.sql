@@ -2,7 +2,8 @@
 
 -- name: select_unnamed
 -- Documents whose names are to be written, the last ones first.
-SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_of IS NOT NULL,
+  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), '')
 FROM unnamed JOIN documents ON documents.id = unnamed.document_id ORDER BY unnamed.document_id DESC LIMIT ?
 
 -- name: has_unnamed
@@ -39,5 +40,6 @@ WITH wanted AS (SELECT value AS token FROM json_each(?)),
     SELECT document_id, sum(1000000000000 / there) AS weight FROM counted CROSS JOIN names ON names.token = counted.token
     WHERE there BETWEEN 1 AND ? {admitted_only} GROUP BY document_id ORDER BY weight DESC, document_id LIMIT ?
   )
-SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_of IS NOT NULL,
+  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), '')
 FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id
