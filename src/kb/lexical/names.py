@@ -29,6 +29,9 @@ ENDING: Final = re.compile(r"\.[^\W_]{1,8}$")
 HEADING_MARK, ALIAS_MARK = " › ", ", "
 """What separates headings, and aliases, in the header of a passage."""
 
+FILE_MARK: Final = "/"
+"""Before the name of a file among the words by which a document is found; no word begins so."""
+
 WITHIN: Final = re.compile(r".*\.[^\W_]{1,8}#(?=.)|.*#(?=.)", re.DOTALL)
 """What comes before the name of a file inside another one, such as a mail."""
 
@@ -37,6 +40,16 @@ def name_of(path: str, *, is_part: bool = False) -> str:
     """Return the name of a file without its folders, or without the file that it is part of."""
     path = path.rstrip("/").replace("\\", "/")
     return (WITHIN.sub("", path, count=1) if is_part else path).rpartition("/")[2]
+
+
+def folded_name(source_path: str | None, title: str, is_part: bool) -> str:  # noqa: FBT001 - SQLite calls it
+    """Return the name of a document's file, or else its title, as a filter by name compares it."""
+    return folded(title if source_path is None else name_of(source_path, is_part=is_part))
+
+
+def folded(name: str) -> str:
+    """Return a name, or a pattern of names, in one case and composed."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def stem_of(path: str, *, is_part: bool = False) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.access import Caller, Limit
-from kb.lexical.names import aliases_of, stem_of
+from kb.lexical.names import aliases_of, folded_name, stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,6 +110,11 @@ class Named(NamedTuple):
     filename: str
     is_part: bool
     header: str
+
+    @property
+    def folded_name(self) -> str:
+        """The name of its file, or else its title, as a filter by name compares it."""
+        return folded_name(self.source_path or None, self.title, self.is_part)
 
     @property
     def other_names(self) -> list[str]:

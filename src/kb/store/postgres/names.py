@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kb.lexical.names import tokens_of
+from kb.lexical.names import FILE_MARK, tokens_of
 from kb.store.postgres.document_query import EVERY_DOCUMENT
 from kb.store.postgres.statements import statements
 from kb.store.rows import Named
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from kb.store.analyzer import Tokenizer
     from kb.store.postgres.document_query import Condition
 
+
+LONGEST_NAME: Final = 500
+"""How many characters of a name a filter compares: more would not fit the index."""
 
 WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
 """That a document is one of those that a key may see."""
@@ -42,8 +45,14 @@ def write_names(execute: Any, tokenizer: Tokenizer, limit: int) -> bool:  # noqa
     if not rows:
         return False
     ids = [each.document_id for each in rows]
-    pairs = [(each.document_id, token) for each in rows for token in tokens_of(tokenizer.indexed, each.names, each.source_path)]
+    pairs = [(each.document_id, token) for each in rows for token in _tokens(tokenizer, each)]
     execute(sql["delete_names"], (ids,))
     execute(sql["insert_names"], ([id_ for id_, _ in pairs], [token for _, token in pairs]))
     execute(sql["forget_unnamed"], (ids,))
     return len(rows) == limit
+
+
+def _tokens(tokenizer: Tokenizer, named: Named) -> list[str]:
+    """Return by which words a document is found, and its name as a whole for a filter."""
+    words = tokens_of(tokenizer.indexed, named.names, named.source_path)
+    return [*words, f"{FILE_MARK}{named.folded_name}"[:LONGEST_NAME]]
