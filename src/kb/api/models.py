@@ -458,8 +458,8 @@ class SearchReply(Reply):
     """What was found, best first.
 
     `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
-    `unknown` are the words of the query that no document has; `unreadable` the files of its name that could not be
-    read. `weak` says that no document answers the query well.
+    `unknown` are the words of the query that no document has; `unreadable` at most 3 files of its name that could not be
+    read, of `unreadable_count`. `weak` says that no document answers the query well.
     """
 
     results: list[SearchResult]
@@ -467,6 +467,7 @@ class SearchReply(Reply):
     pending: int
     unknown: list[UnknownWord] = []
     unreadable: list[UnreadableFile] = []
+    unreadable_count: int = 0
     weak: bool = False
 
 

@@ -54,9 +54,9 @@ def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Seq
 
 
 def is_meant(filename: str, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether a query is of a file's name, or has all of it."""
+    """Return whether a query is of a file's name, or has all of it; its ending alone names no file."""
     name, asked = set(telling(tokens_of, stem_of(filename))), set(wanted)
-    return bool(name) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
+    return bool(name & asked) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
 
 
 def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from time import perf_counter
@@ -16,13 +16,14 @@ from kb.api.errors import ModelChanged
 from kb.lexical.variants import spellings
 from kb.search.copies import Folded
 from kb.search.fusion import fuse, ranked
-from kb.search.named import MOST_CALLED, is_meant
+from kb.search.named import MOST_CALLED, is_meant, sought
 from kb.search.passages import PASSAGES, Copy, Highlighter, Passage, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.similar import mean_vector
 from kb.search.token_budget import TokenBudget
-from kb.store.rows import Filter, VectorSpace
+from kb.store.former_documents import admits
+from kb.store.rows import Document, Filter, VectorSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
     from kb.store.protocol import Analyzer, Index, Store, Transaction
+    from kb.store.rows import Job
     from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
@@ -41,6 +43,12 @@ CANDIDATES = 100
 
 WIDER = 8
 """How much longer a list is asked for when one had too few documents in it."""
+
+MOST_UNREADABLE = 3
+"""How many of the files that a query names and that could not be read are named; the others are counted."""
+
+NO_DOCUMENT = 0
+"""No document has this id."""
 
 MOST_FAILED = 50
 """Among how many files that could not be read, the last ones, those that a query names are looked for."""
@@ -76,8 +84,8 @@ class Answer:
     """What a search found, best first.
 
     `omitted` counts the passages that the budget had no room for, `pending` the jobs that are not searchable yet.
-    `unknown` are the words that no document has; the nearest of each was looked for instead. `unreadable` are files
-    that the query names; `weak` says that nothing that was found answers the query well.
+    `unknown` are the words that no document has; the nearest of each was looked for instead. `unreadable` are some of
+    the `unreadable_count` files that the query names; `weak` says that nothing that was found answers the query well.
     """
 
     results: list[Passage]
@@ -85,6 +93,7 @@ class Answer:
     pending: int
     unknown: list[Unknown] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
+    unreadable_count: int = 0
     weak: bool = False
 
 
@@ -164,6 +173,7 @@ class SearchService:
                 found = find(retriever, top)
             if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where, tx.space)
+            failed = [] if query.where.as_of else unreadable(tx, query, index.analyzer)
             total = count(found)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
@@ -174,7 +184,8 @@ class SearchService:
                 total - count(results),
                 tx.jobs.pending(),
                 [Unknown(*each) for each in unknown.items()],
-                [] if query.where.as_of else unreadable(tx, query, index.analyzer),
+                failed[:MOST_UNREADABLE],
+                len(failed),
                 retriever.is_weak(results),
             )
 
@@ -225,16 +236,24 @@ class SearchService:
 
 
 def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unreadable]:
-    """Return the files that a query names and that could not be read."""
+    """Return the files that a query names, within its filter, and that could not be read, the last ones first."""
     if not query.units:
         return []
-    failed = (job for job in tx.jobs.page(status="failed", limit=MOST_FAILED, before=None) if job.filename)
-    wanted = analyzer.indexed(" ".join(unit.text for unit in query.units))
+    failed = tx.jobs.page(status="failed", limit=MOST_FAILED, before=None)
+    wanted, _ = sought(query.units, analyzer.indexed)
     return [
         Unreadable(job.id, job.filename, job.error or "")
         for job in failed
-        if job.filename and is_meant(job.filename, wanted, analyzer.indexed)
+        if job.filename and is_meant(job.filename, wanted, analyzer.indexed) and admits_job(query.where, job)
     ]
+
+
+def admits_job(where: Filter, job: Job) -> bool:
+    """Return whether a filter would admit the document of a file. Of which type it is nobody knows."""
+    title = job.title or job.filename or ""
+    fields = title, job.source_path, "", job.content_hash or "", job.tags, job.created_at, None
+    document = Document(job.document_id or NO_DOCUMENT, *fields, filename=job.filename)
+    return admits(replace(where, doc_type=None, limit=None), document)
 
 
 def _count_tokens(embedder: Embedder, text: str) -> int:

@@ -85,6 +85,8 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
             output.print_error(
                 f"{output.one_line(each['filename'])} could not be read: {output.one_line(each['error'])}"
             )
+        if more := answer["unreadable_count"] - len(answer["unreadable"]):
+            output.print_error(f"{more} more of that name could not be read: 'kb jobs --status failed' lists them")
     if not results:
         output.print_error(explain_empty(answer, filters))
     elif ids:
