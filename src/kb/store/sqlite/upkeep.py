@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
+from kb.api.errors import KbError
 from kb.lexical.stop_words import STOP_WORDS
 from kb.lexical.variants import alternatives
 from kb.store.analyzer import Tokenizer
@@ -124,18 +125,26 @@ class Upkeep:
     def _run(self) -> None:
         if self._stopping.wait(self._delay):
             return
-        self._try(self.reanalyse)
+        is_reanalysed = self._try(self.reanalyse)
         self._try(self.learn_terms)
         self._try(self.warm)
         while not self._stopping.wait(self._seconds):
+            if not is_reanalysed and (is_reanalysed := self._try(self.reanalyse)):
+                self._try(self.learn_terms)
             self._try(self.check)
 
-    def _try(self, act: Callable[[], None]) -> None:
+    def _try(self, act: Callable[[], None]) -> bool:
+        """Return whether something could be done."""
         try:
             act()
+        except (KbError, apsw.BusyError) as error:
+            logger.warning("the full text was not kept up, which is tried again in %.0f s: %s", self._seconds, error)
+            return False
         except (apsw.Error, MemoryError, ValueError, IndexError):
             self._store.words.faults += 1
             logger.exception("full text in memory was not kept up")
+            return False
+        return True
 
     def _common(self) -> list[str]:
         """Return the words that more than one chunk of a sample has, the most common first."""
