@@ -108,7 +108,8 @@ def test_decomposed_paths_of_an_older_kb_are_composed_unless_that_path_is_taken(
     plain, taken = "Café/Übersicht.md", "Café/taken.md"
     with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
         ids = [
-            tx.documents.add(content(each), each, ()) for each in (normalize("NFD", plain), normalize("NFD", taken), taken)
+            tx.documents.add(content(each), each, ())
+            for each in (normalize("NFD", plain), normalize("NFD", taken), taken)
         ]
         job = tx.jobs.add(NewJob("note", text="text", source_path=normalize("NFD", plain)))
     go_back(connect(path), 16)
@@ -118,6 +119,6 @@ def test_decomposed_paths_of_an_older_kb_are_composed_unless_that_path_is_taken(
 
 
 def test_a_name_is_folded_whatever_it_is_of():
-    assert folded_name("a/B.MD", "Title", False) == "b.md"
-    assert folded_name("mail.eml#Größe.txt", "Title", True) == "grösse.txt"
-    assert folded_name(None, "TITLE", False) == "title"
+    assert folded_name("a/B.MD", "Title", is_part=False) == "b.md"
+    assert folded_name("mail.eml#Größe.txt", "Title", is_part=True) == "grösse.txt"
+    assert folded_name(None, "TITLE", is_part=False) == "title"

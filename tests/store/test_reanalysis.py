@@ -16,8 +16,8 @@ from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep, agree
 from kb.store.sqlite.words import read_snapshot
 from tests.store.test_numbered_migrations import go_back
-from tests.support.eventually import eventually
 from tests.support.documents import DIMENSIONS, content
+from tests.support.eventually import eventually
 from tests.support.spaces import space
 from tests.support.store_v2 import connect
 

@@ -53,10 +53,12 @@ def test_a_file_is_found_by_its_whole_name_in_any_script(indexed, name, form):
     assert likened(indexed, name, f"notes/{unicodedata.normalize(form, name)}.md") == WHOLE
 
 
-@pytest.mark.parametrize(("query", "name"), [("C", "C++"), ("C++", "C#"), ("NET", ".NET"), ("दान", "दिन"), ("42", "#421")])
+@pytest.mark.parametrize(
+    ("query", "name"), [("C", "C++"), ("C++", "C#"), ("NET", ".NET"), ("दान", "दिन"), ("42", "#421")]
+)
 def test_a_sign_or_a_mark_makes_another_name(indexed, query, name):
     words = sought(Query.parse(query, Filter()).units, indexed)[0]
-    assert likeness(Named(1, "", f"{name}.md", "", False, ""), words, indexed) == 0
+    assert likeness(Named(1, "", f"{name}.md", "", is_part=False, header=""), words, indexed) == 0
 
 
 @pytest.mark.parametrize(

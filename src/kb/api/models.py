@@ -458,8 +458,8 @@ class SearchReply(Reply):
     """What was found, best first.
 
     `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
-    `unknown` are the words of the query that no document has; `unreadable` at most 3 files of its name that could not be
-    read, of `unreadable_count`. `weak` says that no document answers the query well.
+    `unknown` are the words of the query that no document has; `unreadable` at most 3 of the `unreadable_count` files of
+    that name that could not be read. `weak` says that no document answers the query well.
     """
 
     results: list[SearchResult]

@@ -42,7 +42,7 @@ def name_of(path: str, *, is_part: bool = False) -> str:
     return (WITHIN.sub("", path, count=1) if is_part else path).rpartition("/")[2]
 
 
-def folded_name(source_path: str | None, title: str, is_part: bool) -> str:  # noqa: FBT001 - SQLite calls it
+def folded_name(source_path: str | None, title: str, is_part: bool) -> str:
     """Return the name of a document's file, or else its title, as a filter by name compares it."""
     return folded(title if source_path is None else name_of(source_path, is_part=is_part))
 

@@ -39,7 +39,7 @@ COUNTED: Final = 1000
 
 
 class Folded(NamedTuple):
-    """The best candidates that repeat no better one, and for each of these that are repeated their copies, best first."""
+    """The best candidates that repeat no better one, and for each that has copies these, best first."""
 
     kept: list[int]
     copies: dict[int, list[int]]
@@ -82,7 +82,7 @@ def fold(
 
 
 class _Comparison:
-    """Compares candidates, by their numbers in the order; a text is read once, and only of those that others are like."""
+    """Compares candidates, by their numbers in the order; a text is read once, if another one may be like it."""
 
     def __init__(
         self,
@@ -115,7 +115,8 @@ class _Comparison:
         numbers = np.arange(block.start, block.stop)
         is_alike = (cosines >= ALIKE) & (self._owners[numbers][:, None] != self._owners[others][None, :])
         is_alike &= np.array(others, np.int64)[None, :] < numbers[:, None]
-        self._alike = {number: {others[each] for each in np.flatnonzero(is_alike[number - block.start])} for number in block}
+        alike = zip(block, is_alike, strict=True)
+        self._alike = {number: {others[each] for each in np.flatnonzero(found)} for number, found in alike}
         involved = {each for number, alike in self._alike.items() if alike for each in (number, *alike)}
         if not (missing := sorted(involved.difference(self._texts))):
             return

@@ -37,7 +37,7 @@ def meant(written: str) -> Number | None:
 
 
 def is_grouped(found: re.Match[str]) -> bool:
-    """Return whether the parts of a number say nothing by themselves. Two numbers may follow each other with a blank."""
+    """Return whether the parts of a number say nothing by themselves; what a blank parts may be two numbers."""
     return bool((found["sign"] or "").strip()) or (found["decimals"] is not None and not number_of(found).decimals)
 
 

@@ -53,7 +53,18 @@ VERSION = re.compile(r"v?\d+(?:\.\d+)+")
 
 WORD = re.compile(r"[^\W\d_]+")
 ASCII_WORD = re.compile(r"[a-z0-9]+")
-MARKS_AROUND = ".,;:!?()[]{}<>«»‹›„“”‚‘’\"'`´*…–—|¿¡،؛؟。、！？：；（）「」『』【】《》〈〉・"
+PUNCTUATION = ((0x21, 0xC0), (0x55A, 0x700), (0x964, 0x971), (0x2010, 0x2060), (0x3001, 0x30FC), (0xFE10, 0xFF66))
+"""Where the marks are that languages write around words."""
+
+OF_NAMES = "#%&/@\\_-"
+"""Marks that begin or end names."""
+
+MARKS_AROUND = "`\u00b4<>|" + "".join(
+    mark
+    for start, end in PUNCTUATION
+    for mark in map(chr, range(start, end))
+    if unicodedata.category(mark).startswith("P") and mark not in OF_NAMES
+)
 MARKS_BEFORE_DOT = MARKS_AROUND.replace(".", "")
 NAMED_BY_DOT = re.compile(r"\.(?:[a-z]|[Nn][Ee][Tt]\b)")
 """A name that begins with a dot, such as .NET or .env."""

@@ -284,7 +284,8 @@ def _with_copies(
     """Return candidates as passages, each with the documents that repeat it."""
     if not places:
         return []
-    copies = {place: retriever.copies_of(candidates, place, folded.copies[place]) for place in places if place in folded.copies}
+    repeated = [place for place in places if place in folded.copies]
+    copies = {place: retriever.copies_of(candidates, place, folded.copies[place]) for place in repeated}
     every = [*places, *(other for shown, _ in copies.values() for other in shown)]
     found = retriever.passages(ranked(candidates, fused, np.array(every, np.int64)))
     passages, others = found[: len(places)], iter(found[len(places) :])

@@ -403,8 +403,8 @@ class FullText:
 
     def _merged(self, words: Sequence[Word]) -> Word:
         """Return spellings of one word as one, which occurs in a chunk as often as the most frequent of them."""
-        tables = [word.phrase.table if word.phrase else self._phrase([[word.term_id]]).table for word in words]
-        table = np.concatenate(tables)
+        phrases = (word.phrase or self._phrase([[word.term_id or 0]]) for word in words)
+        table = np.concatenate([phrase.table for phrase in phrases])
         table = table[np.lexsort((-table[:, 3], table[:, 0]))]
         table = table[np.flatnonzero(np.diff(table[:, 0], prepend=-1))]
         return Word(len(table), phrase=Phrase(table))

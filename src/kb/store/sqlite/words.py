@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 import numpy as np
@@ -249,7 +249,7 @@ def lengths_of(connection: apsw.Connection, ids: Sequence[int]) -> tuple[NDArray
     if not ids:
         return np.empty(0, np.int64), np.empty(0, np.int32)
     sql = statements("postings")["select_lengths_of"]
-    rows = connection.execute(sql, (apsw.carray(np.array(ids, np.int64)),)).fetchall()
+    rows: list[Any] = connection.execute(sql, (apsw.carray(np.array(ids, np.int64)),)).fetchall()
     sizes = np.array([len(size) for _, size in rows], np.int32)
     return np.array([chunk_id for chunk_id, _ in rows], np.int64), _lengths(b"".join(size for _, size in rows), sizes)
 
