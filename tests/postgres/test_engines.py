@@ -69,9 +69,14 @@ def test_engines_that_start_together_make_the_schema_once(url):
 
 
 def drop_later_columns(connection):
-    connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+    connection.execute("ALTER TABLE jobs DROP COLUMN existed, DROP COLUMN operation_key")
     for table in ("documents", "versions", "jobs"):
         connection.execute(f"ALTER TABLE {table} DROP COLUMN omitted")
+    for table in ("documents", "versions", "bin"):
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN operation")
+    connection.execute("DROP TABLE operations, folders, left_out, names, unnamed")
+    connection.execute("DROP FUNCTION note_names CASCADE")
+    connection.execute("DROP INDEX versions_source_path")
 
 
 def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_marks(url):
