@@ -222,7 +222,8 @@ def plain_words(written: Iterable[str]) -> list[str]:
 
     Others are names, numbers, or of scripts whose words cannot be told apart.
     """
-    found = (word.lower() for word in map(bare, written) if WORD.fullmatch(word) and word[1:].islower())
+    whole = (bare(word) for word in written if not PREFIX.fullmatch(word))
+    found = (word.lower() for word in whole if WORD.fullmatch(word) and word[1:].islower())
     return [word for word in dict.fromkeys(found) if is_plain(word)]
 
 
