@@ -415,7 +415,8 @@ class CopyOf(Reply):
 class SearchResult(Passage):
     """A passage and its document; `more` has the document's next best passages when grouped by document.
 
-    `copies` are the other documents that say the same in a passage: all of them are this one result.
+    `copies` are other documents that say the same in a passage, at most 20, and `copy_count` says how many there are
+    among those that match best: all of them are this one result.
 
     `source` is where a note comes from, and `replaced_by` the note that took its place; it stands behind that one. `by`
     is the name of the key that made the document what it is, `client` the program.
@@ -428,6 +429,7 @@ class SearchResult(Passage):
     tags: list[str]
     more: list[Passage]
     copies: list[CopyOf] = []
+    copy_count: int = 0
     date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
@@ -456,8 +458,8 @@ class SearchReply(Reply):
     """What was found, best first.
 
     `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
-    `unknown` are the words of the query that no document has; `unreadable` the files of its name that could not be
-    read. `weak` says that no document answers the query well.
+    `unknown` are the words of the query that no document has; `unreadable` at most 3 of the `unreadable_count` files of
+    that name that could not be read. `weak` says that no document answers the query well.
     """
 
     results: list[SearchResult]
@@ -465,6 +467,7 @@ class SearchReply(Reply):
     pending: int
     unknown: list[UnknownWord] = []
     unreadable: list[UnreadableFile] = []
+    unreadable_count: int = 0
     weak: bool = False
 
 

@@ -10,6 +10,7 @@ from functools import reduce
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from kb.lexical.names import HEADING_MARK
 from kb.store.rows import NewChunk, Place
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Chunker:
             room -= excess
 
     def _header(self, section: Section, title: str | None) -> _Header:
-        text = " › ".join(dict.fromkeys([title, *section.heading] if title else section.heading))
+        text = HEADING_MARK.join(dict.fromkeys([title, *section.heading] if title else section.heading))
         return _Header(text, self._tokenizer.token_starts(text))
 
     def _next_passage(self, tokens: _Tokens, header: _Header, start: int, limit: int) -> tuple[int, str]:

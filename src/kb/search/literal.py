@@ -10,6 +10,7 @@ import numpy as np
 
 from kb.lexical.bm25 import idf_of
 from kb.search import numbers
+from kb.vectors.scores import EMPTY_SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from kb.lexical.bm25 import Occurrences
     from kb.search.query import Unit
 
-    OccurrencesOf = Callable[[str, NDArray[np.int64]], Occurrences | None]
+    OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]
     TextsOf = Callable[[Sequence[int]], Sequence[str]]
 
 RARE, RARE_SHARE = 2, 0.0005
@@ -31,6 +32,9 @@ or if its parts only follow each other, or another form of the word stands there
 
 COMPARED, COMPARED_ALONE = 40, 300
 """In how many passages it is looked how they are written; in how many if one word is all of the query."""
+
+MOST_SOUGHT = 8
+"""How many words with signs, numbers or quotes of a query are looked for by themselves, the rarest ones."""
 
 COMMON_AS_TYPED = 5
 """In how many of these a lone word stands as it was typed, if other forms of it are common: else it is common."""
@@ -100,23 +104,25 @@ def coverage(
     return shares
 
 
-def sought(units: Sequence[Unit]) -> list[tuple[Unit, int]]:
+def sought(units: Sequence[Unit], occurrences_of: OccurrencesOf) -> list[tuple[Unit, int]]:
     """Return what is looked for as it is, each with how many chunks that have its words are looked at."""
     if len(units) == 1:
         return [(units[0], COMPARED_ALONE)]
-    return [(unit, COMPARED) for unit in units if unit.is_literal]
+    literals = [unit for unit in units if unit.is_literal]
+    found = zip(literals, _occurrences(literals, EMPTY_SCORES.ids, occurrences_of), strict=True)
+    rarest = sorted((frequency_of(each), place, unit) for place, (unit, each) in enumerate(found) if each)
+    return [(unit, COMPARED) for _, _, unit in rarest[:MOST_SOUGHT]]
 
 
 def _weighed(
-    units: Iterable[Unit], ids: NDArray[np.int64], occurrences_of: OccurrencesOf, *, is_alone: bool
+    units: Sequence[Unit], ids: NDArray[np.int64], occurrences_of: OccurrencesOf, *, is_alone: bool
 ) -> tuple[list[Literal], float]:
     """Return what is looked for as it is, and the weight of all that was typed."""
     literals, whole = list[Literal](), 0.0
-    for unit in units:
-        found = [each for form in unit.forms if (each := occurrences_of(form, ids)) and each.frequency]
+    for unit, found in zip(units, _occurrences(units, ids, occurrences_of), strict=True):
         if not found:
             continue
-        frequency, of = max(each.frequency for each in found), found[0].of
+        frequency, of = frequency_of(found), found[0].of
         weight = idf_of(frequency, of)
         whole += weight
         is_common = frequency > max(RARE, RARE_SHARE * of)
@@ -124,6 +130,20 @@ def _weighed(
             is_there = np.logical_or.reduce([each.counts > 0 for each in found])
             literals.append(Literal(unit, weight, is_there, is_common=is_common))
     return literals, whole
+
+
+def _occurrences(
+    units: Sequence[Unit], ids: NDArray[np.int64], occurrences_of: OccurrencesOf
+) -> list[list[Occurrences]]:
+    """Return for each unit the occurrences of those of its forms that some chunk has."""
+    forms = list(dict.fromkeys(form for unit in units for form in unit.forms))
+    found = dict(zip(forms, occurrences_of(forms, ids), strict=True))
+    return [[each for form in unit.forms if (each := found[form]) and each.frequency] for unit in units]
+
+
+def frequency_of(found: Iterable[Occurrences]) -> int:
+    """Return in how many chunks the most frequent form occurs."""
+    return max(each.frequency for each in found)
 
 
 def _plain(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kb.lexical.names import ending_of, folders_of, key_of, names_of, stem_of, telling
+from kb.lexical.names import ending_of, folders_of, key_of, stem_of, telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ WHOLE: Final = PART_OF_NAME + REST_OF_NAME + NAMED_ALONE
 
 def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
     """Return the words of a query by which names are found, and the query as a whole name."""
-    words = list(tokens_of(" ".join(unit.text for unit in units)))
+    words = telling(tokens_of, " ".join(unit.text for unit in units))
     return list(dict.fromkeys(words)), key_of(words)
 
 
@@ -44,19 +44,19 @@ def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Seq
     """
     asked = set(wanted)
     if len(asked) == 1 and wanted[0].isdigit():  # pages and tickets are numbered: a text that has it comes first
-        return PART_OF_NAME * any(telling(tokens_of, name) == [*wanted] for name in names_of(*named[1:]))
+        return PART_OF_NAME * any(telling(tokens_of, name) == [*wanted] for name in named.names)
     if set(telling(tokens_of, named.title)) == asked:
         return WHOLE
     around = (*folders_of(named.source_path), ending_of(named.source_path), ending_of(named.filename))
     inside = {word for each in around for word in telling(tokens_of, each)}
-    names = names_of("", named.source_path, named.filename)
-    return max((_likeness(set(telling(tokens_of, name)), asked, inside) for name in names), default=0.0)
+    names = (set(telling(tokens_of, name)) for name in named.other_names)
+    return max((_likeness(name, asked, inside) for name in names), default=0.0)
 
 
 def is_meant(filename: str, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether a query is of a file's name, or has all of it."""
+    """Return whether a query is of a file's name, or has all of it; its ending alone names no file."""
     name, asked = set(telling(tokens_of, stem_of(filename))), set(wanted)
-    return bool(name) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
+    return bool(name & asked) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
 
 
 def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.access import Caller, Limit
+from kb.lexical.names import aliases_of, folded_name, stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,12 +99,33 @@ class Content:
 
 
 class Named(NamedTuple):
-    """A document and what it is called; an empty text where it is called nothing."""
+    """A document and what it is called, with empty texts for names it does not have.
+
+    It may have come inside another one. The header is that of its first passage.
+    """
 
     document_id: int
     title: str
     source_path: str
     filename: str
+    is_part: bool
+    header: str
+
+    @property
+    def folded_name(self) -> str:
+        """The name of its file, or else its title, as a filter by name compares it."""
+        return folded_name(self.source_path or None, self.title, self.is_part)
+
+    @property
+    def other_names(self) -> list[str]:
+        """The names that are not its title, each once."""
+        stems = (stem_of(self.source_path, is_part=self.is_part), stem_of(self.filename))
+        return list(dict.fromkeys(filter(None, (*stems, *aliases_of(self.title, self.header)))))
+
+    @property
+    def names(self) -> list[str]:
+        """All its names, each once."""
+        return list(dict.fromkeys(filter(None, (*self.other_names, self.title))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,3 +23,6 @@ CREATE TRIGGER documents_insert_names AFTER INSERT ON documents FOR EACH ROW EXE
 CREATE TRIGGER documents_update_names AFTER UPDATE OF title, source_path, uploaded_as ON documents
   FOR EACH ROW EXECUTE FUNCTION note_names();
 INSERT INTO unnamed SELECT id FROM documents;
+
+-- One spelling of each path; 0007 has done so for documents.
+UPDATE jobs SET source_path = normalize(source_path, NFC) WHERE source_path <> normalize(source_path, NFC);
