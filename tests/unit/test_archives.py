@@ -61,7 +61,9 @@ def unpacked_texts(path, packed):
 
 
 def test_archives_in_an_archive_do_not_overwrite_the_files_of_each_other(tmp_path):
-    packed = zipped({f"{name}.zip": zipped({"README.md": name, "same.md": "same"}) for name in "cab"} | {"README.md": "own"})
+    packed = zipped(
+        {f"{name}.zip": zipped({"README.md": name, "same.md": "same"}) for name in "cab"} | {"README.md": "own"}
+    )
     assert unpacked_texts(tmp_path / "notes.zip", packed) == {
         "README.md": "own",
         "README (2).md": "a",

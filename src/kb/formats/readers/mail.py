@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kb.api.errors import Unreadable
 from kb.api.omitted import together
+from kb.formats.attached import MOST_FILES
 from kb.formats.detect import PGP_MESSAGE, is_media
 from kb.formats.opaque import SUFFIXES
 from kb.formats.readers.html import expanded, flat_text, write_fragment
@@ -28,9 +29,6 @@ HEADERS: Final = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"
 _SIGNATURES: Final = (".p7s", ".sig", "signature.asc")
 _WORD: Final = re.compile(r"\w+")
-MOST_FILES: Final = 1000
-"""How many files of a message are looked at; of these, the first become documents."""
-
 _FEW: Final = 0.05
 
 

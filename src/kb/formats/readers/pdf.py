@@ -13,9 +13,10 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.api.job_errors import NO_OCR
+from kb.formats.attached import attached_room
 from kb.formats.extracted import Extracted, Scan, Section
 from kb.formats.opaque import Opaque
-from kb.formats.readers.pdf_files import FREE_ROOM, ROOM_RATIO, Files, add_attached
+from kb.formats.readers.pdf_files import Files, add_attached
 from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading
 from kb.formats.text.dates import first_date
@@ -54,7 +55,7 @@ def read(data: bytes) -> Extracted:
         Unreadable: the file is damaged or encrypted, or its pages hold no text.
     """
     with PDFIUM, opened(data) as document:
-        pdf = _content(document, Files(room=ROOM_RATIO * len(data) + FREE_ROOM))
+        pdf = _content(document, Files(attached_room(len(data))))
     vocabulary = vocabulary_of(pdf.pages)
     pages = [join_words(page, vocabulary) for page in pdf.pages]
     paths = list(_paths(pdf.outline, len(pages)))
