@@ -17,7 +17,7 @@ from kb_cli.sync.selection import IGNORE_FILES, select_files
 from kb_cli.sync.zip_names import names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import PurePath
 
     from kb_cli.sync.selection import Selection

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.ooxml import Package
-from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import attribute, local_name
 from kb.formats.detect import detect
 from kb.formats.readers.docx_numbering import BULLET, Item, Numbering
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
+    from kb.formats.containers.properties import Properties
     from kb.formats.extracted import Attachment, Extracted
 
 # Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.

@@ -178,7 +178,7 @@ def _binary_extras(package: Package, main: str) -> Iterator[tuple[str, SheetExtr
 
 
 def _sheet_names(workbook: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the names of the sheets by those of their relations: two texts behind two numbers, each after its length."""
+    """Yield the names of the sheets by those of their relations: both come behind numbers, after their lengths."""
     for kind, content in _records(workbook):
         if kind == _SHEET:
             end = 12 + 2 * int.from_bytes(content[8:12], "little")
