@@ -35,34 +35,10 @@ _LABELS: Final = {
     "LOGO": "Logo",
 }
 _NOT_SHOWN: Final = {
-    *(
-        "VERSION",
-        "PRODID",
-        "UID",
-        "REV",
-        "FN",
-        "N",
-        "KIND",
-        "CLASS",
-        "KEY",
-        "SOURCE",
-        "MAILER",
-        "SORT-STRING",
-        "PROFILE",
-    ),
-    *(
-        "CLIENTPIDMAP",
-        "XML",
-        "X-ABLABEL",
-        "X-ABADR",
-        "X-ABSHOWAS",
-        "X-ABUID",
-        "X-ACCOUNT",
-        "X-IMAGEHASH",
-        "X-IMAGETYPE",
-    ),
-    *("X-PRODID", "X-ADDRESSING-GRAMMAR", "X-SHARED-PHOTO-DISPLAY-PREF", "X-EVOLUTION-FILE-AS", "X-MOZILLA-HTML"),
-    *("X-EVOLUTION-WEBDAV-ETAG", "X-EVOLUTION-WEBDAV-HREF", "X-MS-OL-DESIGN", "X-MS-CARDPICTURE"),
+    *("VERSION", "PRODID", "UID", "REV", "FN", "N", "KIND", "CLASS", "KEY", "SOURCE", "MAILER", "SORT-STRING"),
+    *("PROFILE", "CLIENTPIDMAP", "XML", "X-ABLABEL", "X-ABADR", "X-ABSHOWAS", "X-ABUID", "X-ACCOUNT", "X-PRODID"),
+    *("X-IMAGEHASH", "X-IMAGETYPE", "X-ADDRESSING-GRAMMAR", "X-SHARED-PHOTO-DISPLAY-PREF", "X-EVOLUTION-FILE-AS"),
+    *("X-MOZILLA-HTML", "X-EVOLUTION-WEBDAV-ETAG", "X-EVOLUTION-WEBDAV-HREF", "X-MS-OL-DESIGN", "X-MS-CARDPICTURE"),
     *("X-MS-OL-DEFAULT-POSTAL-ADDRESS", "X-RADICALE-NAME"),
 }
 """What only programs need. A property that is neither here nor among the labels is said by its own name."""
