@@ -210,7 +210,8 @@ SHORT, LONG = "It rains there in May. ", "It rains there in May and in June. " *
         ([(SHORT, ("Towns", "Aachen")), (SHORT, ("Towns", "Bonn")), (SHORT, ("Towns", "Celle"))], "Celle", ("Towns",)),
         ([("Towns\n", ("Towns",)), (SHORT, ("Towns", "Aachen")), (SHORT, ("Towns", "Bonn"))], "Bonn", ("Towns",)),
         ([("Towns\n", ("Towns",)), (LONG, ("Towns", "Aachen"))], "Aachen", ("Towns", "Aachen")),
-        ([(SHORT, ("Towns", "Aachen")), (LONG, ("Towns", "Bonn"))], "Bonn", ("Towns", "Bonn")),
+        ([(SHORT, ("Towns", "Aachen")), (LONG, ("Towns", "Bonn"))], "Aachen", ("Towns", "Aachen")),
+        ([("Aachen\n", ("Towns", "Aachen")), (LONG, ("Towns", "Bonn"))], "Bonn", ("Towns", "Bonn")),
         ([(SHORT, ()), (SHORT, ("Towns", "Aachen")), (SHORT, ("Towns", "Aachen"))], "Aachen", ("Towns", "Aachen")),
     ],
 )
@@ -224,10 +225,25 @@ def test_short_sections_in_one_chunk_are_cited_under_what_they_share_and_searche
     assert read == f"{chunk.header}\n{chunk.text}".strip()
 
 
-def test_short_sections_that_share_no_heading_are_cited_under_the_last(embedder):
+def test_short_sections_that_share_no_heading_are_passages_of_their_own(embedder):
     text, sections = under((SHORT, ("Aachen",)), (SHORT, ("Bonn",)), (SHORT, ("Celle",)))
-    [(chunk, _), *_] = passages_of(text, embedder, "Weather", sections)
-    assert (chunk.place.heading, chunk.header) == (("Celle",), "Weather › Celle")
+    chunks = [chunk for chunk, _ in passages_of(text, embedder, "Weather", sections)]
+    assert [(chunk.place.heading, chunk.header) for chunk in chunks] == [
+        ((name,), f"Weather › {name}") for name in ("Aachen", "Bonn", "Celle")
+    ]
+
+
+def test_a_short_clause_is_not_cited_by_the_heading_after_it(embedder):
+    text, sections = under(
+        ("7. Term\n", ("7. Term",)),
+        ("7.2 It ends in May. " + LONG, ("7. Term", "7.2 End")),
+        ("7.3 Notice is given in writing. ", ("7. Term", "7.3 Notice")),
+        ("8. Closing words\n", ("8. Closing words",)),
+        ("8.1 " + LONG, ("8. Closing words", "8.1 Law")),
+    )
+    [clause] = [chunk for chunk, _ in passages_of(text, embedder, "Lease", sections) if "7.3" in chunk.text]
+    assert clause.place.heading == ("7. Term", "7.3 Notice")
+    assert clause.text == "7.3 Notice is given in writing. "
 
 
 def test_a_chunk_never_spans_two_pages(embedder):

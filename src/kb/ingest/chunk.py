@@ -25,7 +25,7 @@ HEADER_SHARE = 5
 """One part in so many of what the model reads is kept for a chunk's header, if it is as long as that."""
 
 SHORTEST_SECTION = 16
-"""A section of fewer tokens, such as a lone heading, goes together with the one that follows."""
+"""A section of fewer tokens, such as a lone heading, goes together with the one that follows, if both are one place."""
 
 CHUNK_BYTES, STORED_BYTES, INDEXED_BYTES = 1700, 2, 1
 """What a chunk takes in the database beside its text, a character of a header, and the same in the index."""
@@ -39,6 +39,7 @@ JOINED_CHARS = 800
 TOKEN_CHARS = 20
 """What a token may hold: the model reads a word of any length as one token, and knows nothing of it then."""
 
+WORD = re.compile(r"\w+")
 SPACE = re.compile(r"[ \t\r\n]")
 
 RECOUNTED = 2
@@ -166,10 +167,10 @@ def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _merge_short(extracted: Extracted, tokens: _Tokens) -> Iterator[_Cited]:
-    """Yield the sections, too short ones joined with the next on the same page."""
+    """Yield the sections, too short ones joined with the next if people would look for them in one place."""
     pending: list[Section] = []
     for each in extracted.sections:
-        if pending and pending[-1].page != each.page:
+        if pending and not _belong_together(pending, each, tokens):
             yield _merge(pending, tokens)
             pending = []
         pending.append(each)
@@ -178,6 +179,26 @@ def _merge_short(extracted: Extracted, tokens: _Tokens) -> Iterator[_Cited]:
             pending = []
     if pending:
         yield _merge(pending, tokens)
+
+
+def _belong_together(short: Sequence[Section], following: Section, tokens: _Tokens) -> bool:
+    """Return whether short sections are headings of what follows, or stand with it under a heading that it is cited by.
+
+    What stands under no such heading would be cited by a heading of something else.
+    """
+    last = short[-1]
+    if last.page != following.page:
+        return False
+    if following.heading[: len(last.heading)] == last.heading or all(_is_bare(each, tokens.text) for each in short):
+        return True
+    is_short = tokens.count(following.start, following.end) < SHORTEST_SECTION
+    return is_short and bool(_shared(short[0].heading, following.heading))
+
+
+def _is_bare(section: Section, text: str) -> bool:
+    """Return whether a section is nothing but its heading."""
+    words = WORD.findall(text, section.start, section.end)
+    return not words or (bool(section.heading) and words == WORD.findall(section.heading[-1]))
 
 
 def _merge(sections: Sequence[Section], tokens: _Tokens) -> _Cited:
