@@ -5,11 +5,13 @@ import zipfile
 
 import pytest
 
+from kb.api.errors import Unreadable
 from kb.formats import attached
 from kb.formats.attached import MOST_FILES, attached_room
 from kb.formats.extract import extract
 from kb.formats.extracted import Attachment, Extracted
 from tests.support.office import DRAWING, RELATIONS, package, paragraph, word, workbook
+from tests.support.samples import zipped
 
 CHARTS = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
@@ -103,3 +105,25 @@ def test_files_beyond_the_number_and_the_room_that_there_is_are_counted():
     assert (len(attached.limited(text, 1).attachments), attached.limited(text, 1).omitted) == (MOST_FILES, {"files": 5})
     large = Extracted("a", "text", (), (Attachment("large", bytes(attached_room(1) + 1)), *files[:1]))
     assert (attached.limited(large, 1).attachments, attached.limited(large, 1).omitted) == (files[:1], {"files": 1})
+
+
+def book(chapters, spine):
+    items = "".join(f"<item id='{name}' href='{name}.xhtml' media-type='application/xhtml+xml'/>" for name in spine)
+    references = "".join(f"<itemref idref='{name}'/>" for name in spine)
+    parts = {f"{name}.xhtml": f"<html><body><p>{words}</p></body></html>" for name, words in chapters.items()}
+    return zipped(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": "<container><rootfiles><rootfile full-path='b.opf'/></rootfiles></container>",
+            "b.opf": f"<package><metadata/><manifest>{items}</manifest><spine>{references}</spine></package>",
+        }
+        | parts
+    )
+
+
+def test_a_book_is_read_without_a_damaged_chapter_and_one_that_is_missing():
+    data = book({"a": "First words.", "b": "Second words."}, ["a", "b", "c"]).replace(b"Second", b"SECOND", 1)
+    _, extracted = extract(data, "a.epub")
+    assert (extracted.text, extracted.omitted) == ("First words.\n", {"parts": 2})
+    with pytest.raises(Unreadable, match="damaged"):
+        extract(book({"a": "First words."}, ["a"]).replace(b"First", b"FIRST", 1), "a.epub")

@@ -198,3 +198,24 @@ def test_a_card_in_a_card_leaves_the_rest_to_the_outer_one():
 def test_a_line_of_any_length_is_read_in_a_moment(line):
     data = f"BEGIN:VCARD\nFN:a\n{line}\nEND:VCARD\n".encode()
     assert extract(data, "a.vcf")[1].text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("SOUND;X-IRMC-N:;;;;", ""),
+        (f"PHOTO;DATA:IMAGE/JPEG;BASE64,{b64encode(bytes(3000)).decode()}", "Photo: [picture: image/jpeg, 3 kB]\n"),
+        ("NOTE:first\nsecond", "Note: first\nsecond\n"),
+        ("NOTE:where the\n  oars are", "Note: where the oars are\n"),
+    ],
+)
+def test_lines_of_contacts_that_programs_write_wrongly_are_said_as_far_as_they_say_anything(line, said):
+    card = f"BEGIN:VCARD\nVERSION:3.0\nFN:Bo\n{line}\nEND:VCARD\n"
+    assert extract(card.encode(), "a.vcf")[1].text == ("Bo\n\n" + said if said else "Bo\n")
+
+
+def test_what_stands_in_a_calendar_outside_of_appointments_is_said():
+    _, extracted = ics("SUMMARY:Row", more=["X-WR-CALDESC:Dates of the club", "X-CLUB-HOUSE:Quay 3", "METHOD:PUBLISH"])
+    assert extracted.text == "Club house: Quay 3\n\nDates of the club\n\nRow\n"
+    misspelt = ["NoneBEGIN:VEVENT", "SUMMARY:Lost", "LOCATION:Weir", "END:VEVENT"]
+    assert "Lost\n\nWhere: Weir\n" in ics("SUMMARY:Row", more=misspelt)[1].text

@@ -705,3 +705,11 @@ def test_a_document_of_nothing_but_files_says_their_names():
     _, extracted = extract(word("", parts, relations), "a.docx")
     assert extracted.text == "Attachments: plan.xlsx\n"
     assert [file.filename for file in extracted.attachments] == ["plan.xlsx"]
+
+
+def test_notes_and_margins_of_rich_text_are_read(read):
+    source = (
+        r"{\rtf1\ansi{\header On every page\par} The text{\footnote  A note here} goes on{\*\annotation  Is it?}\par}"
+    )
+    text = read(source, "a.rtf").text
+    assert [words in text for words in ("On every page", "The text", "A note here", "goes on", "Is it?")] == [True] * 5

@@ -357,3 +357,11 @@ def test_formulas_of_excel_97_that_no_program_computed_are_counted(formulas, cou
     extracted = read(ole({"Workbook": data, "MBD00A1": {"CONTENTS": b"x"}}), "a.xls")
     assert "Catch" in extracted.text
     assert extracted.omitted == ({"formulas": count} if count else {}) | {"objects": 1}
+
+
+def test_formulas_in_cells_that_name_no_place_are_where_they_stand():
+    row = "<row><c t='inlineStr'><is><t>{}</t></is></c><c/><c><f>{}*2</f></c></row>"
+    data = workbook(
+        row.format("oars", "A1") + "<row r='4'><c r='B4'><f>A1</f></c><c><f>A2</f></c></row>" + row.format("nets", "A5")
+    )
+    assert read(data).text == "S\n\noars |  | =A1*2\n | =A1 | =A2\nnets |  | =A5*2\n"

@@ -65,7 +65,8 @@ _WRITTEN: Final = {
     *("RECURRENCE-ID", _ALARM, *_LINES),
 }
 _NOT_SAID: Final = re.compile(
-    r"UID|DTSTAMP|SEQUENCE|CREATED|LAST-MODIFIED|TRANSP|CLASS|TZID|TZURL|REQUEST-STATUS|RELATED-TO|COLOR|IMAGE|GEO"
+    r"PRODID|VERSION|CALSCALE|METHOD|SOURCE|REFRESH-INTERVAL|X-PUBLISHED-TTL|UID|DTSTAMP|SEQUENCE|CREATED"
+    r"|LAST-MODIFIED|TRANSP|CLASS|TZID|TZURL|REQUEST-STATUS|RELATED-TO|COLOR|IMAGE|GEO"
     r"|X-(?:MICROSOFT|MS|MOZ|APPLE|GOOGLE|LIC|WR|EVOLUTION|CALENDARSERVER|YAHOO|LOTUS|ZIMBRA|FUNAMBOL|OUTLOOK|NEXTCLOUD)-.*"
 )
 """What only programs need. A property that is written nowhere else is said by its own name."""
@@ -101,6 +102,7 @@ def read(data: bytes) -> Extracted:
     if not components:
         return Extracted.of_text(decode(data))
     text, files = TextBuilder(), list[Attachment]()
+    (_write if calendar.title else _write_lines)(calendar, text)
     for component in components:
         _write(component, text)
         found, damaged = _files(component)
@@ -141,10 +143,14 @@ def _components(lines: Iterable[ContentLine]) -> tuple[_Component, list[_Compone
 
 def _write(component: _Component, text: TextBuilder) -> None:
     text.heading(1, component.title or _KINDS.get(component.kind, component.kind.removeprefix("V").capitalize()))
+    _write_lines(component, text)
+
+
+def _write_lines(component: _Component, text: TextBuilder) -> None:
     for name, said in _fields(component):
         if line := one_line(said):
             text.line(f"{name}: {line}")
-    if described := component.first("DESCRIPTION"):
+    if described := component.first("DESCRIPTION", "X-WR-CALDESC"):
         _write_description(described.text, text)
     elif described := component.first("X-ALT-DESC"):
         write_fragment(described.text, text, below=1)

@@ -44,6 +44,7 @@ _NOT_SHOWN: Final = {
 """What only programs need. A property that is neither here nor among the labels is said by its own name."""
 
 _SAYS_NOTHING: Final = {"INTERNET", "PREF", "VOICE", "X400", ""}
+_PICTURES: Final = {"avif", "bmp", "gif", "heic", "jpeg", "jpg", "png", "svg+xml", "tiff", "webp"}
 _PARTS: Final = {"ADR", "ORG", "N"}
 
 
@@ -83,7 +84,7 @@ def _write(card: Sequence[ContentLine], text: TextBuilder) -> None:
             lines.setdefault(line.name, []).append(line)
     for kind in dict.fromkeys([*_LABELS, *lines]):
         for line in lines.get(kind, ()):
-            if said := _said(line):
+            if any(map(str.isalnum, said := _said(line))):
                 more = _kind(line, labels)
                 text.line(f"{_LABELS.get(kind) or spoken_name(kind)}{f' ({more})' if more else ''}: {said}")
 
@@ -108,7 +109,8 @@ def _full_name(card: Sequence[ContentLine]) -> str:
 def _said(line: ContentLine) -> str:
     if line.name in ("PHOTO", "LOGO"):
         is_inside = line.is_base64 or line.value.startswith("data:")
-        kind = line.parameters.get("TYPE", "jpeg").rpartition("/")[2].lower()
+        written = line.parameters.get("TYPE", "").rpartition("/")[2].lower()
+        kind = written if written in _PICTURES else "jpeg"
         return embedded_text(f"image/{kind}", 3 * len(line.value) // 4) if is_inside else line.value.strip()
     if line.is_base64:
         return embedded_text("application/octet-stream", 3 * len(line.value) // 4)

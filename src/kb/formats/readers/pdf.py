@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -72,15 +72,18 @@ def read(data: bytes) -> Extracted:
 
 
 def opened(data: bytes) -> pypdfium2.PdfDocument:
-    """Return the document, for who holds `PDFIUM`.
+    """Return the document with what is filled in its forms, for who holds `PDFIUM`.
 
     Raises:
         Unreadable: it is damaged or encrypted.
     """
     try:
-        return pypdfium2.PdfDocument(data)
+        document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         raise Unreadable(_REASONS.get(error.err_code, _DAMAGED)) from error
+    with suppress(pypdfium2.PdfiumError):  # PDFium draws the fields that the program which filled them did not draw
+        document.init_forms()
+    return document
 
 
 def _content(document: pypdfium2.PdfDocument, files: Files) -> _Pdf:

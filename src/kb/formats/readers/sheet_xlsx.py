@@ -13,7 +13,7 @@ from kb.formats.readers.sheet_extras import LONGEST_FORMULA, FormulaRoom, SheetE
 from kb.formats.text.encoding import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lxml import etree
 
@@ -109,11 +109,11 @@ def _has_valueless(package: Package, part: str, *, is_stale: bool) -> bool:
 
 def _add_valueless(package: Package, part: str, extras: SheetExtras, *, is_stale: bool) -> None:
     shared: dict[str, tuple[str, tuple[int, int]]] = {}
-    for cell in package.elements(part, "c"):
-        formula, place = cell.find("{*}f"), cell_place(cell.get("r", ""))
-        if cell.get("t") == "e" and place:
+    for place, cell in _placed(package.elements(part, "c")):
+        formula = cell.find("{*}f")
+        if cell.get("t") == "e":
             extras.add_error(*place, cell.findtext("{*}v") or "")
-        if formula is None or place is None:
+        if formula is None:
             continue
         text, group = formula.text or "", formula.get("si", "") if formula.get("t") == "shared" else ""
         if group and text:
@@ -124,6 +124,18 @@ def _add_valueless(package: Package, part: str, extras: SheetExtras, *, is_stale
             text, (row, column) = shared[group]
             text = moved(text, place[0] - row, place[1] - column)
         extras.add_formula(*place, text)
+
+
+def _placed(cells: Iterable[etree._Element]) -> Iterator[tuple[tuple[int, int], etree._Element]]:
+    """Yield the cells with their places; one that names none is right of the one before it."""
+    row, place = None, (-1, -1)
+    for cell in cells:
+        if (above := cell.getparent()) is not row:
+            row, place = above, (place[0] + 1, -1)
+            if row is not None and row.get("r", "").isdecimal():
+                place = int(row.get("r", "")) - 1, -1
+        place = cell_place(cell.get("r", "")) or (place[0], place[1] + 1)
+        yield place, cell
 
 
 def _has_no_value(cell: etree._Element, *, is_stale: bool) -> bool:

@@ -48,7 +48,7 @@ class ContentLine(NamedTuple):
 
     @property
     def is_base64(self) -> bool:
-        return self.parameters.get("ENCODING", "").upper() in ("B", "BASE64") or ";base64," in self.value[:200]
+        return self.parameters.get("ENCODING", "").upper() in ("B", "BASE64") or ";base64," in self.value[:200].lower()
 
 
 def content_lines(data: bytes) -> Iterator[ContentLine]:
