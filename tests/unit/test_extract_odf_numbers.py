@@ -107,3 +107,12 @@ def test_a_document_in_another_is_read_in_its_place_and_objects_of_other_program
     extracted = extract(odt(body, **{"Object 1/content.xml": sheet}), "a.odt")[1]
     assert extracted.text == "before\n\noars\n\nin a cell\n"
     assert extracted.omitted == {"objects": 4}
+
+
+def test_a_description_of_a_picture_is_read_where_it_stands():
+    picture = "<draw:frame><draw:image xlink:href='a'/><draw:desc>A weir in spring</draw:desc></draw:frame>"
+    assert lines(odt(f"<text:p>before{picture}</text:p><text:p>after</text:p>")) == [
+        "before",
+        "A weir in spring",
+        "after",
+    ]

@@ -180,3 +180,8 @@ def test_a_chart_and_bent_words_are_written_once_wherever_they_stand(around):
     )
     text = read(data).text
     assert [text.count(each) for each in ("Catch", "Regatta", "words")] == [1, 1, 1]
+
+
+def test_a_description_of_a_picture_is_read_where_it_stands():
+    picture = "<w:r><w:drawing><inline><docPr name='Picture 1' descr='A weir in spring'/></inline></w:drawing></w:r>"
+    assert read(word(f"<w:p>{picture}</w:p>" + paragraph("after"))).text == "A weir in spring\n\nafter\n"

@@ -28,6 +28,7 @@ from kb.formats.text.clauses import write_clause
 from kb.formats.text.encoding import one_line
 from kb.formats.text.margins import write_margins
 from kb.formats.text.symbols import symbol
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ _CHART: Final = 30  # deeper than any clause
 _DEEPEST: Final = 8
 _NOTES: Final = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
-_HANGING: Final = {"txbxContent", "blip", "imagedata", "textpath", "graphicData"}
+_HANGING: Final = {"txbxContent", "docPr", "blip", "imagedata", "textpath", "graphicData"}
 _NO_CHUNK: Final = "a part of the document is missing, or of a kind that Word does not show"
 _MOST_CHUNKS: Final = 1000
 _DEEPEST_CHUNK: Final = 4
@@ -248,9 +249,12 @@ class _Writer:
             self._text.paragraph(text)
 
     def _drawing(self, name: str, drawn: etree._Element) -> None:
-        """Write what is drawn: words bent to a shape, charts, diagrams. Pictures may also have words."""
+        """Write what is drawn and how it is described: words bent to a shape, charts, diagrams, pictures."""
         if name == "textpath":
             self._text.paragraph(attribute(drawn, "string") or "")
+        elif name == "docPr":
+            if description := meaningful(attribute(drawn, "descr")):
+                self._text.line(description)
         elif name == "graphicData":
             for child in drawn:
                 for relation in filter(None, map(self._relations.get, child.attrib.values())):

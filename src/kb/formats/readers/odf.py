@@ -39,7 +39,7 @@ SHAPES: Final = {
     *("caption", "regular-polygon", "measure"),
 }
 _BESIDE: Final = {"note", "annotation", "frame", "ruby-text", "g", *SHAPES, *_UNSEEN}
-_OBJECTS: Final = {"image", "object", "object-ole", "plugin", "applet"}
+_OBJECTS: Final = {"image", "desc", "object", "object-ole", "plugin", "applet"}
 _HANGING: Final = {"note-body", "annotation", *_OBJECTS, *SHAPES}
 _SPACES: Final = re.compile(r"[ \t\r\n]+")
 _LENGTH: Final = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)?")
@@ -257,8 +257,10 @@ class _Writer:
             self.text.picture(self._archive.picture(attribute(element, "href") or ""))
         elif name == "object":
             self._embedded(element)
-        else:
+        elif name != "desc":
             self.text.omit("objects")
+        elif description := meaningful(element.text):
+            self.text.line(description)
 
     def _embedded(self, drawn: etree._Element) -> None:
         """Write an object, once: a chart as the table it was drawn from, an equation, another document as its text."""
