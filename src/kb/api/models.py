@@ -807,7 +807,7 @@ class ReembedRequest(Request):
 
 
 class Reembedding(Reply):
-    """The vectors in use, those of the model that the settings name, and those beside, by model, precision and prefix.
+    """The vectors in use, those of the model that the settings name, and those beside, by model and prefix.
 
     `state` says what is done with those beside: they are being built, that is stopped, they were in use before and are
     kept, or they are returning. `done` of `total` are made; a former version counts as one. `error` says why it does

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 CPU = "CPUExecutionProvider"
 
+EXACT = "session.x64quantprecision"
+"""Without instructions for products of integers, sums of two would otherwise be cut off at 16 bits."""
+
 SPIN = "20"
 """For how many microseconds a thread looks for its next task before it sleeps."""
 
@@ -90,6 +93,7 @@ def _options(threads: int) -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.add_session_config_entry(EXACT, "1")
     # A query's operators take less time than a thread needs to wake; one that looks for long takes a core from others.
     options.add_session_config_entry("session.intra_op.spin_duration_us", SPIN)
     return options

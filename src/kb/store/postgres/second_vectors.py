@@ -1,4 +1,4 @@
-"""Vectors of another model, precision or prefix beside those in use, which take their place in one transaction.
+"""Vectors of another model or prefix beside those in use, which take their place in one transaction.
 
 There are two tables of vectors, and a row says which is in use. Each has its index, which grows with it, so a switch
 changes that row: nobody waits for it. One of the engines makes them; another one takes that up when it is gone. What is

@@ -1,8 +1,9 @@
-"""What made the database's vectors, recorded in it: those of two models, precisions or prefixes cannot be compared."""
+"""What made the database's vectors, recorded in it: those of two models or prefixes cannot be compared."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from time import sleep
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
     """Record `space` in a database without vectors; check it against the record of one that has some.
 
     Raises:
-        StoreError: the vectors are of another model, precision or prefix, or those of another engine will be.
+        StoreError: the vectors are of another model or prefix, or those of another engine will be.
     """
     if space.dimensions > MOST_DIMENSIONS:
         raise StoreError(TOO_LONG)
@@ -52,7 +53,7 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
     elif recorded != space:
         raise StoreError(refusal("The database", recorded, space))
     elif recorded.folder != space.folder:
-        record_space(connection, space)
+        record_space(connection, replace(space, precision=recorded.precision))
 
 
 def are_engines_there(connection: Connection) -> bool:

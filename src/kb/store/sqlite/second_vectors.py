@@ -1,4 +1,4 @@
-"""Vectors of another model, precision or prefix beside those in use, which take their place in one transaction.
+"""Vectors of another model or prefix beside those in use, which take their place in one transaction.
 
 Those that were in use stay in their place then, so the way back is the same. What is added is embedded for the vectors
 in use alone, and for these afterwards: they take the place of the others only when none is missing. What is deleted is

@@ -1,4 +1,4 @@
-"""What made the database's vectors, recorded in it: those of two models, precisions or prefixes cannot be compared."""
+"""What made the database's vectors, recorded in it: those of two models or prefixes cannot be compared."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
     """Record `space` in a database without vectors; check it against the record of one that has some.
 
     Raises:
-        StoreError: the vectors are of another model, precision or prefix. One line, with the remedy.
+        StoreError: the vectors are of another model or prefix. One line, with the remedy.
     """
     with write_transaction(connection):
         if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
@@ -45,7 +45,7 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
         raise StoreError(refusal(f"The database {path}", recorded, space))
     if recorded.folder != space.folder:
         with write_transaction(connection):
-            record_space(connection, space)
+            record_space(connection, replace(space, precision=recorded.precision))
 
 
 def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
