@@ -29,7 +29,7 @@ from kb.embed.onnx.session import detect_machine
 from tests.support.models import quantized, size
 
 CPU = "CPUExecutionProvider"
-CUDA, ROCM, PLAIN, OPENVINO = DEVICES
+CUDA, ROCM, PLAIN, INT8, OPENVINO = DEVICES
 NOBODY = 65534
 
 
@@ -119,7 +119,7 @@ def test_a_precision_that_a_device_does_not_have_is_refused_with_those_it_has(wa
 
 
 @pytest.mark.parametrize(
-    "device", [device for device in DEVICES if device is not PLAIN], ids=lambda each: each.provider
+    "device", [device for device in DEVICES if device not in (PLAIN, INT8)], ids=lambda each: each.provider
 )
 def test_a_build_without_the_provider_names_the_extra_that_has_it(device):
     fault = machine_with(CPU).fault(device)

@@ -844,8 +844,9 @@ class ClockStatus(Reply):
 class Status(Reply):
     """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes.
 
-    `full_text` says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as
-    the machine's clock is believed.
+    `precisions` counts the vectors that were made in each precision, those of deleted passages included. `full_text`
+    says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as the
+    machine's clock is believed.
     """
 
     version: str
@@ -857,6 +858,7 @@ class Status(Reply):
     documents: dict[str, int]
     top_tags: list[TagCount]
     chunks: int
+    precisions: dict[str, int] = {}
     queue: QueueStatus
     parser: ParserStatus
     history: HistoryStatus

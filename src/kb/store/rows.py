@@ -428,13 +428,17 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits."""
+    """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits.
+
+    `precisions` says how many vectors were made in each precision, the most first, those of deleted chunks included.
+    """
 
     documents: dict[str, int]
     chunks: int
     jobs: dict[str, int]
     queue_age: float
     size: int
+    precisions: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)

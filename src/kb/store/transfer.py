@@ -186,10 +186,15 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What stands for itself: from when on history is whole, and the highest id of each kind that was ever given."""
+    """What stands for itself.
+
+    From when on history is whole, the highest id of each kind that was ever given, and how many vectors were made in
+    each precision.
+    """
 
     begins: str | None
     last_ids: Mapping[str, int]
+    precisions: Mapping[str, int]
 
 
 class Origin(Protocol):

@@ -16,7 +16,7 @@ from kb.api.errors import NotReembedding, StoreUnavailable
 from kb.store.compressed import decompressed
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
-from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, columns_of, index_vectors
+from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, columns_of, index_vectors, recount_precisions
 from kb.store.rows import MissingVector, SecondSpace, VectorSpace
 
 if TYPE_CHECKING:
@@ -124,9 +124,11 @@ class PostgresSecondVectors:
 
         Nothing else may be written in the same transaction.
         """
-        if self.get() is None or self._execute(self._sql("is_incomplete")).get:
+        second = self.get()
+        if second is None or self._execute(self._sql("is_incomplete")).get:
             return False
         former = self._vectors.space
+        recount_precisions(self._connection, second.space.precision)
         self._execute(self._sql("switch_space"), (self._vectors.other,))
         self._record("kept", former)
         for name in ("switch_former", "delete_empty_former"):

@@ -45,6 +45,7 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
         if recorded not in (None, space) and are_engines_there(connection):
             raise StoreError(f"Another engine uses the database with {recorded}, and this one would with {space}.")
         record_space(connection, space)
+        recount_precisions(connection, space.precision)
         if recorded is None or recorded.dimensions != space.dimensions:
             index_vectors(connection, table_in_use(connection), space.dimensions)
         if recorded not in (None, space):
@@ -80,6 +81,12 @@ def table_in_use(connection: Connection) -> str:
 def record_space(connection: Connection, space: VectorSpace) -> None:
     """Record what the vectors are of."""
     connection.execute(statements("vectors")["record_space"], columns_of(space))
+
+
+def recount_precisions(connection: Connection, precision: str) -> None:
+    """Note that all vectors are of one precision."""
+    connection.execute(statements("vectors")["forget_precisions"])
+    connection.execute(statements("vectors")["recount_precisions"], (precision,))
 
 
 def columns_of(space: VectorSpace) -> tuple[object, ...]:

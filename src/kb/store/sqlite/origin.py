@@ -109,7 +109,8 @@ class SqliteOrigin:
     def facts(self) -> Facts:
         """Return what stands for itself."""
         [(begins, _)] = self._select(statements("history")["select_history"])
-        return Facts(begins, dict(self._select(self._sql["select_last_ids"])))
+        precisions = self._select(statements("vectors")["select_precisions"])
+        return Facts(begins, dict(self._select(self._sql["select_last_ids"])), dict(precisions))
 
     def full_text_faults(self) -> Iterator[str]:
         """Yield what the full text has otherwise than the texts say."""

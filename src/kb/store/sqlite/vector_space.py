@@ -52,9 +52,17 @@ def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
     """Record what the vectors are of now; those of former versions go if they are of something else."""
     is_other = not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get or space_of(connection) != space
     record_space(connection, space)
+    if is_other or not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
+        recount_precisions(connection, space.precision)
     if is_other:
         connection.execute("UPDATE former_contents SET vectors = NULL")
         connection.execute(f"UPDATE history SET size = ({HISTORY_SIZE})")  # noqa: S608 - a constant
+
+
+def recount_precisions(connection: apsw.Connection, precision: str) -> None:
+    """Note that all vectors are of one precision."""
+    connection.execute("DELETE FROM vector_precisions")
+    connection.execute("INSERT INTO vector_precisions SELECT ?, count(*) FROM chunks", (precision,))
 
 
 def space_of(connection: apsw.Connection) -> VectorSpace:
