@@ -251,7 +251,7 @@ class _Quantizer:
         if rows.own_scales:
             product = self._add("MatMulIntegerToFloat", *factors, domain=MICROSOFT)
             self._add("Mul", product, rows.own_scales, output=node.output[0])
-            return node.output[0]
+            return str(node.output[0])
         bias, output = self._bias(str(node.output[0]))
         self._add("MatMulIntegerToFloat", *factors, "", bias, output=output, domain=MICROSOFT)
         return output
