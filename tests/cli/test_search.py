@@ -60,10 +60,12 @@ def test_a_person_reads_rank_title_place_score_tags_and_text(kb, notes, tag):
 def test_what_a_score_is_made_of_is_shown_on_request(kb, notes, tag):
     plain, explained = (kb("search", "cats", "--tags", tag, "-n", "1", *more).stdout for more in ((), ("--explain",)))
     assert explained.startswith(plain)
-    score, words = explained.removeprefix(plain).splitlines()
-    assert "= words" in score
-    assert "+ meaning" in score
-    assert "no. 1" in score
+    *score, words = explained.removeprefix(plain).splitlines()
+    said = " ".join(" ".join(score).split())
+    assert "= words" in said
+    assert "+ meaning" in said
+    assert "+ as typed" in said
+    assert "no. 1" in said
     assert words.strip().startswith("words ")
     assert re.search(r"cats \d+\.\d\d \(idf \d+\.\d\d, \d+ times\)", words)
 

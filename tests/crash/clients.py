@@ -32,7 +32,8 @@ class State:
 class Client:
     """One who writes to paths of its own, one after the other.
 
-    `possible` has the states that each path may have: one, unless an answer did not come. None is no document.
+    `possible` has the states that each path may have: one, unless an answer did not come. None is no document. `files`
+    has the tags that files at each path had: a file that comes back from the bin has its former ones as well.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Client:
     possible: dict = field(default_factory=dict)
     ids: dict = field(default_factory=dict)
     binned: dict = field(default_factory=dict)
+    files: dict = field(default_factory=dict)
     acknowledged: int = 0
     number: int = 0
 
@@ -48,7 +50,10 @@ class Client:
         while True:
             path = f"/{self.name}/{self.random.randrange(KEYS)}"
             try:
-                await self.step(api, path)
+                if len(self.possible.get(path, {None})) == 1:
+                    await self.step(api, path)
+                else:
+                    await self.learn(api, path)
             except EngineUnreachable:
                 return
 
@@ -75,9 +80,23 @@ class Client:
 
     async def upload(self, api, path):
         text, tag = self.text(), f"t{self.random.randrange(9)}"
-        async with Written(self, path, None, State(hashed(text), frozenset([tag]), is_note=False)):
+        before = self.files.get(path, set()) | {frozenset()}
+        possible = {State(hashed(text), tags | {tag}, is_note=False) for tags in before}
+        async with Written(self, path, None, *possible):
             job = await api.add_file("ledger.txt", io.BytesIO(text.encode()), source_path=path, tags=[tag])
         await self.finish(api, path, job)
+        await self.learn(api, path)
+
+    async def learn(self, api, path):
+        """See which of its possible states a document has."""
+        state = state_of(await api.document(self.ids[path]))
+        assert state in self.possible[path], f"{path} is {state}, and may be {self.possible[path]}"
+        self.keep(path, state)
+
+    def keep(self, path, state):
+        self.possible[path] = {state}
+        if state and not state.is_note:
+            self.files.setdefault(path, set()).add(state.tags)
 
     async def finish(self, api, path, job):
         """Learn the document's id; a job that failed would be a write that is lost."""
@@ -97,6 +116,7 @@ class Client:
         after = State(before.content_hash, frozenset(before.tags - remove | add), before.is_note)
         async with Written(self, path, before, after):
             await api.change_tags(self.ids[path], add=sorted(add), remove=sorted(remove - add))
+        self.keep(path, after)
 
     async def delete(self, api, path, before):
         async with Written(self, path, before, None):
@@ -119,24 +139,24 @@ class Client:
                 yield f"{path} is there {len(states)} times"
             if states[0] not in possible:
                 yield f"{path} is {states[0]}, and may be {possible}"
-            self.possible[path] = {states[0]}
+            self.keep(path, states[0])
             self.ids[path] = documents[0][1] if documents else None
             if documents:
                 self.binned.pop(path, None)
 
 
 class Written:
-    """A write to a path: until it is acknowledged, both states are possible."""
+    """A write to a path: until it is acknowledged, the state before is possible as well as those after it."""
 
-    def __init__(self, client, path, before, after):
+    def __init__(self, client, path, before, *after):
         self._client, self._path, self._before, self._after = client, path, before, after
 
     async def __aenter__(self):
-        self._client.possible[self._path] = {self._before, self._after}
+        self._client.possible[self._path] = {self._before, *self._after}
 
     async def __aexit__(self, kind, error, _):
         if error is None:
-            self._client.possible[self._path] = {self._after}
+            self._client.possible[self._path] = {*self._after}
             self._client.acknowledged += 1
         elif isinstance(error, KbError) and not isinstance(error, UNKNOWN):
             raise AssertionError(f"refused: {error}") from error
@@ -150,9 +170,12 @@ async def documents_by_path(api):
     """What is there: for each path its documents, each as its state and id."""
     found = {}
     async for each in api.iter_documents():
-        state = State(each["content_hash"], frozenset(each["tags"]), each["doc_type"] == "note")
-        found.setdefault(each["source_path"], []).append((state, each["id"]))
+        found.setdefault(each["source_path"], []).append((state_of(each), each["id"]))
     return found
+
+
+def state_of(document):
+    return State(document["content_hash"], frozenset(document["tags"]), document["doc_type"] == "note")
 
 
 async def write_until_gone(api, clients):

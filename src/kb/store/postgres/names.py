@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kb.lexical.names import tokens_of
 from kb.store.postgres.document_query import EVERY_DOCUMENT
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from kb.store.postgres.document_query import Condition
 
 
+WITHIN: Final = "AND document_id IN (SELECT id FROM documents WHERE {condition})"
+"""That a document is one of those that a key may see."""
+
+
 def named(
     execute: Any,  # noqa: ANN401 - psycopg's
     tokens: Collection[str],
@@ -25,7 +29,7 @@ def named(
 ) -> list[Named]:
     """See `kb.store.protocol.Documents.named`; `within` is the condition on documents that a key is limited to."""
     condition, parameters = within or EVERY_DOCUMENT
-    admitted_only = f"AND document_id IN (SELECT id FROM documents WHERE {condition})" if within else ""
+    admitted_only = WITHIN.format(condition=condition) if within else ""
     sql = statements("names")["select_named"].format(admitted_only=admitted_only)
     wanted = (*parameters, most + 1, sorted({*tokens}), most, *parameters, limit)
     return [Named(*row) for row in execute(sql, wanted)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kb.lexical.names import tokens_of
 from kb.store.analyzer import Tokenizer
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from kb.store.row_mapping import Execute
 
 
-def named(
-    execute: Execute, tokens: Collection[str], most: int, limit: int, within: Limit | None = None
-) -> list[Named]:
+WITHIN: Final = "AND document_id IN (SELECT id FROM documents WHERE {condition})"
+"""That a document is one of those that a key may see."""
+
+
+def named(execute: Execute, tokens: Collection[str], most: int, limit: int, within: Limit | None = None) -> list[Named]:
     """See `kb.store.protocol.Documents.named`."""
-    admitted_only, parameters = "", ()
+    admitted_only, parameters = "", tuple[object, ...]()
     if within is not None:
         condition, parameters = admitted(execute, Filter(limit=within))
-        admitted_only = f"AND document_id IN (SELECT id FROM documents WHERE {condition})"
+        admitted_only = WITHIN.format(condition=condition)
     sql = statements("names")["select_named"].format(admitted_only=admitted_only)
     wanted = (array(sorted(tokens)), *parameters, most + 1, most, *parameters, limit)
     return [Named(*row) for row in execute(sql, wanted)]

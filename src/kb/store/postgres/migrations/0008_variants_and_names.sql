@@ -13,7 +13,7 @@ CREATE TABLE unnamed (
   document_id bigint PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE
 );
 COMMENT ON TABLE unnamed IS 'documents whose names are to be written, by the transaction that changes them';
-CREATE FUNCTION note_names() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_names() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO unnamed VALUES (NEW.id) ON CONFLICT DO NOTHING;
   RETURN NULL;
