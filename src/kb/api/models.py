@@ -810,7 +810,7 @@ class ReembedRequest(Request):
 
 
 class Reembedding(Reply):
-    """The vectors in use, those of the model that the settings name, and those beside, by model, precision and prefix.
+    """The vectors in use, those of the model that the settings name, and those beside, by model and prefix.
 
     `state` says what is done with those beside: they are being built, that is stopped, they were in use before and are
     kept, or they are returning. `done` of `total` are made; a former version counts as one. `error` says why it does
@@ -847,8 +847,9 @@ class ClockStatus(Reply):
 class Status(Reply):
     """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes.
 
-    `full_text` says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as
-    the machine's clock is believed.
+    `precisions` counts the vectors that were made in each precision, those of deleted passages included. `full_text`
+    says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as the
+    machine's clock is believed.
     """
 
     version: str
@@ -860,6 +861,7 @@ class Status(Reply):
     documents: dict[str, int]
     top_tags: list[TagCount]
     chunks: int
+    precisions: dict[str, int] = {}
     queue: QueueStatus
     parser: ParserStatus
     history: HistoryStatus

@@ -292,7 +292,7 @@ class Jobs(Protocol):
 
 
 class SecondVectors(Protocol):
-    """Vectors of another model, precision or prefix, beside those in use."""
+    """Vectors of another model or prefix, beside those in use."""
 
     def get(self) -> SecondSpace | None:
         """Return what they are of, and what is being done with them; None if there are none."""

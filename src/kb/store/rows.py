@@ -47,14 +47,15 @@ class NewChunk:
 class VectorSpace:
     """What makes the vectors: those of two spaces cannot be compared.
 
-    `digest` is the SHA-256 of the model's weights and of how they are put together, pooling included; `precision` is
-    the arithmetic, and the prefixes are what the model reads before each text. `folder` is where the model was found,
-    if not in the data directory.
+    `digest` is the SHA-256 of the model's weights and of how they are put together, pooling included; the prefixes are
+    what the model reads before each text. Vectors of several precisions are of one space: `precision` is the arithmetic
+    that a model runs in, or that a database was begun in. `folder` is where the model was found, if not in the data
+    directory.
     """
 
     dimensions: int
     model: str
-    precision: str
+    precision: str = field(compare=False)
     digest: str
     query_prefix: str = ""
     passage_prefix: str = ""
@@ -70,7 +71,7 @@ class VectorSpace:
     def __str__(self) -> str:
         prefixes = {"query": self.query_prefix, "passage": self.passage_prefix}
         shown = [f"{kind} prefix {prefix!r}" for kind, prefix in prefixes.items() if prefix]
-        return f"{self.model} in {self.precision} ({', '.join([f'weights {self.digest[:12]}', *shown])})"
+        return f"{self.model} ({', '.join([f'weights {self.digest[:12]}', *shown])})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,13 +450,17 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits."""
+    """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits.
+
+    `precisions` says how many vectors were made in each precision, the most first, those of deleted chunks included.
+    """
 
     documents: dict[str, int]
     chunks: int
     jobs: dict[str, int]
     queue_age: float
     size: int
+    precisions: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)

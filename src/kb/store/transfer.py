@@ -194,12 +194,14 @@ class Facts:
         last_ids: the highest id of each kind that was ever given.
         folders: the folders that are kept in step.
         left_out: the paths of the files that stay out.
+        precisions: how many vectors were made in each precision.
     """
 
     begins: str | None
     last_ids: Mapping[str, int]
     folders: Sequence[SyncedFolder]
     left_out: Sequence[str]
+    precisions: Mapping[str, int]
 
 
 class Origin(Protocol):

@@ -124,6 +124,9 @@ class PostgresDestination:
         """Bring what stands for itself over, and make the index that was left for the end."""
         with self._changing():
             self._execute(self._sql["set_beginning"], (facts.begins,))
+            self._execute(statements("vectors")["forget_precisions"])
+            for counted in facts.precisions.items():
+                self._execute(statements("vectors")["count_precision"], counted)
             for name, sequence in SEQUENCES.items():
                 if last := facts.last_ids[name]:
                     self._execute(self._sql["set_last_id"], (sequence, last))

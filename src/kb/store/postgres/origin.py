@@ -106,7 +106,8 @@ class PostgresOrigin:
         [(begins, _)] = self._select(statements("history")["select_history"])
         last_ids = self._select(self._sql["select_last_ids"])
         known = {name: last or 0 for name, last in last_ids}
-        return Facts(begins, known, self.tx.folders.all(), self.tx.folders.left_out())
+        precisions = dict(self._select(statements("vectors")["select_precisions"]))
+        return Facts(begins, known, self.tx.folders.all(), self.tx.folders.left_out(), precisions)
 
     def full_text_faults(self) -> Iterator[str]:
         """Yield what the full text has otherwise than the texts say."""

@@ -87,6 +87,9 @@ class SqliteDestination:
         """Bring what stands for itself over."""
         with self._changing():
             self._execute(self._sql["set_beginning"], (facts.begins,))
+            self._execute(statements("vectors")["forget_precisions"])
+            for counted in facts.precisions.items():
+                self._execute(statements("vectors")["count_precision"], counted)
             self._execute(self._sql["delete_unused_tags"])
             for name, last in facts.last_ids.items():
                 self._execute(self._sql["raise_last_id"], (last, name))

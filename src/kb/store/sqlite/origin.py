@@ -110,7 +110,8 @@ class SqliteOrigin:
         """Return what stands for itself."""
         [(begins, _)] = self._select(statements("history")["select_history"])
         last_ids = dict(self._select(self._sql["select_last_ids"]))
-        return Facts(begins, last_ids, self.tx.folders.all(), self.tx.folders.left_out())
+        precisions = dict(self._select(statements("vectors")["select_precisions"]))
+        return Facts(begins, last_ids, self.tx.folders.all(), self.tx.folders.left_out(), precisions)
 
     def full_text_faults(self) -> Iterator[str]:
         """Yield what the full text has otherwise than the texts say."""

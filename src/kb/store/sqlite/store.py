@@ -123,6 +123,7 @@ class SqliteTransaction:
             jobs=self.jobs.count(of),
             queue_age=0 if of else self.jobs.queue_age(),
             size=0 if of else self.connection.pragma("page_count") * self.connection.pragma("page_size"),
+            precisions={} if of else dict(execute(statements("vectors")["select_precisions"]).fetchall()),
         )
 
 
