@@ -110,6 +110,7 @@ class Query:
         exact: whether the vector leg must compare every vector.
         plain: those of the words that may be misspelled: neither names nor in quotes.
         units: what was typed, each with the words that stand for it; without those that say nothing.
+        whole: all that was typed in one text, without marks around it.
     """
 
     text: str | None
@@ -118,6 +119,7 @@ class Query:
     exact: bool = False
     plain: tuple[str, ...] = ()
     units: tuple[Unit, ...] = ()
+    whole: str = ""
 
     @classmethod
     def parse(
@@ -162,6 +164,7 @@ class Query:
             exact,
             tuple(plain[:MAX_TERMS]) if full_text else (),
             tuple(units(rest, phrases)[:MAX_TERMS]) if full_text else (),
+            " ".join(rest.split()).strip(f"{MARKS_AROUND} "),
         )
 
     @property

@@ -16,7 +16,7 @@ from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
 from kb.search.literal import sought as literals
-from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, WHOLE, likeness, sought
+from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, WHOLE, likeness, sought, spelling
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -83,6 +83,7 @@ class Retriever:
         self._where = query.where
         self._terms = query.terms
         self._units = query.units
+        self._whole = query.whole
         self._telling = query.telling
         self._exact = query.exact
         self._vector = vector
@@ -139,7 +140,7 @@ class Retriever:
     def _typed(self, found: Candidates) -> NDArray[np.float64]:
         """Return which share of the query each candidate has as it was typed."""
         scores = fuse(found).scores
-        shares = coverage(self._units, found.ids, scores, self._selection.occurrences, self._texts)
+        shares = coverage(self._units, self._whole, found.ids, scores, self._selection.occurrences, self._texts)
         if self._called:
             order = np.lexsort((found.ids, -scores, -shares)).tolist()
             documents = self._index.documents_of(found.ids)
@@ -165,7 +166,7 @@ class Retriever:
         if not words:
             return {}
         found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
-        called = {each.document_id: likeness(each, words, tokens_of) for each in found}
+        called = {each.document_id: likeness(each, words, tokens_of) * spelling(each, self._units) for each in found}
         ordered = sorted(called, key=lambda each: (-called[each], each))
         return {each: called[each] for each in ordered[:BEST] if called[each]}
 
