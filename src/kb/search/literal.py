@@ -31,8 +31,7 @@ EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
 or if its parts only follow each other, or another form of the word stands there."""
 
 AS_TYPED = 1.3
-"""What it counts for if all of several words stand there in one, as they were typed: more than a name with these words in
-another order."""
+"""What it counts for if several words stand there together as they were typed."""
 
 COMPARED, COMPARED_ALONE = 40, 300
 """In how many passages it is looked how they are written; in how many if one word is all of the query."""
