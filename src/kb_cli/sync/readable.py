@@ -50,6 +50,8 @@ _DECLARATIONS: Final = (
 )
 _DOCTYPE: Final = "<!DOCTYPE html>"
 _META_CHARSET: Final = re.compile(rb"""(?i)<meta[^>]{0,256}?charset\s*=\s*["']?\s*([\w.:-]+)""")
+# The parser drops whatever follows the end of the page.
+_END_OF_PAGE: Final = re.compile(r"(?i)</(?:html|body)\s*+>")
 _SPACES: Final = re.compile(r"\s+")
 _UNSEEN: Final = ("script", "style", "template", "noscript", "iframe")
 _SKIP_LINKS: Final = ".//a[starts-with(@href, '#') and (contains(@class, 'skip') or contains(@class, 'jump-link'))]"
@@ -123,6 +125,7 @@ def readable(markup: str, address: str) -> str | None:
 
     What a page itself marks as its article is that, however short. A page too short to tell loses its menus alone.
     """
+    markup = _END_OF_PAGE.sub("", markup)
     page = _parsed(markup)
     body, found = page.find("body"), _find(markup, address)
     if body is None:

@@ -56,6 +56,7 @@ class Archive:
         except _DAMAGE as error:
             raise Unreadable("the document is damaged: its zip archive cannot be opened") from error
         self.names = set(self._zip.namelist())
+        self.length = len(data)
         self._unpacked = 0
         self._pictures = set[str]()
 

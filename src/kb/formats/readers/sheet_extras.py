@@ -12,6 +12,7 @@ from kb.formats.text.encoding import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kb.formats.containers.zip import Archive
     from kb.formats.extracted import Attachment
 
 _REFERENCE: Final = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
@@ -20,11 +21,16 @@ LONGEST_FORMULA: Final = 8192
 """How many characters Excel takes in a formula."""
 
 
-@dataclass(slots=True)
+@dataclass
 class FormulaRoom:
     """How many characters the formulas of a workbook may still take in its text."""
 
     left: int = 1 << 20
+
+    @classmethod
+    def of(cls, archive: Archive) -> FormulaRoom:
+        """Return what there is in the text of a file of this size."""
+        return cls(min(cls.left, 2 * archive.length + (1 << 16)))
 
 
 @dataclass(slots=True)

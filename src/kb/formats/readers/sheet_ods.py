@@ -34,7 +34,7 @@ def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
     """
     if not _has_any(archive):
         return
-    room = FormulaRoom()
+    room = FormulaRoom.of(archive)
     for table in archive.elements("content.xml", "table"):
         if local_name(table.getparent()) != "spreadsheet":
             continue

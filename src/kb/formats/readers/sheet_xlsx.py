@@ -47,7 +47,7 @@ def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
     parts = {relation.id: relation.target for relation in package.relations(main)}
     # Programs that compute nothing write 0 for each formula, and ask Excel to compute all when it opens the file.
     is_stale = attribute(root.find("{*}calcPr"), "fullCalcOnLoad") in {"1", "true"}
-    people, room = dict(_people(package, main)), FormulaRoom()
+    people, room = dict(_people(package, main)), FormulaRoom.of(package)
     for sheet in root.iterfind("{*}sheets/{*}sheet"):
         part = next((parts[value] for value in sheet.attrib.values() if value in parts), None)
         if part is not None:
