@@ -51,7 +51,7 @@ class Literal:
         unit: what was typed.
         weight: what it counts for.
         is_there: which of the chunks have its words.
-        is_common: whether more chunks have a form of it than have a rare word.
+        is_common: whether it is a plain word of which more chunks have a form than have a rare word.
     """
 
     def __init__(self, unit: Unit, weight: float, is_there: NDArray[np.bool_], *, is_common: bool) -> None:
@@ -128,7 +128,7 @@ def _weighed(
         is_common = frequency > max(RARE, RARE_SHARE * of)
         if is_alone or not is_common:
             is_there = np.logical_or.reduce([each.counts > 0 for each in found])
-            literals.append(Literal(unit, weight, is_there, is_common=is_common))
+            literals.append(Literal(unit, weight, is_there, is_common=is_common and not unit.is_literal))
     return literals, whole
 
 
