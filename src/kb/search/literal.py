@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]
     TextsOf = Callable[[Sequence[int]], Sequence[str]]
 
-RARE, RARE_SHARE = 2, 0.0005
+RARE, RARE_SHARE = 4, 0.001
 """In how many chunks a word stands at most that is rare: in so many, or in such a share of all."""
 
 EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
