@@ -86,6 +86,15 @@ def test_what_is_written_as_it_was_typed_comes_first(filled, vectors):
         assert paths(service, query, vectors=vectors)[0] == path
 
 
+@pytest.mark.parametrize("typed", ["30-year", "Q3_plan", "cold-start"])
+def test_a_name_that_many_passages_have_in_parts_still_comes_first_as_typed(filled, typed):
+    _, service, add = filled
+    parts = typed.replace("-", " ").replace("_", " ")
+    add({f"other{number}.md": ("Note", f"All {parts.upper()} of {number} {parts.upper()}.") for number in range(20)})
+    add({f"typed{number}.md": ("Note", f"Here {typed} is in the middle of note {number}.") for number in range(8)})
+    assert all(path.startswith("typed") for path in paths(service, typed, top=8))
+
+
 def test_copies_are_one_result_that_names_the_other_places(filled):
     _, service, add = filled
     add({f"project{number}/template.md": ("Template", TEMPLATE) for number in range(8)})

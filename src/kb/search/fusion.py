@@ -25,8 +25,10 @@ ALPHA = 0.5
 TYPED = 6.0
 """What it adds to a score if all of a query stands in a passage as it was typed: more than anything else can."""
 
-TYPED_POWER = 3.0
-"""How much less it counts if only a part of the query does."""
+TYPED_POWER = 5.0
+"""How much less it counts if only a part of the query does. Chosen with `RARE` on collections other than those it is
+measured on; see docs/adr/0003.
+"""
 
 LONE_MATCH = 1.0
 """What words add to the score of candidates that nothing tells apart: no cosine is higher."""

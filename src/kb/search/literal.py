@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]
     TextsOf = Callable[[Sequence[int]], Sequence[str]]
 
-RARE, RARE_SHARE = 2, 0.0005
+RARE, RARE_SHARE = 4, 0.001
 """In how many chunks a word stands at most that is rare: in so many, or in such a share of all."""
 
 EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
@@ -54,7 +54,7 @@ class Literal:
         unit: what was typed.
         weight: what it counts for.
         is_there: which of the chunks have its words.
-        is_common: whether more chunks have a form of it than have a rare word.
+        is_common: whether it is a plain word of which more chunks have a form than have a rare word.
     """
 
     def __init__(self, unit: Unit, weight: float, is_there: NDArray[np.bool_], *, is_common: bool) -> None:
@@ -140,7 +140,7 @@ def _weighed(
         is_there = np.logical_or.reduce([each.counts > 0 for each in found])
         has_all &= is_there
         if is_alone or not is_common:
-            literals.append(Literal(unit, weight, is_there, is_common=is_common))
+            literals.append(Literal(unit, weight, is_there, is_common=is_common and not unit.is_literal))
     return literals, whole, has_all
 
 

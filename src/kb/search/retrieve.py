@@ -100,6 +100,7 @@ class Retriever:
         What replaced one of the `top` best documents is among them. Asked again for more, the scores are measured by
         the scale of the first.
         """
+        self._selection.look_up([*self._terms, *(form for unit in self._units for form in unit.forms)])
         found = self._with_successors(self._candidates(limit), top)
         self._scale = self._scale or scale_of(found)
         found = self._with_literals(found)
@@ -153,7 +154,7 @@ class Retriever:
     def _with_literals(self, found: Candidates) -> Candidates:
         """Return candidates with those that have the words of what is looked for as it is, on the same scale."""
         wanted = literals(self._units, self._selection.occurrences)
-        near = [self._selection.full_text(unit.forms, count).ids for unit, count in wanted]
+        near = [self._selection.best_ids(unit.forms, count) for unit, count in wanted]
         return self._joined(replace(found, scale=self._scale), np.concatenate(near)) if near else found
 
     @cached_property

@@ -218,6 +218,13 @@ class FormerSelection:
         """Return the `limit` chunks that match any of the words best."""
         return self._words.best(words, self._ids, limit) if words and self._ids.size else EMPTY_SCORES
 
+    def look_up(self, words: Iterable[str]) -> None:
+        """Return: each word is read when it is asked for."""
+
+    def best_ids(self, words: Sequence[str], limit: int) -> NDArray[np.int64]:
+        """Return the ids, ascending, of the `limit` chunks that match any of the words best."""
+        return self.full_text(words, limit).ids
+
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._words.scores(words, ids) if words else np.full(ids.size, np.nan)

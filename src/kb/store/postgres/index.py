@@ -18,7 +18,7 @@ from kb.store.speller import Speller
 from kb.vectors.scores import EMPTY_SCORES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -79,6 +79,14 @@ class PostgresSelection:
         """Return the `limit` chunks that match any of the words best."""
         return self._words.best(self._look_up(words), self._condition, limit) if words else EMPTY_SCORES
 
+    def look_up(self, words: Iterable[str]) -> None:
+        """Find out together where words are that will be asked for."""
+        self._words.learn(words)
+
+    def best_ids(self, words: Sequence[str], limit: int) -> NDArray[np.int64]:
+        """Return the ids, ascending, of the `limit` chunks that match any of the words best."""
+        return self._words.best_ids(self._look_up(words), self._condition, limit)
+
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._words.scores(self._look_up(words), ids)
@@ -106,6 +114,7 @@ class PostgresSelection:
 
     def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
         """Return those of the words that no chunk has, each with others that some have, the nearest first."""
+        self._words.learn(words)
         return Speller(PostgresVocabulary(self._words, self._condition)).unknown(words) if words else {}
 
     def _look_up(self, words: Sequence[str]) -> list[Word]:

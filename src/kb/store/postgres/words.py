@@ -171,6 +171,8 @@ class FullText:
         self._execute: Any = connection.execute
         self._sql = statements("words")
         self._known: dict[WordKey, Word | None] = {}
+        self._merges: dict[tuple[int, ...], Word] = {}
+        self._terms: dict[str, tuple[int, int] | None] = {}
         self._some: dict[bytes, SomeChunks] = {}
 
     @cached_property
@@ -212,6 +214,10 @@ class FullText:
         found = self.phrase(tokens, begins=begins)
         return np.unique(found.table[:, 1]).tolist() if found else []
 
+    def learn(self, words: Iterable[str]) -> None:
+        """Read together which of the words are there."""
+        self._found(map(self._key, words))
+
     def look_up(self, words: Iterable[str]) -> list[Word]:
         """Return the words that some chunk has; the spellings of one word as one."""
         keys = [[self._key(word) for word in group] for group in alternatives(words)]
@@ -223,8 +229,11 @@ class FullText:
 
     def terms(self, names: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return those terms that stand somewhere: the id of each, and in how many chunks it stands."""
-        rows = self._execute(self._sql["select_terms"], (list(names),))
-        return {term: (term_id, chunks) for term, term_id, chunks in rows}
+        wanted = list(dict.fromkeys(names))
+        if missing := [name for name in wanted if name not in self._terms]:
+            rows = self._execute(self._sql["select_terms"], (missing,))
+            self._terms |= dict.fromkeys(missing) | {term: (term_id, chunks) for term, term_id, chunks in rows}
+        return {name: found for name in wanted if (found := self._terms[name])}
 
     def begun(self, beginning: str, most: int = MOST_BEGUN) -> dict[str, tuple[int, int]]:
         """Return terms that begin so, likewise."""
@@ -233,8 +242,18 @@ class FullText:
 
     def best(self, words: Sequence[Word], condition: Condition, limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match best, of the documents of a condition."""
+        ids = self._near_best(words, condition, limit)
+        return ScoredChunks(ids, self.scores(words, ids)).best(limit)
+
+    def best_ids(self, words: Sequence[Word], condition: Condition, limit: int) -> NDArray[np.int64]:
+        """Return the ids of these, ascending; they are scored only if there are more."""
+        ids = self._near_best(words, condition, limit)
+        return ids if ids.size <= limit else ScoredChunks(ids, self.scores(words, ids)).best(limit).ids
+
+    def _near_best(self, words: Sequence[Word], condition: Condition, limit: int) -> NDArray[np.int64]:
+        """Return the ids, ascending, of some more chunks than the `limit` best."""
         if not words:
-            return EMPTY_SCORES
+            return EMPTY_SCORES.ids
         chunks, length = self.statistics
         terms = [(word.term_id, self._weight(word)) for word in words if word.phrase is None]
         phrases = [(word.phrase, self._weight(word)) for word in words if word.phrase is not None]
@@ -244,8 +263,7 @@ class FullText:
         sql = self._sql["select_best"].format(among=where, least=K1 * (1 - B), slope=K1 * B * chunks / length)
         term_columns = [term_id for term_id, _ in terms], [weight for _, weight in terms]
         rows = self._execute(sql, (*term_columns, *table.T.tolist(), weights, *parameters, limit + MARGIN))
-        ids = np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
-        return ScoredChunks(ids, self.scores(words, ids)).best(limit)
+        return np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
 
     def scores(self, words: Sequence[Word], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of these chunks; NaN where there is none."""
@@ -403,6 +421,11 @@ class FullText:
 
     def _merged(self, words: Sequence[Word]) -> Word:
         """Return spellings of one word as one, which occurs in a chunk as often as the most frequent of them."""
+        if (key := tuple(map(id, words))) not in self._merges:  # each is kept as long as what it is made of
+            self._merges[key] = self._merge(words)
+        return self._merges[key]
+
+    def _merge(self, words: Sequence[Word]) -> Word:
         phrases = (word.phrase or self._phrase([[word.term_id or 0]]) for word in words)
         table = np.concatenate([phrase.table for phrase in phrases])
         table = table[np.lexsort((-table[:, 3], table[:, 0]))]
@@ -412,6 +435,8 @@ class FullText:
     def _forget(self) -> None:
         """Read anew what the transaction changed."""
         self._known.clear()
+        self._merges.clear()
+        self._terms.clear()
         self._some.clear()
 
     def _tokens(self, text: str, *, begins: bool = False) -> tuple[list[str], bool]:

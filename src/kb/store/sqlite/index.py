@@ -113,6 +113,13 @@ class SqliteSelection:
         """Return the `limit` chunks that match any of the words best."""
         return self._leg_for(words).best(self._completed(words), limit) if words else EMPTY_SCORES
 
+    def look_up(self, words: Iterable[str]) -> None:
+        """Return: words are in memory, or read when they are asked for."""
+
+    def best_ids(self, words: Sequence[str], limit: int) -> NDArray[np.int64]:
+        """Return the ids, ascending, of the `limit` chunks that match any of the words best."""
+        return self.full_text(words, limit).ids
+
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
