@@ -64,6 +64,14 @@ def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Seq
     return max((_likeness(name, asked, inside) for name in names), default=0.0)
 
 
+def with_name(share: float, called: float) -> float:
+    """Return what a passage counts for that has a share of a query as typed, in a document that is called so.
+
+    Words of the query in both places count for no more than all of them in a name.
+    """
+    return max(share, called, min(share + called, PART_OF_NAME + REST_OF_NAME))
+
+
 def spelling(named: Named, units: Iterable[Unit]) -> float:
     """Return what a name counts for that has the words of a query: less if it has other signs than were typed."""
     names = [_folded(name) for name in (*named.names, named.source_path, named.filename)]

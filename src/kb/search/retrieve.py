@@ -16,7 +16,7 @@ from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
 from kb.search.literal import sought as literals
-from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, WHOLE, likeness, sought, spelling
+from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, likeness, sought, spelling, with_name
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -148,7 +148,7 @@ class Retriever:
             best_of = dict(reversed([(documents[place], place) for place in order]))
             for document_id, called in self._called.items():
                 if (place := best_of.get(document_id)) is not None:
-                    shares[place] = min(float(shares[place]) + called, WHOLE)
+                    shares[place] = with_name(float(shares[place]), called)
         return shares
 
     def _with_literals(self, found: Candidates) -> Candidates:
