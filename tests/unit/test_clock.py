@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from kb import clock
 from kb.blobs.folder import FolderBlobs
-from kb.clock import ACCEPTED, Clock, Mark, describe
+from kb.clock import ACCEPTED, Clock, Mark, accept, describe
 from kb.documents.originals import Originals
 from kb.maintenance.archive import age_of_newest, backup_folders
 from kb.maintenance.backup import back_up
-from kb.store.rows import NOBODY, Filter
+from kb.store.rows import NOBODY, AuditEvent, Filter, NewJob, Retention
 from kb.worker.loop import Worker
 from tests.store.test_backup import Data
 from tests.support.documents import content
@@ -157,13 +157,81 @@ def test_a_person_can_say_that_the_clock_is_right_to_an_engine_that_runs_or_at_i
     own = started()
     machine.jump(400 * DAY)
     assert own.look()
-    (tmp_path / ACCEPTED).touch()
+    accept(tmp_path, machine.read())
     assert own.look() is None
     assert not (tmp_path / ACCEPTED).exists()
     assert own.now().timestamp() == hours(machine.at)
     machine.jump(-400 * DAY)
-    (tmp_path / ACCEPTED).touch()
+    accept(tmp_path, machine.read())
     assert started().look() is None
+
+
+def test_that_the_clock_is_right_is_said_of_the_time_it_shows_and_not_of_later_jumps(machine, started, tmp_path):
+    own = started()
+    accept(tmp_path, machine.read())
+    assert own.look() is None
+    machine.run(600)
+    machine.jump(400 * DAY)
+    assert own.look(), "what was said then was not of this jump"
+    assert started().look()
+    machine.jump(-400 * DAY)
+    assert own.look() is None
+    assert not (tmp_path / ACCEPTED).exists(), "it is needed no more"
+    (tmp_path / ACCEPTED).touch()
+    machine.jump(400 * DAY)
+    assert own.look(), "an empty file says nothing"
+
+
+WRONG_FOR_A_WHILE = {
+    "years ahead at a boot": lambda machine: (machine.be_off(60), machine.jump(5 * 365 * DAY)),
+    "weeks ahead at a boot": lambda machine: (machine.be_off(60), machine.jump(25 * DAY)),
+    "weeks ahead": lambda machine: machine.jump(25 * DAY),
+    "years ahead": lambda machine: machine.jump(400 * DAY),
+    "years back": lambda machine: machine.jump(-400 * DAY),
+    "twice": lambda machine: (machine.jump(20 * DAY), machine.jump(20 * DAY)),
+}
+
+
+def wrong_for_a_while(machine, own, start, how):
+    """Have the machine's clock wrong for ten seconds, in which everything asks for the time."""
+    began = machine.at
+    if "boot" in how:
+        own.forget()
+    WRONG_FOR_A_WHILE[how](machine)
+    if "boot" in how:
+        start()
+    own.look()
+    own.now()
+    machine.run(10)
+    own.now()
+    machine.at = began + 70
+
+
+@pytest.mark.parametrize("how", WRONG_FOR_A_WHILE)
+def test_when_a_clock_is_back_kb_own_time_runs_on_from_there_at_once(machine, started, tmp_path, how):
+    own = started()
+    machine.run(60)
+    own.now()
+    wrong_for_a_while(machine, own, lambda: own.keep_in(tmp_path), how)
+    first = own.now()
+    assert first.timestamp() == hours(machine.at)
+    machine.run(3600)
+    assert own.now() - first == pytest.approx(timedelta(hours=1), abs=timedelta(seconds=1))
+    assert own.expiry().timestamp() == hours(machine.at)
+    assert own.look() is None
+
+
+def test_a_person_can_end_that_kb_own_time_stands_still(machine, started, tmp_path):
+    own = started()
+    machine.run(60)
+    machine.jump(3000)
+    ahead = own.now()
+    machine.jump(-3000)
+    assert own.now() > ahead, "a small step is kept, so that the order holds"
+    assert own.expiry().timestamp() == hours(machine.at)
+    accept(tmp_path, machine.read())
+    assert own.now().timestamp() == hours(machine.at)
+    assert not (tmp_path / ACCEPTED).exists()
 
 
 def test_a_note_that_cannot_be_read_is_as_none_and_an_earlier_kb_left_its_database(machine, tmp_path, started):
@@ -227,7 +295,7 @@ def test_kb_own_time_never_falls_and_nothing_expires_right_after_a_jump(tmp_path
 
     own, last, expired_at = start(), 0.0, START
     for step, seconds, sign in steps:
-        before = machine.at
+        before, jump = machine.at, own.look()
         if step == "run":
             for _ in range(24 if seconds <= 3 * DAY else 0):
                 machine.run(seconds / 24)
@@ -243,6 +311,8 @@ def test_kb_own_time_never_falls_and_nothing_expires_right_after_a_jump(tmp_path
         if own.look() is None:
             assert step == "run" or abs(machine.at - expired_at) <= 2 * DAY or abs(machine.at - before) <= DAY
             expired_at, last = machine.at, min(last, machine.at)
+        if jump and jump.is_dated_by_machine:
+            last = 0.0  # what only a wrong clock showed does not hold kb's own time up
         now = own.now().timestamp()
         assert step in ("off", "crash") or now >= last - 0.001, "but for what was given since the last note"
         last = now
@@ -278,6 +348,37 @@ def test_bin_history_audit_and_jobs_outlive_a_clock_that_is_wrong_at_the_start(
         with store.read() as tx:
             counts = tx.history.counts()
         assert (counts.versions > 0, counts.binned) == (True, 1)
+
+
+@pytest.mark.parametrize("how", WRONG_FOR_A_WHILE)
+def test_bin_history_audit_and_jobs_outlive_a_clock_that_was_wrong_and_is_back(
+    make_store, tmp_path, monkeypatch, embedder, how
+):
+    machine = Machine()
+    machine.at = datetime.now(UTC).timestamp()
+    own = at(monkeypatch, machine)
+    own.keep_in(tmp_path)
+    with make_store(dimensions=8, retention=Retention(history_days=7, bin_days=7, audit_days=7)) as store:
+        with store.write() as tx:
+            kept = tx.documents.add(content("one"), "/kept", [])
+            gone = tx.documents.add(content("gone"), "/gone", [])
+            tx.jobs.finish(tx.jobs.add(NewJob("note", text="done")), kept)
+            tx.audit.add([AuditEvent("add", kept)], NOBODY)
+        with store.write() as tx:
+            tx.documents.replace(kept, content("two"))
+            tx.history.discard(gone, NOBODY)
+
+        wrong_for_a_while(machine, own, lambda: own.keep_in(tmp_path), how)
+        (tmp_path / "staging").mkdir()
+        worker = Worker(
+            store, embedder, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True), keep_jobs_days=1
+        )
+        worker._expire()
+        with store.read() as tx:
+            counts = tx.history.counts()
+            done = [job.status for job in tx.jobs.page(status=None, limit=5, before=None)]
+            lines = tx.audit.page(limit=5, before=None, document_id=None, by=None)
+        assert (counts.versions > 0, counts.binned, done, len(lines)) == (True, 1, ["done"], 1)
 
 
 def test_the_newest_come_first_through_jumps_both_ways(make_store, monkeypatch):

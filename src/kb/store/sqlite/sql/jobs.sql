@@ -106,8 +106,10 @@ UPDATE jobs SET status = 'queued' WHERE status = 'running'
 
 -- name: release_stalled
 -- Running jobs are queued again that gave no sign of life since so long ago, as in '-120 seconds'; that is no attempt.
+-- A sign from the future is that of a clock that was wrong.
 UPDATE jobs SET status = 'queued', attempts = max(attempts - 1, 0)
-WHERE status = 'running' AND heartbeat_at <= strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?)
+WHERE status = 'running'
+  AND (heartbeat_at <= strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?) OR heartbeat_at > kb_now())
 RETURNING id
 
 -- name: release
@@ -157,7 +159,7 @@ WHERE part_of = ? AND status = 'failed' AND staged IS NOT NULL
 -- Jobs are deleted that were done so long ago, as in '-30 days'; the oldest ones first.
 DELETE FROM jobs WHERE id IN (
   SELECT id FROM jobs INDEXED BY jobs_done
-  WHERE status = 'done' AND COALESCE(finished_at, created_at) < strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?)
+  WHERE status = 'done' AND COALESCE(finished_at, created_at) < strftime('%Y-%m-%d %H:%M:%f', kb_expiry(), ?)
   ORDER BY COALESCE(finished_at, created_at) LIMIT ?
 ) RETURNING id
 
