@@ -170,6 +170,12 @@ class Round:
         here = set(self.judge.keep_away(map(self.folder.place, left)))
         return {path: number for path, number in left.items() if self.folder.place(path) in here}
 
+    def left(self, result: SyncResult) -> list[str]:
+        """Return the documents, by paths from the folder, that stay although their file is gone."""
+        deleted = set(result.deleted)
+        paths = missing(result.items, self.selection, self.folder, self.remote)
+        return [self.folder.place(path) for path in paths if path not in deleted]
+
     def allowed(self, result: SyncResult, remote: Mapping[str, RemoteFile]) -> list[str]:
         """Return the source paths whose documents go; note in the result which ones stay, and why."""
         judge = self.judge
@@ -200,7 +206,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     if folder.delete:
         result.deleted = await delete_missing(client, this, result)
     if this.claim.is_known:
-        await claim(client, folder, remembered(this.claim.mounts, this.mounts, result.withheld))
+        await claim(client, folder, remembered(this.claim.mounts, this.mounts, this.left(result)))
     return result
 
 
