@@ -12,6 +12,7 @@ from typing import Final
 
 from kb.api.stream_safe import composed
 from kb_cli.sync.elsewhere import is_placeholder, name_elsewhere
+from kb_cli.sync.patience import ask_folder
 
 ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 """What is said of a path where nothing can be."""
@@ -59,8 +60,7 @@ class DiskView:
     def is_emptied(self, relative: PurePosixPath) -> bool:
         """Return whether a folder is there, and nothing is in it."""
         try:
-            with os.scandir(self.path_of(relative)) as entries:
-                return all(entry.name.lower() in OF_FILE_MANAGERS for entry in entries)
+            return ask_folder(self.path_of(relative), holds_nothing)
         except OSError:
             return False
 
@@ -83,8 +83,17 @@ class DiskView:
 
     def _listing(self, folder: Path) -> dict[str, str] | None:
         if folder not in self._listings:
-            self._listings[folder] = list_folder(folder)
+            try:
+                self._listings[folder] = ask_folder(folder, list_folder)
+            except OSError:
+                self._listings[folder] = None
         return self._listings[folder]
+
+
+def holds_nothing(folder: Path) -> bool:
+    """Return whether nothing is in a folder but what file managers put there."""
+    with os.scandir(folder) as entries:
+        return all(entry.name.lower() in OF_FILE_MANAGERS for entry in entries)
 
 
 def list_folder(folder: Path) -> dict[str, str] | None:
