@@ -276,7 +276,8 @@ def _length(seconds: float) -> str:
     return f"{days:,.0f} days" if days >= 2 else f"{seconds / 3600:.0f} hours"
 
 
-_LAST_YEAR: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_LAST_YEAR: Final = LAST.timestamp()
 
 
 def _left(folder: Path) -> Mark | None:
@@ -297,10 +298,10 @@ def _load(path: Path) -> tuple[Mark | None, Jump | None, float]:
 
 def read_machine() -> Mark:
     """Return the machine's time now."""
-    return Mark(time.time(), _uptime(), boot_id())
+    return Mark(time.time(), uptime(), boot_id())
 
 
-def _uptime() -> float:
+def uptime() -> float:
     """Return what counts on while the machine sleeps, if it has such a clock."""
     boottime = getattr(time, "CLOCK_BOOTTIME", None)
     if boottime is None and sys.platform == "darwin":  # there `time.monotonic` stops in sleep, and this one does not

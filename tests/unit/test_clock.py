@@ -7,13 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb import clock
+from kb.access.keyring import _later
+from kb.api.errors import NotFound
 from kb.blobs.folder import FolderBlobs
 from kb.clock import ACCEPTED, Clock, Mark, accept, describe
 from kb.documents.originals import Originals
 from kb.maintenance.archive import age_of_newest, backup_folders
 from kb.maintenance.backup import back_up
-from kb.store.rows import NOBODY, AuditEvent, Filter, NewJob, Retention
+from kb.maintenance.schedule import BackupSchedule
+from kb.store.rows import NOBODY, AuditEvent, Filter, NamedKey, NewJob, Retention, now_iso
 from kb.worker.loop import Worker
+from kb_mcp.upload_store import UploadLimits, UploadStore
 from tests.store.test_backup import Data
 from tests.support.documents import content
 
@@ -412,3 +416,76 @@ def test_backups_are_not_rotated_by_a_clock_that_jumps(tmp_path, monkeypatch):
     back_up(data.settings, tmp_path / "backups", keep=2)
     names = [folder.name[:10] for folder in backup_folders(tmp_path / "backups")]
     assert names == ["2026-11-25", "2026-11-25"]
+
+
+def test_a_clock_that_is_set_ends_no_upload_and_a_boot_does_some_time_later(tmp_path, monkeypatch):
+    machine = Machine()
+    machine.at = datetime.now(UTC).timestamp()
+    at(monkeypatch, machine)
+    monkeypatch.setattr(clock, "boot_id", lambda: str(machine.boots))
+    uploads = UploadStore(UploadLimits(1000, 10**7), tmp_path, clock=lambda: machine.uptime)
+    begun = uploads.start("a.txt", 3, [])
+    for seconds in (700, 3000, 40 * DAY, -80 * DAY):
+        machine.run(10)
+        machine.jump(seconds)
+        uploads.expire()
+        uploads.add_chunk(begun, 0, "YWJj")
+    machine.jump(40 * DAY - 3700)
+    machine.run(600)
+    with pytest.raises(NotFound):
+        uploads.get(begun)
+    other = uploads.start("b.txt", 3, [])
+    machine.be_off(7200)
+    uploads.expire()
+    with pytest.raises(NotFound):
+        uploads.get(other)
+    assert not (tmp_path / other).exists()
+
+
+def test_backups_that_the_engine_makes_in_a_jump_are_as_often_as_else_and_none_goes(tmp_path, monkeypatch):
+    machine = Machine()
+    machine.at = datetime.now(UTC).timestamp()
+    own = at(monkeypatch, machine)
+    data = Data(tmp_path / "data")
+    with data.open():
+        pass
+    own.keep_in(tmp_path)
+    target = tmp_path / "backups"
+    back_up(data.settings, target, keep=2)
+    machine.run(3600)
+    machine.jump(20 * DAY)
+    assert age_of_newest(target) == pytest.approx(3600, abs=5), "no backup is due only because the clock jumped"
+    schedule = BackupSchedule(data.settings.model_copy(update={"backup_keep": 1}), target)
+    assert schedule._back_up() == 0
+    assert len(backup_folders(target)) == 2, "none goes while the clock is wrong"
+    assert age_of_newest(target) < 60
+    machine.jump(-20 * DAY)
+    machine.run(60)
+    assert age_of_newest(target) == float("inf"), "it says nothing of when it was made"
+    schedule._back_up()
+    assert len(backup_folders(target)) == 1
+    machine.run(7200)
+    assert age_of_newest(target) == pytest.approx(7200, abs=5), "backups are made again when they are due"
+
+
+def test_the_old_text_of_a_key_is_good_for_as_long_as_was_said_whatever_the_clock_does(monkeypatch):
+    machine = Machine()
+    at(monkeypatch, machine)
+    clock.own.look()
+    key = NamedKey("reader", "read", (), None, "new", now_iso(), former_digest="old", former_until=_later(timedelta(hours=1)))  # fmt: skip
+    machine.jump(20 * DAY)
+    assert key.opens("old")
+    during = NamedKey("other", "read", (), None, "new", now_iso(), former_digest="old", former_until=_later(timedelta(hours=1)))  # fmt: skip
+    machine.jump(-20 * DAY)
+    machine.run(3500)
+    assert key.opens("old")
+    machine.run(200)
+    assert not key.opens("old")
+    assert not during.opens("old")
+
+
+def test_on_a_mac_the_time_counts_on_in_sleep(monkeypatch):
+    monkeypatch.delattr(clock.time, "CLOCK_BOOTTIME", raising=False)
+    monkeypatch.setattr(clock.sys, "platform", "darwin")
+    monkeypatch.setattr(clock.time, "monotonic", lambda: -1.0)  # which stops there while the machine sleeps
+    assert clock.read_machine().uptime > 0

@@ -373,11 +373,13 @@ def objects_in(root: Path) -> list[Path]:
 def age_of_newest(root: Path) -> float:
     """Return for how many seconds the newest backup of a folder has been there; endless if there is none.
 
-    One from the future says nothing of when it was made: a clock was put back.
+    One from the future says nothing of when it was made: a clock was put back. While a clock is wrong, one from before
+    is no older for it.
     """
     folders = backup_folders(root)
-    age = (clock.own.now() - _made_at(folders[-1])).total_seconds() if folders else -1
-    return age if age >= 0 else float("inf")
+    made_at = _made_at(folders[-1]) if folders else clock.LAST
+    ages = [(now - made_at).total_seconds() for now in (clock.own.expiry(), clock.own.now())]
+    return min((age for age in ages if age >= 0), default=float("inf"))
 
 
 @contextmanager
