@@ -15,7 +15,6 @@ that was begun before has its turn among new ones.
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
@@ -28,6 +27,7 @@ from kb import clock
 from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
 from kb.blobs.protocol import staged_as
 from kb.documents.staging import discard, sweep_staged
+from kb.filesystem import remove_folder
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Sandbox
@@ -179,7 +179,7 @@ class Worker:
             self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
             if file.is_dir():  # of an extractor that was cut off
-                shutil.rmtree(file)
+                remove_folder(file)
             elif file.name not in staged:
                 file.unlink()
 
