@@ -174,3 +174,27 @@ def test_an_earlier_failed_job_for_a_path_goes_when_one_is_done(store):
         tx.jobs.finish(whole, 1)
         tx.jobs.forget_failed(whole)
         assert [tx.jobs.get(job) is None for job in (half, other, whole)] == [True, False, False]
+
+
+def test_a_document_that_came_back_counts_as_added(store, originals, take_back):
+    id_ = add(store, "/a.md", "one", "one")
+    delete(store, originals, id_, of("two"))
+    add(store, "/a.md", "one", "three")
+    delete(store, originals, id_, of("four"))
+    take_back(key="undo")
+    add(store, "/a.md", "changed", "five")
+    with store.read() as tx:
+        counted = [tx.operations.counts(each.id) for each in tx.operations.page(limit=9)]
+    assert [(each.added, each.changed, each.deleted) for each in counted] == [
+        (0, 1, 0), (1, 0, 0), (1, 0, 0), (1, 0, 0)
+    ]  # fmt: skip
+
+
+def test_a_failed_job_with_an_idempotency_key_stays_for_who_asks_again(store):
+    with store.write() as tx:
+        asked = tx.jobs.add(NewJob("file", source_path="/a.pdf", idempotency_key="again"))
+        tx.jobs.fail(asked, "It is damaged.")
+        whole = tx.jobs.add(NewJob("file", source_path="/a.pdf"))
+        tx.jobs.finish(whole, 1)
+        tx.jobs.forget_failed(whole)
+        assert tx.jobs.with_key("again").id == asked
