@@ -192,8 +192,27 @@ def test_a_sealed_backup_that_somebody_changed_is_refused_whatever_digests_say(s
     tampered(sealed, ["UPDATE documents SET title = 'another'"])
     with pytest.raises(StoreError, match="not sealed with KB_BACKUP_KEY: somebody changed it"):
         restore_backup(with_key(tmp_path / "other"), sealed)
-    with pytest.raises(StoreError, match="not sealed with KB_BACKUP_KEY"):
-        list(verify_backups(sealed, key=KEY))
+    [fault] = verify_backups(sealed, key=KEY)
+    assert "not sealed with KB_BACKUP_KEY" in fault
+
+
+def test_a_key_that_was_changed_leaves_the_newer_backups_of_the_folder_usable(sealed, tmp_path, data):
+    settings = data.settings.model_copy(update={"backup_key": SecretStr("the next")})
+    back_up(settings, sealed, keep=7)
+    old, _ = backup_folders(sealed)
+    assert restore_backup(with_key(tmp_path / "other", SecretStr("the next")), sealed).seal == "sealed"
+    faults = list(verify_backups(sealed, key=SecretStr("the next")))
+    assert [(old.name in fault, "not sealed with KB_BACKUP_KEY" in fault) for fault in faults] == [(True, True)]
+    assert [seal for _, seal in seals(sealed, SecretStr("the next"))] == ["sealed"]
+    assert len(list(verify_backups(sealed, key=KEY))) == 1
+
+
+def test_a_damaged_manifest_of_an_old_backup_stops_no_restore_of_a_newer_one(backups, tmp_path, data):
+    [old] = backup_folders(backups)
+    (old / MANIFEST).write_bytes(b"{")
+    back_up(data.settings, backups, keep=7)
+    assert restore_backup(Settings(data_dir=tmp_path / "other"), backups).seal == "unsealed"
+    assert [old.name in fault for fault in verify_backups(backups)] == [True]
 
 
 def test_a_backup_with_another_key_is_refused(sealed, tmp_path):
