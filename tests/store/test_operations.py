@@ -15,7 +15,7 @@ from kb.documents.delete import delete
 from kb.documents.folders import claim
 from kb.documents.originals import Originals
 from kb.documents.save import save
-from kb.documents.undo import Scope, carry_out, find_operation, plan, undo
+from kb.documents.undo import Scope, Step, _in_turn, carry_out, find_operation, plan, undo
 from kb.store.rows import Author, NewJob, SyncedFolder
 from tests.store.test_store import content
 
@@ -198,3 +198,25 @@ def test_a_failed_job_with_an_idempotency_key_stays_for_who_asks_again(store):
         tx.jobs.finish(whole, 1)
         tx.jobs.forget_failed(whole)
         assert tx.jobs.with_key("again").id == asked
+
+
+def test_taking_back_many_files_looks_at_each_a_few_times():
+    looks = []
+
+    class Watched(Step):
+        def __getattribute__(self, name):
+            looks.append(name)
+            return object.__getattribute__(self, name)
+
+    steps = [Watched(number, "", "restore", skipped="It was changed.") for number in range(500)]
+    looks.clear()
+    _in_turn(steps, lambda step: step)
+    assert len(looks) < 10 * len(steps)
+
+
+def test_what_came_inside_a_document_that_stays_in_the_bin_stays_there():
+    whole = Step(1, "", "restore", skipped="It was changed.")
+    part, other = Step(2, "", "restore", part_of=1), Step(3, "", "restore", part_of=9)
+    inner = Step(4, "", "restore", part_of=2)
+    taken = _in_turn([whole, part, inner, other], lambda step: step)
+    assert [step.skipped is None for step in taken] == [False, False, False, True]
