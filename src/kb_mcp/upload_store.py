@@ -16,8 +16,8 @@ from uuid import UUID, uuid4
 
 from filelock import BaseFileLock, FileLock
 
-from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
 from kb import clock as clocks
+from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
 from kb_mcp import upload_chunks
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ class UploadStore:
         SettingError: the folder cannot be used.
     """
 
-    def __init__(self, limits: UploadLimits, folder: Path | None = None, clock: Callable[[], float] = clocks.uptime) -> None:
+    def __init__(
+        self, limits: UploadLimits, folder: Path | None = None, clock: Callable[[], float] = clocks.uptime
+    ) -> None:
         self._limits = limits
         self._is_shared = folder is not None
         self._folder = _private_folder(folder) if folder else Path(tempfile.mkdtemp(prefix="kb-uploads-"))
@@ -149,7 +151,8 @@ class UploadStore:
         if total_size > self._limits.file_size:
             raise TooLarge(f"total_size: at most {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
         expires = self._clock() + self._limits.seconds
-        upload = Upload(str(uuid4()), filename, total_size, tags, expires, source_path, sha256, by, client, clocks.boot_id())
+        boot = clocks.boot_id()
+        upload = Upload(str(uuid4()), filename, total_size, tags, expires, source_path, sha256, by, client, boot)
         with upload_chunks.explain_full_disk("try again"), self._locked():
             reserved = sum(other.reserved_bytes for other in self._uploads())
             if reserved + upload.reserved_bytes > self._limits.reserved_bytes:

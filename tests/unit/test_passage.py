@@ -83,7 +83,18 @@ def test_a_passage_that_ends_in_a_blank_is_not_found_in_the_middle_of_a_word():
 
 @pytest.mark.parametrize(
     "hidden",
-    ["\u200b\u200c", "\u200e", "\u2062\u2063", "\ufe0f", "\U000e0100\U000e0101", "\u061c\u202e", "\x07", "\x0b", "\u2028", "\x85"],
+    [
+        "\u200b\u200c",
+        "\u200e",
+        "\u2062\u2063",
+        "\ufe0f",
+        "\U000e0100\U000e0101",
+        "\u061c\u202e",
+        "\x07",
+        "\x0b",
+        "\u2028",
+        "\x85",
+    ],
 )
 def test_a_passage_is_found_as_an_agent_is_shown_it_whatever_is_hidden_in_it(hidden):
     note = f"The key is under{hidden} the third stone.\n"

@@ -9,7 +9,6 @@ import secrets
 import threading
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import timedelta
 from hashlib import sha256
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -23,6 +22,7 @@ from kb.store.rows import NamedKey, now_iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import timedelta
     from pathlib import Path
 
     from kb.api.access import Right

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb import clock
@@ -13,6 +12,7 @@ from kb.clock import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     import numpy as np
@@ -473,7 +473,9 @@ class NamedKey:
 
     def opens(self, digest: str) -> bool:
         """Return whether a token with this digest is the key; both are compared, so that the time tells nothing."""
-        is_former = hmac.compare_digest(digest, self.former_digest or "") and shown(clock.own.expiry().timestamp()) < (self.former_until or "")
+        is_former = hmac.compare_digest(digest, self.former_digest or "") and shown(clock.own.expiry().timestamp()) < (
+            self.former_until or ""
+        )
         return hmac.compare_digest(digest, self.digest) or is_former
 
 
