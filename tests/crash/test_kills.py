@@ -43,7 +43,7 @@ SEED = int(os.environ.get("KB_CRASH_SEED", "0"))
 MOST = {"statement": 2000, "rename": 2, "unlink": 20, "link": 20}
 """At which time at most something ends the process that is done often; the others at their hundredth."""
 
-LOAD_SECONDS = 1.5
+LOAD_SECONDS = float(os.environ.get("KB_CRASH_SECONDS", "1.5"))
 JUMPS = (0, 3000, -3000, 20 * 86_400, 400 * 86_400, -400 * 86_400)
 """By how many seconds the machine's clock is elsewhere from some moment on, until the engine ends."""
 
