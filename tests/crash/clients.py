@@ -45,6 +45,9 @@ class Client:
     possible: dict = field(default_factory=dict)
     ids: dict = field(default_factory=dict)
     binned: dict = field(default_factory=dict)
+    former_tags: dict = field(default_factory=dict)
+    """By path the tags of each file that was there and was deleted."""
+
     acknowledged: int = 0
     undone: int = 0
     number: int = 0
@@ -69,8 +72,10 @@ class Client:
             operations = (await api.operations(limit=100))["operations"]
             number = next(each["number"] for each in operations if f"({self.name})" in (each["client"] or ""))
             api.begin_operation(uuid4().hex)
+            if state and not state.is_note:
+                self.former_tags.setdefault(path, set()).add(state.tags)
             async with Written(self, path, state, earlier):
-                steps = (await api.undo(operation=number))["documents"]
+                steps = (await api.undo(operation=number))["steps"]
                 assert [each["skipped"] for each in steps] == [None], steps
             self.undone += 1
             if earlier is None:
@@ -102,9 +107,15 @@ class Client:
 
     async def upload(self, api, path):
         text, tag = self.text(), f"t{self.random.randrange(9)}"
-        async with Written(self, path, None, State(hashed(text), frozenset([tag]), is_note=False)):
+        # A file that was deleted there takes its document out of the bin, with the tags that it had.
+        former = [frozenset(), *self.former_tags.get(path, ())]
+        possible = {State(hashed(text), tags | {tag}, is_note=False) for tags in former}
+        async with Written(self, path, None, *possible):
             job = await api.add_file("ledger.txt", io.BytesIO(text.encode()), source_path=path, tags=[tag])
         await self.finish(api, path, job)
+        found = State(hashed(text), frozenset((await api.document(self.ids[path]))["tags"]), is_note=False)
+        assert found in possible, (found, possible)
+        self.possible[path] = {found}
 
     async def finish(self, api, path, job):
         """Learn the document's id; a job that failed would be a write that is lost."""
@@ -126,6 +137,8 @@ class Client:
             await api.change_tags(self.ids[path], add=sorted(add), remove=sorted(remove - add))
 
     async def delete(self, api, path, before):
+        if not before.is_note:
+            self.former_tags.setdefault(path, set()).add(before.tags)
         async with Written(self, path, before, None):
             await api.delete_document(self.ids[path])
         self.binned[path] = self.ids[path], before
@@ -156,17 +169,17 @@ class Client:
 
 
 class Written:
-    """A write to a path: until it is acknowledged, both states are possible."""
+    """A write to a path: until it is acknowledged, all states are possible."""
 
-    def __init__(self, client, path, before, after):
+    def __init__(self, client, path, before, *after):
         self._client, self._path, self._before, self._after = client, path, before, after
 
     async def __aenter__(self):
-        self._client.possible[self._path] = {self._before, self._after}
+        self._client.possible[self._path] = {self._before, *self._after}
 
     async def __aexit__(self, kind, error, _):
         if error is None:
-            self._client.possible[self._path] = {self._after}
+            self._client.possible[self._path] = set(self._after)
             self._client.acknowledged += 1
         elif isinstance(error, KbError) and not isinstance(error, UNKNOWN):
             raise AssertionError(f"refused: {error}") from error

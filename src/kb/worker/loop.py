@@ -56,7 +56,7 @@ CLAIM = 64
 """How many jobs are taken at once: short notes are embedded together."""
 
 EXTRACTED = 4
-"""How many of these at most are files for extractors, which take seconds each: what comes meanwhile waits for no more."""
+"""How many of these at most are files for extractors, which take seconds each: a file that comes waits for no more."""
 
 SHORT_JOBS, SHORT_NOTE, SHORT_FILES = 32, 2000, 100_000
 """How many notes of at most so many bytes, and how many bytes of files, go ahead between two slices."""
