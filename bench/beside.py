@@ -23,11 +23,8 @@ from bench.collection import collection
 from bench.corpus import load_sentences, queries
 from bench.databases import SqliteDatabase
 from bench.scale import CLIENTS, Client, settle, timed
-from bench.serving import add_all, launched
+from bench.serving import add_all, launched, open_model
 from kb.client.client import EngineClient
-from kb.embed.models.prepare import prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
-from kb.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -100,7 +97,7 @@ def main() -> int:
     portions = (list(islice(documents, PORTION)) for _ in range(PORTIONS))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        embedder = OnnxEmbedder(prepare(Settings.read().model_dir, folder, "auto"), "cpu")
+        embedder = open_model(folder)
         database = SqliteDatabase(folder, size)
         database.fill(load_sentences(embedder, folder / "sentences.npy"), size)
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(database.folder)]

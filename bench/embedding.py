@@ -1,13 +1,13 @@
-"""Embedding speed: kb against sentence-transformers on the same device.
+"""Embedding speed: kb in several precisions, and against sentence-transformers, on the same device.
 
-Both run in turns within one process. On a CPU a round's figure is texts per second of CPU time (all threads), on a GPU
-texts per second; the ratio is the median of the rounds' ratios. sentence-transformers runs in fp32, and in fp16 where
-kb does. Texts of mixed lengths come in calls of several sizes: sentence-transformers pads a batch to its longest text,
-so that the fewer it can sort, the more it computes in vain. Below the table stands how near the vectors are to those of
-sentence-transformers in fp32 on the CPU.
-Needs kb[engine] with the device's extra, and sentence-transformers:
+All run in turns within one process. On a CPU a round's figure is texts per second of CPU time (all threads), on a GPU
+texts per second; the ratio, to the first of the columns, is the median of the rounds' ratios. sentence-transformers
+runs in fp32, and takes part where it is installed. Texts of mixed lengths come in calls of several sizes:
+sentence-transformers pads a batch to its longest text, so that the fewer it can sort, the more it computes in vain.
+Queries come one by one. Below the table stands how near the vectors are to those in fp32.
+Needs kb[engine] with the device's extra:
 
-    python -m bench.embedding --model MODEL_DIR --device cuda --precision fp16
+    python -m bench.embedding --model MODEL_DIR --device cuda --precision fp32 fp16
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import torch
-from sentence_transformers import SentenceTransformer
 
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
@@ -54,6 +51,7 @@ WORDS = (
 )
 MIX = (5, 8, 12, 15, 20, 28, 40, 60, 90, 130, 180, 200, 220, 250)
 CALLS = (32, 64, 256)
+QUERY_TOKENS = 17
 PEER_BATCH = {"cpu": 32, "cuda": 128, "rocm": 128}
 
 
@@ -70,6 +68,7 @@ def corpora(size: int) -> dict[str, list[list[str]]]:
     return {
         "200-token chunks": [chunks],
         **{f"mixed, {each} a call": split(mixed, each) for each in CALLS},
+        "queries": split([text(QUERY_TOKENS, chance) for _ in range(size)], 1),
     }
 
 
@@ -86,60 +85,68 @@ def rate(embed: Embed, calls: list[list[str]], clock: Clock) -> float:
     return sum(map(len, calls)) / (clock() - started)
 
 
-def race(ours: Embed, theirs: Embed, calls: list[list[str]], rounds: int, clock: Clock) -> tuple[float, float, float]:
-    """The median rates of both and their median ratio; a first round, to warm up, does not count."""
-    pairs = [(rate(ours, calls, clock), rate(theirs, calls, clock)) for _ in range(rounds + 1)][1:]
-    return (
-        statistics.median(mine for mine, _ in pairs),
-        statistics.median(other for _, other in pairs),
-        statistics.median(mine / other for mine, other in pairs),
-    )
+def race(
+    runners: dict[str, Embed], calls: list[list[str]], rounds: int, clock: Clock
+) -> dict[str, tuple[float, float]]:
+    """Return each one's median rate, and its median ratio to the first; a first round, to warm up, does not count."""
+    found = [{name: rate(embed, calls, clock) for name, embed in runners.items()} for _ in range(rounds + 1)][1:]
+    first = next(iter(runners))
+    return {
+        name: (
+            statistics.median(each[name] for each in found),
+            statistics.median(each[name] / each[first] for each in found),
+        )
+        for name in runners
+    }
 
 
-def peer(raw: Path, device: str, precision: str, window: int) -> Embed:
-    """sentence-transformers on the same device; torch calls AMD's GPUs `cuda` too."""
+def peer(raw: Path, device: str, window: int, threads: int) -> Embed | None:
+    """sentence-transformers on the same device, if it is installed; torch calls AMD's GPUs `cuda` too."""
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+    except ModuleNotFoundError:
+        return None
+    torch.set_num_threads(threads)
     model = SentenceTransformer(str(raw), device="cpu" if device == "cpu" else "cuda")
     model.max_seq_length = window
-    if precision == "fp16":
-        model.half()
     return partial(model.encode, batch_size=PEER_BATCH[device], normalize_embeddings=True, show_progress_bar=False)
-
-
-def compare(embedder: OnnxEmbedder, raw: Path, calls: list[list[str]]) -> None:
-    """Print how near the vectors are to the reference's."""
-    texts = ["", *chain.from_iterable(calls)]
-    expected = peer(raw, "cpu", "fp32", embedder.spec.window)(texts)
-    cosines = (embedder.embed_passages(texts) * expected).sum(axis=1)
-    print(f"cosine to sentence-transformers, fp32, on the CPU: mean {cosines.mean():.7f}, least {cosines.min():.7f}")
 
 
 def main() -> None:
     """Run the race and print its table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, help="folder of the raw model; fetched when not given")
+    parser.add_argument("--model", type=Path, help="folder of the model; fetched when not given")
     parser.add_argument("--device", choices=("cpu", "cuda", "rocm"), default="cpu")
-    parser.add_argument("--precision", choices=("fp32", "fp16", "bf16"), default="fp32")
+    parser.add_argument("--precision", choices=("fp32", "fp16", "bf16", "int8"), nargs="+", default=["fp32", "int8"])
     parser.add_argument("--texts", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=available_cores())
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
     clock, per = (time.process_time, "CPU second") if options.device == "cpu" else (time.perf_counter, "second")
     with tempfile.TemporaryDirectory() as scratch:
         raw = options.model or fetch(Path(scratch, "raw"))
-        files = prepare(raw, Path(scratch), options.precision)
-        embedder = OnnxEmbedder(files, options.device, options.threads, cache=Path(scratch, "compiled"))
-        theirs = peer(raw, options.device, options.precision, embedder.spec.window)
-        print(
-            f"{embedder.provider}, {embedder.spec.precision}, {options.threads} threads, {options.texts} texts,"
-            f" {options.rounds} rounds; texts per {per}"
-        )
-        print(f"{'':24}{'kb':>8}{'sentence-transformers':>24}{'ratio':>8}")
-        corpus = corpora(options.texts)
-        for name, calls in corpus.items():
-            mine, other, ratio = race(embedder.embed_passages, theirs, calls, options.rounds, clock)
-            print(f"{name:24}{mine:8.1f}{other:24.1f}{ratio:7.2f}x", flush=True)
-        compare(embedder, raw, list(corpus.values())[-1])
+        cache = Path(scratch, "compiled")
+        embedders = {
+            each: OnnxEmbedder(prepare(raw, Path(scratch), each), options.device, options.threads, cache=cache)
+            for each in options.precision
+        }
+        passages: dict[str, Embed] = {name: each.embed_passages for name, each in embedders.items()}
+        queries: dict[str, Embed] = {name: each.embed_queries for name, each in embedders.items()}
+        window = next(iter(embedders.values())).spec.window
+        if theirs := peer(raw, options.device, window, options.threads):
+            passages["torch fp32"] = queries["torch fp32"] = theirs
+        provider = next(iter(embedders.values())).provider
+        print(f"{provider}, {options.threads} threads, {options.texts} texts, {options.rounds} rounds; texts per {per}")
+        print(f"{'':24}" + "".join(f"{name:>20}" for name in passages))
+        for name, calls in corpora(options.texts).items():
+            found = race(queries if name == "queries" else passages, calls, options.rounds, clock)
+            print(f"{name:24}" + "".join(f"{each:12.1f} {ratio:6.2f}x" for each, ratio in found.values()), flush=True)
+        texts = ["", *chain.from_iterable(corpora(options.texts)["mixed, 64 a call"])]
+        expected = next(iter(passages.values()))(texts)
+        for name, embed in list(passages.items())[1:]:
+            cosines = (embed(texts) * expected).sum(axis=1)
+            print(f"cosine of {name} to {options.precision[0]}: mean {cosines.mean():.7f}, least {cosines.min():.7f}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import statistics
 import sys
 import tempfile
@@ -19,12 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.collection import collection
-from bench.serving import add_all, serving
+from bench.serving import add_all, open_model, serving
 from kb.client.client import EngineClient
-from kb.embed.models.prepare import prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.draft import draft_note
-from kb.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,9 +83,7 @@ async def search(client: EngineClient, queries: Sequence[str], embedder: Embedde
 async def measure(documents: Documents, queries: Sequence[str]) -> bool:
     """Print both ratios; whether they are within their limits."""
     with tempfile.TemporaryDirectory() as folder:
-        files = prepare(Settings.read().model_dir, Path(folder))
-        embedder = OnnxEmbedder(files, "cpu")
-        os.environ["KB_MODEL_DIR"] = str(files.onnx.parent)
+        embedder = open_model(Path(folder))
         with serving() as url:
             async with EngineClient(url) as client:
                 ingested = await ingestion(client, documents, embedder)

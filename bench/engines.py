@@ -34,10 +34,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bench.corpus import load_sentences, queries, write
 from bench.scale import Client
-from bench.serving import Server, launched
-from kb.embed.models.prepare import prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
-from kb.settings import Settings
+from bench.serving import Server, launched, open_model
 from kb.store.default_space import DEFAULT_SPACE
 from kb.store.postgres.store import PostgresStore
 from kb.store.rows import NewJob
@@ -270,9 +267,7 @@ READING: Final = {"searches": searches, "replica": at_replica}
 
 def measure(folder: Path, passages: int, acts: Collection[str]) -> dict[str, dict[str, Figures]]:
     """Return the figures of each act; searches are over a database of so many passages, made if it is not there."""
-    files = prepare(Settings.read().model_dir, folder, "auto")
-    os.environ["KB_MODEL_DIR"] = str(files.onnx.parent)
-    embedder = OnnxEmbedder(files, "cpu")
+    embedder = open_model(folder)
     found = {}
     if READING.keys() & acts:
         with database(folder / "postgres", f"kb{passages}") as filled:

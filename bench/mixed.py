@@ -24,12 +24,9 @@ from typing import TYPE_CHECKING, Final
 import docx
 
 from bench.collection import collection
-from bench.serving import CONNECTIONS, launched, until_done
+from bench.serving import CONNECTIONS, launched, open_model, until_done
 from kb.client.client import EngineClient
-from kb.embed.models.prepare import prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
-from kb.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -148,10 +145,9 @@ def main() -> int:
     parser.add_argument("documents", metavar="DOCUMENTS", type=int, nargs="?")
     count = parser.parse_args().documents
     with tempfile.TemporaryDirectory() as scratch:
-        files = prepare(Settings.read().model_dir, Path(scratch), "auto")
-        embedder = OnnxEmbedder(files, "cpu")
+        embedder = open_model(Path(scratch))
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", scratch]
-        with launched(command, KB_MODEL_DIR=str(files.onnx.parent)) as server:
+        with launched(command) as server:
             return int(asyncio.run(measure(server.url, Path(scratch) / "kb.db", embedder, count)) < LEAST_KEPT)
 
 

@@ -23,8 +23,7 @@ import numpy as np
 from bench.corpus import CHUNKS, SHARES, drawn, load_sentences, queries
 from bench.databases import STORES
 from bench.scale import spread, table
-from kb.embed.models.prepare import prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
+from bench.serving import open_model
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import CANDIDATES, best_passages
@@ -156,7 +155,7 @@ def plain() -> Iterator[str]:
 
 def run(folder: Path, sizes: Sequence[int], store: str) -> dict[int, Figures]:
     """Measure each size."""
-    embedder = OnnxEmbedder(prepare(Settings.read().model_dir, folder, "auto"), "cpu")
+    embedder = open_model(folder)
     sentences, texts, found = load_sentences(embedder, folder / "sentences.npy"), list(islice(plain(), QUERIES)), {}
     asked = np.concatenate([embedder.embed_queries([text]) for text in texts])
     vectors = np.empty((max(sizes), asked.shape[1]), np.float32)

@@ -26,10 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.corpus import SHARES, load_sentences, queries
 from bench.databases import STORES
-from bench.serving import Server, launched
-from kb.embed.models.prepare import prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
-from kb.settings import Settings
+from bench.serving import Server, launched, open_model
 from kb.store.open import START_SECONDS
 
 if TYPE_CHECKING:
@@ -224,7 +221,7 @@ def table(found: dict[int, Figures]) -> str:
 
 def run(folder: Path, sizes: Iterable[int], store: str, compared: int = COMPARED) -> dict[int, Figures]:
     """Measure each size, its database made first if it is not there."""
-    embedder = OnnxEmbedder(prepare(Settings.read().model_dir, folder, "auto"), "cpu")
+    embedder = open_model(folder)
     sentences, texts, found = load_sentences(embedder, folder / "sentences.npy"), queries(), {}
     with STORES[store](folder) as databases:
         for size in sizes:

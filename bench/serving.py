@@ -16,14 +16,31 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
+from kb.embed.models.prepare import prepare
+from kb.embed.open import open_embedder
+from kb.settings import Settings
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kb.client.client import EngineClient
+    from kb.embed.onnx.embedder import OnnxEmbedder
 
 CONNECTIONS = 8
 PLACES = ("KB_DATABASE_URL", "KB_DATABASE_READ_URL", "KB_BLOB_URL")
 """What the user's own knowledge base is found by, and a server that is measured must not."""
+
+
+def open_model(folder: Path) -> OnnxEmbedder:
+    """Return the model on the CPU, and have the servers that start from now on use the same files.
+
+    It is that of KB_MODEL_DIR, or prepared in `folder`. It runs as KB_PRECISION says, or else as in a new database.
+    """
+    settings = Settings.read()
+    embedder = open_embedder(settings.model_dir, folder, "cpu", settings.precision)
+    files = prepare(settings.model_dir, folder, embedder.spec.precision)
+    os.environ.update(KB_MODEL_DIR=str(files.onnx.parent), KB_PRECISION=files.precision)
+    return embedder
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from tests.support.eventually import SECONDS, eventually
 from tests.support.examples import examples
 from tests.support.fork_server import open_process
 from tests.support.memory import MOST_MB, Memory, peak_mb
+from tests.support.models import quantized
 from tests.support.stores import TRIED, Database, served_store
 
 KEY = "the-engine-key"
@@ -68,6 +69,12 @@ def embedder(model_files):
     return OnnxEmbedder(
         model_files, "cpu", threads=1
     )  # a second session would take 100 MB, and the other core has work
+
+
+@pytest.fixture(scope="session")
+def int8_files(model_files, tmp_path_factory):
+    """The model in int8."""
+    return quantized(model_files, tmp_path_factory.mktemp("int8"), "int8")
 
 
 @pytest.fixture(scope="session")
@@ -166,8 +173,8 @@ def free_port():
 
 
 def without_settings():
-    """This process's environment without kb's settings."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
+    """This process's environment without kb's settings, but in fp32 on every machine: tests compare vectors."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("KB_")} | {"KB_PRECISION": "fp32"}
 
 
 def launch(data_dir, port, program, environment):

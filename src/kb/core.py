@@ -17,12 +17,12 @@ from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.documents.reread import queue_outdated
-from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.ingest.models import ActiveModel, open_model_of
 from kb.ingest.stop import Stop
 from kb.maintenance.inbox import Inbox
+from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
 from kb.maintenance.schedule import BackupSchedule
 from kb.maintenance.tasks import MaintenanceTasks
@@ -39,7 +39,7 @@ from kb.search.service import SearchService
 from kb.store.blob_place import bring_in, open_blobs
 from kb.store.gauges import Gauges
 from kb.store.lock import sole_user
-from kb.store.open import is_postgres, open_store, space_in_use
+from kb.store.open import is_postgres, open_store
 from kb.store.rows import Retention, VectorSpace
 from kb.telemetry.instruments import FollowingPool
 from kb.worker.job_ends import JobEnds
@@ -264,12 +264,9 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
 
     Where the first is not to be found it is the other, which the store refuses.
     """
-    named = open_embedder(
-        settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
-    )
+    named, in_use = open_named_model(settings, instruments.embedded)
     wanted = VectorSpace.of(named.spec, settings.model_dir)
-    in_use = space_in_use(settings.database_url, settings.data_dir, wanted)
-    if in_use == wanted:
+    if in_use is None or in_use == wanted:
         return named, wanted, wanted
     try:
         found = open_model_of(in_use, settings, instruments.embedded)

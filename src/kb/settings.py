@@ -140,8 +140,8 @@ class Settings(EngineAccess):
             `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`.
         model_dir: a folder with the model, for machines that reach no package index, or with another model.
         device: where the model runs.
-        precision: in which arithmetic: fp16 is for GPUs, int8 for CPUs, bf16 for OpenVINO; auto is fp32. A database
-            keeps to one.
+        precision: in which arithmetic: fp16 is for GPUs, int8 for CPUs, bf16 for OpenVINO. auto is int8 for a new
+            database on a CPU with the instructions for it, and else fp32. Vectors of all precisions are comparable.
         keep_files: keep what was uploaded, so that it can be downloaded again.
         keep_jobs_days: for how many days done jobs are listed, and their idempotency keys known; 0 is for ever. What
             they made stays, and so do failed jobs.

@@ -133,7 +133,7 @@ LINES: Final = {
     ),
     "reindex": (
         "kb reindex",
-        "KB_PRECISION=int8 kb reindex --vectors",
+        "KB_MODEL_DIR=~/models/bge kb reindex --vectors",
     ),
     "reembed": (
         "kb reembed --wait",

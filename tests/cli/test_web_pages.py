@@ -136,6 +136,10 @@ def test_a_page_with_hardly_any_text_loses_its_menu_alone():
         ("<main><p>Only this.</p></main>", "Only this."),
         ("<div role=main><p>Only this.</p></div>", "Only this."),
         ("<article><p>One.</p></article><article><p>Two.</p></article>", "One.\n\nTwo."),
+        ("<main><p>Shut till May.</p><article><p>Teaser.</p></article></main>", "Shut till May.\n\nTeaser."),
+        ("<main><p>Shut till May.</p></main><aside><article><p>Teaser.</p></article></aside>", "Shut till May."),
+        ("<main><p>Shut till May.</p></main><footer><article><p>Teaser.</p></article></footer>", "Shut till May."),
+        ("<main><article><p>Short.</p></article><aside><p>Related.</p></aside></main>", "Short."),
     ],
 )
 def test_what_a_page_marks_as_its_article_is_kept_however_short(marked, kept):

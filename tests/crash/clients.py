@@ -37,7 +37,8 @@ class State:
 class Client:
     """One who writes to paths of its own, one after the other.
 
-    `possible` has the states that each path may have: one, unless an answer did not come. None is no document.
+    `possible` has the states that each path may have: one, unless an answer did not come. None is no document. `files`
+    has the tags that files at each path had: a file that comes back from the bin has its former ones as well.
     """
 
     name: str
@@ -45,9 +46,7 @@ class Client:
     possible: dict = field(default_factory=dict)
     ids: dict = field(default_factory=dict)
     binned: dict = field(default_factory=dict)
-    former_tags: dict = field(default_factory=dict)
-    """By path the tags of each file that was there and was deleted."""
-
+    files: dict = field(default_factory=dict)
     acknowledged: int = 0
     undone: int = 0
     number: int = 0
@@ -59,9 +58,12 @@ class Client:
             before = self.possible.get(path, {None})
             api.begin_operation(uuid4().hex)
             try:
-                await self.step(api, path)
-                if self.random.random() < UNDONE:
-                    await self.take_back(api, path, before)
+                if len(before) == 1:
+                    await self.step(api, path)
+                    if self.random.random() < UNDONE:
+                        await self.take_back(api, path, before)
+                else:
+                    await self.learn(api, path)
             except EngineUnreachable:
                 return
 
@@ -72,8 +74,6 @@ class Client:
             operations = (await api.operations(limit=100))["operations"]
             number = next(each["number"] for each in operations if f"({self.name})" in (each["client"] or ""))
             api.begin_operation(uuid4().hex)
-            if state and not state.is_note:
-                self.former_tags.setdefault(path, set()).add(state.tags)
             async with Written(self, path, state, earlier):
                 steps = (await api.undo(operation=number))["steps"]
                 assert [each["skipped"] for each in steps] == [None], steps
@@ -107,15 +107,23 @@ class Client:
 
     async def upload(self, api, path):
         text, tag = self.text(), f"t{self.random.randrange(9)}"
-        # A file that was deleted there takes its document out of the bin, with the tags that it had.
-        former = [frozenset(), *self.former_tags.get(path, ())]
-        possible = {State(hashed(text), tags | {tag}, is_note=False) for tags in former}
+        before = self.files.get(path, set()) | {frozenset()}
+        possible = {State(hashed(text), tags | {tag}, is_note=False) for tags in before}
         async with Written(self, path, None, *possible):
             job = await api.add_file("ledger.txt", io.BytesIO(text.encode()), source_path=path, tags=[tag])
         await self.finish(api, path, job)
-        found = State(hashed(text), frozenset((await api.document(self.ids[path]))["tags"]), is_note=False)
-        assert found in possible, (found, possible)
-        self.possible[path] = {found}
+        await self.learn(api, path)
+
+    async def learn(self, api, path):
+        """See which of its possible states a document has."""
+        state = state_of(await api.document(self.ids[path]))
+        assert state in self.possible[path], f"{path} is {state}, and may be {self.possible[path]}"
+        self.keep(path, state)
+
+    def keep(self, path, state):
+        self.possible[path] = {state}
+        if state and not state.is_note:
+            self.files.setdefault(path, set()).add(state.tags)
 
     async def finish(self, api, path, job):
         """Learn the document's id; a job that failed would be a write that is lost."""
@@ -135,10 +143,9 @@ class Client:
         after = State(before.content_hash, frozenset(before.tags - remove | add), before.is_note)
         async with Written(self, path, before, after):
             await api.change_tags(self.ids[path], add=sorted(add), remove=sorted(remove - add))
+        self.keep(path, after)
 
     async def delete(self, api, path, before):
-        if not before.is_note:
-            self.former_tags.setdefault(path, set()).add(before.tags)
         async with Written(self, path, before, None):
             await api.delete_document(self.ids[path])
         self.binned[path] = self.ids[path], before
@@ -150,9 +157,9 @@ class Client:
         self.ids[path] = document_id
         del self.binned[path]
 
-    def compare(self, found, in_bin):
+    def compare(self, found, in_bin=None):
         """Yield what is not as it was acknowledged; from then on what was found counts."""
-        for path, (document_id, _) in self.binned.items():
+        for path, (document_id, _) in self.binned.items() if in_bin is not None else ():
             if self.possible[path] == {None} and document_id not in in_bin:
                 yield f"document {document_id}, which was at {path}, is not in the bin any more"
         for path, possible in self.possible.items():
@@ -162,14 +169,14 @@ class Client:
                 yield f"{path} is there {len(states)} times"
             if states[0] not in possible:
                 yield f"{path} is {states[0]}, and may be {possible}"
-            self.possible[path] = {states[0]}
+            self.keep(path, states[0])
             self.ids[path] = documents[0][1] if documents else None
             if documents:
                 self.binned.pop(path, None)
 
 
 class Written:
-    """A write to a path: until it is acknowledged, all states are possible."""
+    """A write to a path: until it is acknowledged, the state before is possible as well as those after it."""
 
     def __init__(self, client, path, before, *after):
         self._client, self._path, self._before, self._after = client, path, before, after
@@ -179,7 +186,7 @@ class Written:
 
     async def __aexit__(self, kind, error, _):
         if error is None:
-            self._client.possible[self._path] = set(self._after)
+            self._client.possible[self._path] = {*self._after}
             self._client.acknowledged += 1
         elif isinstance(error, KbError) and not isinstance(error, UNKNOWN):
             raise AssertionError(f"refused: {error}") from error
@@ -193,9 +200,12 @@ async def documents_by_path(api):
     """What is there: for each path its documents, each as its state and id."""
     found = {}
     async for each in api.iter_documents():
-        state = State(each["content_hash"], frozenset(each["tags"]), each["doc_type"] == "note")
-        found.setdefault(each["source_path"], []).append((state, each["id"]))
+        found.setdefault(each["source_path"], []).append((state_of(each), each["id"]))
     return found
+
+
+def state_of(document):
+    return State(document["content_hash"], frozenset(document["tags"]), document["doc_type"] == "note")
 
 
 async def ids_in_bin(api):

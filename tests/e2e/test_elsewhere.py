@@ -19,6 +19,8 @@ import asyncio, concurrent.futures, ctypes, ctypes.util, email, fcntl, getpass, 
 import logging.handlers, mimetypes, multiprocessing, os, platform, resource, selectors, shutil, signal, socket, ssl
 import subprocess, sys, tempfile, time, urllib.request, uuid, webbrowser, zipfile, zoneinfo
 
+import pypdfium2_raw  # it looks for the library of the system that it is on
+
 LACKING = {
     os: '''waitid waitid_result P_PID P_PGID P_ALL P_PIDFD WEXITED WNOWAIT WSTOPPED pidfd_open memfd_create eventfd eventfd_read
         eventfd_write sched_getaffinity sched_setaffinity sched_setscheduler sched_getscheduler sched_setparam sched_getparam
@@ -37,6 +39,7 @@ for module, names in LACKING.items():
         if hasattr(module, name):
             delattr(module, name)
 
+tempfile._O_TMPFILE_WORKS = False  # it was there when the module looked
 fcntl.F_FULLFSYNC = 51
 real = fcntl.fcntl
 fcntl.fcntl = lambda fd, command, argument=0: os.fsync(fd) if command == fcntl.F_FULLFSYNC else real(fd, command, argument)

@@ -84,7 +84,7 @@ def recall_of(server, texts):
 def pages_with(server, word, kind):
     query = {"query": word, "top": 100, "fts_only": True}
     answer = httpx2.post(f"{server.url}/api/v1/search", json=query).json()
-    paths = (hit["source_path"] for hit in answer["results"])
+    paths = (each["source_path"] for hit in answer["results"] for each in (hit, *hit["copies"]))
     return {path.rpartition("/")[2].partition(".")[0] for path in paths if f"/{kind}/" in path}
 
 

@@ -65,6 +65,7 @@ def fill(folder, embedder, texts, model=None):
             with store.write() as tx:
                 for content in contents:
                     save(tx, content, None, [])
+                tx.documents.write_names(len(contents))
 
 
 def chunks_of(store):

@@ -10,7 +10,8 @@ import zipfile
 import zlib
 from functools import partial
 
-from tests.support.pdf import pdf
+from tests.support.outlook import Embedded, attribute, file, file_with, message, properties, tnef
+from tests.support.pdf import pdf, with_files
 
 LETTERS = "a b c d e f g h i j k l m n o p"
 """Sixteen tokens in thirty-two characters: enough for a section of its own."""
@@ -68,8 +69,10 @@ def pptx(*slides):
         "ppt/_rels/presentation.xml.rels": relations(*((f"r{n}", "slide", name) for n, name in enumerate(names))),
         "ppt/presentation.xml": f"<p:presentation xmlns:p='p' xmlns:r='{OFFICE}'><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
     }
-    shape = "<p:sld xmlns:p='p' xmlns:a='a'><p:cSld><p:spTree><p:sp><p:txBody><a:p><a:r><a:t>{}</a:t></a:r></a:p></p:txBody></p:sp></p:spTree></p:cSld></p:sld>"
-    return packed(parts | {f"ppt/{name}": shape.format(text) for name, text in zip(names, slides, strict=True)})
+    shape = "<p:sp><p:txBody><a:p><a:r><a:t>{}</a:t></a:r></a:p></p:txBody></p:sp>"
+    texts = (text if text.startswith("<") else shape.format(text) for text in slides)
+    slide = "<p:sld xmlns:p='p' xmlns:a='a'><p:cSld><p:spTree>{}</p:spTree></p:cSld></p:sld>"
+    return packed(parts | {f"ppt/{name}": slide.format(text) for name, text in zip(names, texts, strict=True)})
 
 
 def xlsx(rows, names=("S",), shared=""):
@@ -197,6 +200,67 @@ def literal(text, times=1, before="", after=""):
 
 def base64_text(size):
     return base64.b64encode(random.Random(1).randbytes(size))
+
+
+def nested_tnef(depth):
+    packed = message({0x0037: "innermost", 0x1000: "words"})
+    for level in range(depth):
+        packed = message({0x0037: f"level {level}"}, file_with({0x3707: "inner", 0x3701: Embedded(packed)}))
+    return packed
+
+
+def shown_in_itself(times):
+    """A document that shows itself again and again, and a page."""
+    chunks = "".join(f"<w:altChunk r:id='{'s' if number % 2 else 'p'}'/>" for number in range(times))
+    body = chunks + paragraph(LETTERS)
+    main = f"<w:document xmlns:w='w' xmlns:r='{OFFICE}'><w:body>{body}</w:body></w:document>"
+    inner = docx(paragraph(LETTERS))
+    for _ in range(4):
+        inner = with_chunks(main, inner)
+    return inner
+
+
+def with_chunks(main, inner):
+    return packed(
+        {
+            "[Content_Types].xml": "<Types/>",
+            "_rels/.rels": relations(("r", "officeDocument", "word/document.xml")),
+            "word/_rels/document.xml.rels": relations(("s", "aFChunk", "s.docx"), ("p", "aFChunk", "p.html")),
+            "word/document.xml": main,
+            "word/s.docx": inner,
+            "word/p.html": f"<html><body>{f'<h1>{LETTERS}</h1>' * 50}</body></html>",
+        }
+    )
+
+
+def notes(count, more=""):
+    one = f"<note><title>{LONG}</title><content><![CDATA[<en-note>{LETTERS}</en-note>]]></content>{more}</note>"
+    return f"<?xml version='1.0'?><en-export>{one * count}</en-export>".encode()
+
+
+def calendar(line, count):
+    events = f"BEGIN:VEVENT\r\nSUMMARY:{LETTERS}\r\n{line}END:VEVENT\r\n" * count
+    return f"BEGIN:VCALENDAR\r\n{events}END:VCALENDAR\r\n".encode()
+
+
+def boxes(depth):
+    """A text box in a text box in a text box, with a chart in it."""
+    inside = "<draw:frame><draw:object xlink:href='./Object 1' xmlns:xlink='x'/></draw:frame>"
+    for _ in range(depth):
+        inside = f"<draw:frame><draw:text-box><text:p>{LETTERS}{inside}</text:p></draw:text-box></draw:frame>"
+    return open_document("text", f"<text:p>{inside}</text:p>")
+
+
+def shapes_side_by_side(count):
+    shape = "<p:sp><p:spPr><a:xfrm><a:off x='{}' y='0'/><a:ext cx='5' cy='5'/></a:xfrm></p:spPr></p:sp>"
+    return pptx("".join(shape.format(10 * number) for number in range(count)))
+
+
+def formulas(count):
+    """Formulas without values, all made from a long one."""
+    master = f"<c r='A1'><f t='shared' ref='A1:A{count}' si='0'>{'B1+' * 300_000}B1</f></c>"
+    rows = "".join(f"<row r='{n}'><c r='A{n}'><f t='shared' si='0'/></c></row>" for n in range(2, count))
+    return xlsx(f"<row r='1'>{master}</row>{rows}")
 
 
 TOP = "".join(f"<h{n}>{LONG}{n}</h{n}>" for n in range(1, 6))
@@ -330,5 +394,27 @@ FILES = {
     ),
     "attached words": ("a.eml", lambda: mail(parts=[(f"{n}.txt", f"word {n}".encode()) for n in range(300)])),
     "mails in mails": ("a.eml", partial(nested_mail, 40)),
+    "packages in packages": ("winmail.dat", partial(nested_tnef, 100)),
+    "files of a package": ("winmail.dat", lambda: message({0x1000: "words"}, *[file("a.txt", b"a word")] * 1500)),
+    "properties of a package": ("winmail.dat", lambda: tnef(*[attribute(1, 0x9003, properties({0x1000: "a"}))] * 2000)),
+    "documents that show themselves": ("a.docx", partial(shown_in_itself, 40)),
+    "notes of an export": ("a.enex", partial(notes, 150)),
+    "notes that do not end": ("a.enex", partial(literal, "<note>", 10_000, "<en-export>")),
+    "empty files of a note": ("a.enex", partial(notes, 1, "<resource><data/><mime>image/png</mime></resource>" * 1500)),
+    "entities of an export": ("a.enex", lambda: laughs().replace(b"<x>", b"<en-export><note><title>")),
+    "appointments": ("a.ics", partial(calendar, "", 800)),
+    "files of appointments": ("a.ics", partial(calendar, "ATTACH;ENCODING=BASE64:YSB3b3Jk\r\n", 1200)),
+    "components in each other": ("a.ics", partial(literal, "BEGIN:VEVENT\r\n", 4000, "BEGIN:VCALENDAR\r\n", "X:1\r\n")),
+    "a folded line": ("a.ics", partial(calendar, "DESCRIPTION:" + "a\r\n " * 12_000 + "\r\n", 1)),
+    "a line of a contact": (
+        "a.vcf",
+        partial(literal, "=\n", 20_000, "BEGIN:VCARD\nFN;QUOTED-PRINTABLE:a", "\nEND:VCARD\n"),
+    ),
+    "files of a pdf": ("a.pdf", lambda: with_files("word", [(f"{n}.txt", f"word {n}") for n in range(300)])),
+    "a file of a pdf many times": ("a.pdf", partial(with_files, "word", [("a.txt", "word")], repeated=1000)),
+    "boxes in boxes": ("a.odt", partial(boxes, 50)),
+    "shapes side by side": ("a.pptx", partial(shapes_side_by_side, 10_000)),
+    "one formula in all cells": ("a.xlsx", partial(formulas, 20_000)),
+    "spaces before a title": ("a.md", partial(literal, " ", 60_000, "---\ntitle: a", "b\nx: [\n---\ntext\n")),
     "names of attached files": ("a.eml", lambda: mail(parts=[(f"{'n' * 900}{n}.txt", b"word") for n in range(50)])),
 }

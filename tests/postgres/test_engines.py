@@ -29,7 +29,7 @@ from kb.store.rows import Filter, NewJob, VectorSpace
 from kb.worker.loop import Worker
 from tests.support.documents import content
 from tests.support.eventually import SECONDS, eventually
-from tests.support.postgres import database_url
+from tests.support.postgres import database_url, undo_later_migrations
 from tests.support.spaces import space
 
 pytestmark = pytest.mark.postgres
@@ -68,19 +68,13 @@ def test_engines_that_start_together_make_the_schema_once(url):
             stack.enter_context(closing(store)).check()
 
 
-def drop_later_columns(connection):
-    connection.execute("ALTER TABLE jobs DROP COLUMN existed")
-    for table in ("documents", "versions", "jobs"):
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN omitted")
-
-
 def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_marks(url):
     with engine(url) as store, store.write() as tx:
         first = tx.documents.add(content("зелёный чай, a lamp", title="Чай"), None, ())
         tx.documents.add(content("A lamp.", title="Light"), None, ())
     with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
         connection.execute("UPDATE terms SET term = 'зелёный' WHERE term = 'зеленый'")
-        drop_later_columns(connection)
+        undo_later_migrations(connection)
         connection.execute("DELETE FROM migrations WHERE number >= 4")
     with engine(url) as store, store.read() as tx:
         found = tx.index.select(Filter()).full_text(("зеленый",), 10)
@@ -100,7 +94,7 @@ def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(u
         tx.jobs.claim(1)
         tx.jobs.finish(old, 1)
     with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
-        drop_later_columns(connection)
+        undo_later_migrations(connection)
         connection.execute("DELETE FROM migrations WHERE number >= 5")
     with engine(url) as store, store.write() as tx:
         tx.jobs.claim(1)

@@ -14,6 +14,7 @@ from tests.support import stores
 pytestmark = pytest.mark.postgres
 DIMENSIONS = 16
 SYLLABLES = ("ka", "lo", "mi", "run", "ning", "tes", "ted", "Zürich", "don't", "e-mail", "教程", "編程")
+LONG = "e-mail e-mail e-mail e-mail e-mail"
 QUERIES = [
     ["kalo"],
     ["kalo", "mirun", "tested"],
@@ -26,7 +27,12 @@ QUERIES = [
     ["e-mail*"],
     ["zurich"],
     ["nowhere", "kalo"],
+    ["zürich", "zuerich", "kalo"],
+    ["zürich", "zuerich", "ka*"],
+    ["zürich", "zuerich", LONG],
 ]
+COUNTED = ["kalo", "nowhere", "zürich", "zuerich", "e-mail", "ka*", LONG, "+", "tested"]
+"""Words whose occurrences are counted: some stand nowhere, some have very many tokens."""
 FILTERS = [
     Filter(),
     Filter(tags=("tenth",)),
@@ -109,6 +115,19 @@ def test_any_chunk_has_the_same_score(both, query):
 
     one, other = each(both, scores)
     assert other == one
+
+
+@pytest.mark.parametrize("chosen", [(), (0, 1, 2), (5, 40, 99, 100)])
+def test_words_occur_as_often_in_any_chunks_whether_they_stand_there_or_elsewhere(both, chosen):
+    def counts(tx):
+        every = tx.index.select(Filter()).chunk_ids()
+        found = tx.index.select(Filter()).occurrences(COUNTED, every[[*chosen]])
+        return [one and (one.idf, one.counts.tolist(), one.frequency, one.of) for one in found]
+
+    one, other = each(both, counts)
+    assert other == one
+    assert one[0]
+    assert one[1] is None
 
 
 @pytest.mark.parametrize("where", [*FILTERS, Filter(tags=("hundredth",)), Filter(tags=("half",))])

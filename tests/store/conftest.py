@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kb.embed.open import open_embedder
-from kb.maintenance import doctor, importing, reindex
+from kb.maintenance import named_model
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -14,6 +14,5 @@ def model_opened_once(model_files, embedder):
         return embedder if model_dir == model_files.onnx.parent else open_embedder(model_dir, *options)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (doctor, importing, reindex):
-            patch.setattr(module, "open_embedder", open_once)
+        patch.setattr(named_model, "open_embedder", open_once)
         yield

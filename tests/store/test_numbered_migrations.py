@@ -44,6 +44,7 @@ LEADS_BACK = {
         SEGMENTS[SEGMENTS.index("CREATE VIEW chunk_texts") : SEGMENTS.index("-- As they were written.")],
         SEGMENTS[SEGMENTS.index("CREATE TRIGGER chunks_ai") :],
     ),
+    18: ("DROP TABLE vector_precisions",),
 }
 """What leads back to a version from the one after it."""
 
@@ -402,3 +403,9 @@ def test_documents_of_an_older_kb_are_indexed_again_while_searches_go_on(path):
     connection = connect(path)
     assert_in_step(connection)
     connection.close()
+
+
+def test_vectors_of_before_precisions_were_counted_are_all_of_the_one_that_was_recorded(path):
+    store_v3.build(path, "UPDATE vector_space SET precision = 'fp16'")
+    with opened(path) as store, store.read() as tx:
+        assert tx.counts().precisions == {"fp16": tx.counts().chunks}

@@ -1,10 +1,11 @@
-"""A database keeps to the model and the precision that it was made with, until its vectors are made anew."""
+"""A database keeps to the model that it was made with, until its vectors are made again; precisions share one."""
 
 from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 
 import apsw
 import pytest
@@ -64,18 +65,15 @@ def test_one_of_before_the_record_opens_with_the_default_model_and_then_has_it(d
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"precision": "fp16"}, "or set KB_PRECISION=fp32"),
-        ({"model": "other", "digest": "ab" * 32}, "of other in fp32 (weights abababababab): run 'kb reembed'"),
+        ({"model": "other", "digest": "ab" * 32}, "of other (weights abababababab): run 'kb reembed'"),
         ({"digest": "ab" * 32}, "while the engine is stopped, or unset KB_MODEL_DIR"),
         ({"passage_prefix": "passage: "}, "(weights 53aa51172d14, passage prefix 'passage: '): run 'kb reembed'"),
         ({"query_prefix": "query:\n"}, "(weights 53aa51172d14, query prefix 'query:\\n'): run 'kb reembed'"),
         ({"dimensions": 128}, "run 'kb reembed'"),
-        ({"dimensions": 512, "model": "wide"}, "of wide in fp32 (weights 53aa51172d14): run 'kb reembed'"),
+        ({"dimensions": 512, "model": "wide"}, "of wide (weights 53aa51172d14): run 'kb reembed'"),
     ],
 )
-def test_another_model_precision_or_prefix_is_refused_in_one_line_that_says_what_to_do(
-    database, recorded, changes, words
-):
+def test_another_model_or_prefix_is_refused_in_one_line_that_says_what_to_do(database, recorded, changes, words):
     if not recorded:
         forget(database)
     with pytest.raises(StoreError) as refused:
@@ -110,15 +108,25 @@ def test_one_of_a_model_with_prefixes_opens_with_them_and_not_without(database):
     SqliteStore(database, space(model="e5", **prefixes)).close()
     with pytest.raises(StoreError, match="set KB_MODEL_DIR to the folder of e5 that it was made with"):
         SqliteStore(database, space(model="e5"))
-    with pytest.raises(StoreError, match="set KB_PRECISION=fp32"):
-        SqliteStore(database, space(model="e5", precision="fp16", **prefixes))
 
 
 def test_an_empty_one_takes_the_model_it_is_opened_with(tmp_path):
     SqliteStore(tmp_path / "kb.db", space()).close()
     SqliteStore(tmp_path / "kb.db", space(precision="fp16", query_prefix="query: ")).close()
     SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
-    SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
+
+
+@pytest.mark.requirement("D-2")
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])
+def test_every_precision_opens_it_and_it_goes_on_saying_in_which_it_began(database, embedder, precision):
+    with closing(SqliteStore(database, space(precision=precision, folder="/elsewhere"))) as store:
+        draft = replace(draft_note("The lamp is in the shed.", None, embedder), space=space(precision=precision))
+        with store.write() as tx:
+            save(tx, embed_draft(draft, embedder), None, [])
+            assert tx.counts().documents == {"note": 2}
+    [row] = apsw.Connection(str(database)).execute("SELECT precision, folder FROM vector_space")
+    assert row == ("fp32", "/elsewhere")
+    SqliteStore(database, space()).close()
 
 
 def test_a_start_waits_for_a_backup_that_takes_its_moment(database, monkeypatch):

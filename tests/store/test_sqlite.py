@@ -29,6 +29,7 @@ PUT_IN = {
     "columns": "title",
     "order": "title",
     "values": "NULL",
+    "admitted_only": "AND document_id IN (SELECT id FROM documents WHERE TRUE)",
 }
 
 

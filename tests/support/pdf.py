@@ -36,6 +36,23 @@ def slow_pdf(text):
     )
 
 
+def filled_form(label, value):
+    """A page with a field whose value no program has drawn."""
+    stream = f"BT /F1 12 Tf 72 720 Td ({label}) Tj ET"
+    return _with_table(
+        [
+            "<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R] /DR << /Font << /F1 5 0 R >> >>"
+            " /DA (/F1 12 Tf 0 g) /NeedAppearances true >> >>",
+            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+            " /Resources << /Font << /F1 5 0 R >> >> /Annots [6 0 R] >>",
+            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+            f"<< /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V ({value}) /Rect [120 715 300 735] >>",
+        ]
+    )
+
+
 def _with_table(objects):
     pieces, offsets, length = [b"%PDF-1.4\n"], [], 9
     for number, content in enumerate(objects, 1):

@@ -52,3 +52,38 @@ def test_what_fits_in_all_is_unpacked(tight, tmp_path):
     (tmp_path / "notes.zip").write_bytes(nested(3, {"a.md": "x" * 10_000}))
     with unpacked(tmp_path / "notes.zip", []) as (folder, _, _):
         assert sorted(path.name for path in folder.rglob("*.md")) == ["0-a.md", "1-a.md", "2-a.md"]
+
+
+def unpacked_texts(path, packed):
+    path.write_bytes(packed)
+    with unpacked(path, []) as (folder, _, _):
+        return {str(each.relative_to(folder)): each.read_text() for each in folder.rglob("*") if each.is_file()}
+
+
+def test_archives_in_an_archive_do_not_overwrite_the_files_of_each_other(tmp_path):
+    packed = zipped(
+        {f"{name}.zip": zipped({"README.md": name, "same.md": "same"}) for name in "cab"} | {"README.md": "own"}
+    )
+    assert unpacked_texts(tmp_path / "notes.zip", packed) == {
+        "README.md": "own",
+        "README (2).md": "a",
+        "README (3).md": "b",
+        "README (4).md": "c",
+        "same.md": "same",
+    }
+
+
+def test_a_file_and_a_folder_of_the_same_name_are_both_unpacked(tmp_path):
+    packed = zipped({"a": "file", "a/b": "inside", "a/c": "beside", "d/e": "first", "d": "second"})
+    assert unpacked_texts(tmp_path / "notes.zip", packed) == {
+        "a": "file",
+        "a (2)/b": "inside",
+        "a (2)/c": "beside",
+        "d/e": "first",
+        "d (2)": "second",
+    }
+
+
+def test_an_archive_that_holds_one_of_its_own_name_is_unpacked(tmp_path):
+    packed = zipped({"notes.zip": zipped({"notes.zip": zipped({"a.md": "deepest"})})})
+    assert unpacked_texts(tmp_path / "notes.zip", packed) == {"a.md": "deepest"}

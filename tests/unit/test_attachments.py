@@ -12,9 +12,11 @@ import pytest
 
 from kb.api.omitted import phrase
 from kb.blobs.folder import FolderBlobs
+from kb.documents.attachments import staged_jobs
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
+from kb.formats.extracted import Attachment
 from kb.ingest.draft import MAX_ATTACHMENTS
 from kb.store.rows import NOBODY, Content, Filter, NewChunk, NewJob, Place
 from kb.telemetry.instruments import Instruments
@@ -297,3 +299,12 @@ def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, em
         assert documents(store).keys() == {"/m", "/m#a.txt", "/m#b.txt"}
         assert len(jobs(store)) == 3
     assert list(staging.iterdir()) == []
+
+
+@pytest.mark.parametrize(("depth", "expected"), [(0, [1, 1]), (1, [1, 2]), (2, [2, 3])])
+def test_a_batch_of_a_large_mailbox_is_no_deeper_than_the_mailbox(store, staging, depth, expected):
+    with store.write() as tx:
+        job = tx.jobs.get(tx.jobs.add(NewJob("file", staged="a", filename="a.mbox", source_path="/a", depth=depth)))
+    files = [Attachment("0001-0100.mbox", b"From"), Attachment("0001 Mail.eml", b"From")]
+    with staged_jobs(job, files, FolderBlobs(staging.parent)) as inside:
+        assert [each.depth for each in inside] == expected

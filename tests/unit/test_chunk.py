@@ -210,7 +210,7 @@ SHORT, LONG = "It rains there in May. ", "It rains there in May and in June. " *
         ([(SHORT, ("Towns", "Aachen")), (SHORT, ("Towns", "Bonn")), (SHORT, ("Towns", "Celle"))], "Celle", ("Towns",)),
         ([("Towns\n", ("Towns",)), (SHORT, ("Towns", "Aachen")), (SHORT, ("Towns", "Bonn"))], "Bonn", ("Towns",)),
         ([("Towns\n", ("Towns",)), (LONG, ("Towns", "Aachen"))], "Aachen", ("Towns", "Aachen")),
-        ([(SHORT, ("Towns", "Aachen")), (LONG, ("Towns", "Bonn"))], "Bonn", ("Towns", "Bonn")),
+        ([(SHORT, ("Towns", "Aachen")), (LONG, ("Towns", "Bonn"))], "Bonn", ("Towns", "Aachen – Bonn")),
         ([(SHORT, ()), (SHORT, ("Towns", "Aachen")), (SHORT, ("Towns", "Aachen"))], "Aachen", ("Towns", "Aachen")),
     ],
 )
@@ -224,10 +224,23 @@ def test_short_sections_in_one_chunk_are_cited_under_what_they_share_and_searche
     assert read == f"{chunk.header}\n{chunk.text}".strip()
 
 
-def test_short_sections_that_share_no_heading_are_cited_under_the_last(embedder):
+def test_short_sections_that_share_no_heading_are_cited_from_the_first_to_the_last(embedder):
     text, sections = under((SHORT, ("Aachen",)), (SHORT, ("Bonn",)), (SHORT, ("Celle",)))
     [(chunk, _), *_] = passages_of(text, embedder, "Weather", sections)
-    assert (chunk.place.heading, chunk.header) == (("Celle",), "Weather › Celle")
+    assert (chunk.place.heading, chunk.header) == (("Aachen – Celle",), "Weather › Celle")
+
+
+def test_a_short_clause_is_not_cited_by_the_heading_after_it_and_that_section_by_nothing_else(embedder):
+    text, sections = under(
+        ("7. Term\n", ("7. Term",)),
+        ("7.2 It ends in May. " + LONG, ("7. Term", "7.2 End")),
+        ("7.3 Notice is given in writing. ", ("7. Term", "7.3 Notice")),
+        ("8. Closing words\n", ("8. Closing words",)),
+        ("8.1 " + 8 * LONG, ("8. Closing words", "8.1 Law")),
+    )
+    chunks = [chunk for chunk, _ in passages_of(text, embedder, "Lease", sections)]
+    assert [chunk.place.heading for chunk in chunks if "7.3" in chunk.text] == [("7. Term – 8. Closing words",)]
+    assert chunks[-1].place.heading == ("8. Closing words", "8.1 Law")
 
 
 def test_a_chunk_never_spans_two_pages(embedder):

@@ -9,8 +9,6 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
-import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,9 +26,10 @@ from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.onnx.providers import DEVICES, candidates, provider_options
 from kb.embed.onnx.requirements import Machine
 from kb.embed.onnx.session import detect_machine
+from tests.support.models import quantized, size
 
 CPU = "CPUExecutionProvider"
-CUDA, ROCM, PLAIN, OPENVINO = DEVICES
+CUDA, ROCM, PLAIN, INT8, OPENVINO = DEVICES
 NOBODY = 65534
 
 
@@ -120,7 +119,7 @@ def test_a_precision_that_a_device_does_not_have_is_refused_with_those_it_has(wa
 
 
 @pytest.mark.parametrize(
-    "device", [device for device in DEVICES if device is not PLAIN], ids=lambda each: each.provider
+    "device", [device for device in DEVICES if device not in (PLAIN, INT8)], ids=lambda each: each.provider
 )
 def test_a_build_without_the_provider_names_the_extra_that_has_it(device):
     fault = machine_with(CPU).fault(device)
@@ -299,25 +298,6 @@ def test_fixed_shapes_give_the_same_vectors(model_files, embedder):
     assert {length for _, length in shapes} <= set(ROCM.lengths)
 
 
-def size(files):
-    return sum(path.stat().st_size for path in files.onnx.parent.glob("model.onnx*"))
-
-
-QUANTIZE = """
-import sys
-from pathlib import Path
-from kb.embed.models.prepare import prepare
-prepare(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
-"""
-
-
-def quantized(files, folder, precision):
-    """The model in fewer bits, made by a process that ends: it takes half a gigabyte."""
-    source = files.onnx.parent
-    subprocess.run([sys.executable, "-c", QUANTIZE, source, folder, precision], check=True)
-    return prepare(source, folder, precision)
-
-
 @pytest.fixture(scope="module")
 def half(model_files, tmp_path_factory):
     return quantized(model_files, tmp_path_factory.mktemp("half"), "fp16")
@@ -341,34 +321,6 @@ def test_half_precision_is_made_once(half, model_files):
     before = half.onnx.stat().st_mtime_ns
     again = prepare(model_files.onnx.parent, half.onnx.parents[2], "fp16")
     assert (again, again.onnx.stat().st_mtime_ns) == (half, before)
-
-
-@pytest.fixture(scope="module")
-def int8(model_files, tmp_path_factory):
-    return quantized(model_files, tmp_path_factory.mktemp("int8"), "int8")
-
-
-@pytest.mark.requirement("S-4")
-def test_int8_is_smaller_and_means_nearly_the_same(int8, model_files, embedder):
-    assert size(int8) < 0.71 * size(model_files)
-    texts = ["Where do I put the key?", "river stone " * 200, *(f"word {'and ' * number}" for number in range(50))]
-    rounded = OnnxEmbedder(int8, "cpu")
-    assert (rounded.spec.precision, rounded.spec.digest) == ("int8", embedder.spec.digest)
-    assert np.sum(rounded.embed_passages(texts) * embedder.embed_passages(texts), axis=1).min() > 0.998
-
-
-def test_in_int8_a_vector_does_not_depend_on_the_texts_beside_it(int8):
-    rounded = OnnxEmbedder(int8, "cpu")
-    texts = ["heron", "The ferryman's dog took no notice of the heron in the reeds.", "x" * 900]
-    alone = np.vstack([rounded.embed_passages([text]) for text in texts])
-    assert np.abs(rounded.embed_passages(texts) - alone).max() < 1e-5
-
-
-def test_in_int8_vectors_are_the_same_to_the_last_bit_on_one_core_and_on_several(int8):
-    one, three = (OnnxEmbedder(int8, "cpu", threads) for threads in (1, 3))
-    texts = [f"The ferryman's dog {'and his heron ' * number}" for number in range(40)]
-    assert np.array_equal(three.embed_passages(texts), one.embed_passages(texts))
-    assert np.array_equal(three.embed_queries(texts[:1]), one.embed_queries(texts[:1]))
 
 
 def test_bf16_is_the_same_files(model_files, tmp_path):

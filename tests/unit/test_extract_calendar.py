@@ -115,7 +115,7 @@ def test_contacts_are_said_with_their_numbers_and_addresses():
     doc_type, extracted = extract(card.encode(), "people.vcf")
     assert (doc_type, extracted.title) == ("vcf", "Petra Quill")
     assert extracted.text == (
-        "Petra Quill\n\nOrganization: Quill & Sons, Boats\nPhone (cell): +47 1 23\nEmail (Boathouse): petra@x.example\n"
+        "Petra Quill\n\nFull name: Dr. Petra Quill\nOrganization: Quill & Sons, Boats\nPhone (cell): +47 1 23\nEmail (Boathouse): petra@x.example\n"
         "Address (home): Quay 3, Lindholm, 0150, Norway\nNote: Knows, where the oars are.\nPhoto: [picture: image/jpeg, 3 kB]\n"
     )
 
@@ -124,3 +124,98 @@ def test_a_contact_of_the_nineties_is_called_by_the_parts_of_its_name():
     card = "BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;QUOTED-PRINTABLE:M=C3=BCller;J=C3=B6rg\nTEL;HOME;VOICE:123\nEND:VCARD\n"
     _, extracted = extract(card.encode(), "old.vcf")
     assert extracted.text == "J\u00f6rg M\u00fcller\n\nPhone (home): 123\n"
+
+
+def test_a_calendar_in_utf_16_keeps_the_lines_that_go_on():
+    source = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Inspection of the embank\r\n ment\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    assert extract(source.encode("utf-16"), "c.ics")[1].title == "Inspection of the embankment"
+
+
+def test_a_line_that_is_not_a_property_is_more_of_the_one_before_it():
+    _, extracted = ics("SUMMARY:Meet", "DESCRIPTION:The oars", "are in the shed.", "", "Bring a lamp")
+    assert "The oars\nare in the shed.\n\nBring a lamp" in extracted.text
+
+
+def test_a_component_in_another_takes_nothing_from_it():
+    lines = [
+        "SUMMARY:Regatta",
+        "BEGIN:VLOCATION",
+        "NAME:Weir",
+        "END:VLOCATION",
+        "LOCATION:North bank",
+        "DTSTART:20260614",
+    ]
+    _, extracted = ics(*lines)
+    assert extracted.text == "Regatta\n\nWhen: 2026-06-14\nWhere: North bank\n\nLocation\n\nName: Weir\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            ["FREEBUSY;FBTYPE=BUSY:20260614T090000Z/PT1H,20260615T090000Z/20260615T100000Z"],
+            "Busy: 2026-06-14 09:00 UTC to 2026-06-14 10:00 UTC, 2026-06-15 09:00 UTC to 2026-06-15 10:00 UTC",
+        ),
+        (["PRIORITY:1"], "Priority: 1"),
+        (["PERCENT-COMPLETE:40"], "Percent complete: 40"),
+        (["RECURRENCE-ID:20260614T090000Z"], "Instead of: 2026-06-14 09:00 UTC"),
+        (["X-BOAT-NUMBER:17"], "Boat number: 17"),
+        (["DESCRIPTION:\\n", "X-ALT-DESC;FMTTYPE=text/html:<p>Bring oars</p>"], "Bring oars"),
+    ],
+)
+def test_properties_that_are_rare_or_of_one_program_are_said(lines, said):
+    assert said in ics("SUMMARY:Weir", *lines)[1].text.splitlines()
+
+
+def test_what_only_programs_need_is_not_said():
+    lines = ["UID:1234", "DTSTAMP:20260101T000000Z", "SEQUENCE:4", "TRANSP:OPAQUE", "X-MICROSOFT-CDO-BUSYSTATUS:BUSY"]
+    assert ics("SUMMARY:Weir", *lines)[1].text == "Weir\n"
+
+
+def test_a_damaged_file_in_a_calendar_is_counted():
+    _, extracted = ics("SUMMARY:M", "ATTACH;ENCODING=BASE64;VALUE=BINARY:QUJ")
+    assert (extracted.attachments, extracted.omitted) == ((), {"files": 1})
+
+
+def test_contacts_say_what_is_rare_or_of_one_program():
+    card = (
+        "BEGIN:VCARD\nVERSION:3.0\nFN:Bo\nN:Quill;Petra Boel;;;\nX-SPOUSE:Jonas\nX-EVOLUTION-MANAGER:Ada\nGENDER:F\n"
+        "LABEL;TYPE=home:Quay 3\\nLindholm\nUID:1\nREV:2\nSOUND;ENCODING=b:QUJD\nEND:VCARD\n"
+    )
+    assert extract(card.encode(), "a.vcf")[1].text == (
+        "Bo\n\nFull name: Petra Boel Quill\nSpouse: Jonas\nManager: Ada\nGender: F\nLabel (home): Quay 3 Lindholm\n"
+        "Sound: [file: application/octet-stream, 3 B]\n"
+    )
+
+
+def test_a_card_in_a_card_leaves_the_rest_to_the_outer_one():
+    card = "BEGIN:VCARD\nVERSION:2.1\nFN:Ada\nAGENT:\nBEGIN:VCARD\nFN:Bo\nTEL:1\nEND:VCARD\nTEL:2\nEND:VCARD\n"
+    text = extract(card.encode(), "a.vcf")[1].text
+    assert text == "Ada\n\nPhone: 2\n\nBo\n\nPhone: 1\n"
+
+
+@pytest.mark.parametrize("line", ["FN;A=b" + ";A=b" * 20_000 + ":x", "NOTE;QUOTED-PRINTABLE:a" + "=\nb" * 20_000])
+def test_a_line_of_any_length_is_read_in_a_moment(line):
+    data = f"BEGIN:VCARD\nFN:a\n{line}\nEND:VCARD\n".encode()
+    assert extract(data, "a.vcf")[1].text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("SOUND;X-IRMC-N:;;;;", ""),
+        (f"PHOTO;DATA:IMAGE/JPEG;BASE64,{b64encode(bytes(3000)).decode()}", "Photo: [picture: image/jpeg, 3 kB]\n"),
+        ("NOTE:first\nsecond", "Note: first\nsecond\n"),
+        ("NOTE:where the\n  oars are", "Note: where the oars are\n"),
+    ],
+)
+def test_lines_of_contacts_that_programs_write_wrongly_are_said_as_far_as_they_say_anything(line, said):
+    card = f"BEGIN:VCARD\nVERSION:3.0\nFN:Bo\n{line}\nEND:VCARD\n"
+    assert extract(card.encode(), "a.vcf")[1].text == ("Bo\n\n" + said if said else "Bo\n")
+
+
+def test_what_stands_in_a_calendar_outside_of_appointments_is_said():
+    _, extracted = ics("SUMMARY:Row", more=["X-WR-CALDESC:Dates of the club", "X-CLUB-HOUSE:Quay 3", "METHOD:PUBLISH"])
+    assert extracted.text == "Club house: Quay 3\n\nDates of the club\n\nRow\n"
+    misspelt = ["NoneBEGIN:VEVENT", "SUMMARY:Lost", "LOCATION:Weir", "END:VEVENT"]
+    assert "Lost\n\nWhere: Weir\n" in ics("SUMMARY:Row", more=misspelt)[1].text

@@ -127,3 +127,9 @@ def test_bombs_are_not_unpacked():
         source = f"<en-export>{piece * 20_000}</en-export>".encode()
         with suppress(Unreadable):
             extract(source, "bomb.enex")
+
+
+def test_pictures_and_files_without_data_are_counted_each_for_itself():
+    empty = "<resource><data></data><mime>{}</mime></resource>"
+    extracted = read(note(more=empty.format("image/png") + empty.format("image/png") + empty.format("application/pdf")))
+    assert (extracted.pictures, extracted.attachments, extracted.omitted) == ((), (), {"files": 3})

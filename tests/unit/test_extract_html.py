@@ -331,3 +331,27 @@ def test_bookmarks_keep_their_addresses(read):
     text = read(exported).text
     assert "Tide tables (https://sea.org/tides)\n" in text
     assert "Knots (https://sea.org/knots)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<html><body><p>first</p></body></html><p>added by a server</p>", "first\n\nadded by a server\n"),
+        ("<html><body>one</body></html>\n<html><body>two</body></html>", "one two\n"),
+        (
+            "<p>before</p><iframe srcdoc='&lt;p&gt;framed&lt;/p&gt;'></iframe><p>after</p>",
+            "before\n\nframed\n\nafter\n",
+        ),
+        ("<p>Name: <input value='Ada'> <input type=hidden value=x><input type=submit value=Send></p>", "Name: Ada\n"),
+    ],
+)
+def test_whatever_a_browser_shows_of_a_page_is_read(markup, text):
+    assert extract(markup.encode(), "a.html")[1].text == text
+
+
+def test_frames_in_frames_end():
+    markup = "<p>deepest</p>"
+    for _ in range(5):
+        markup = f"<p>level</p><iframe srcdoc='{markup.replace('&', '&amp;').replace(chr(39), '&#39;').replace('<', '&lt;')}'></iframe>"
+    text = extract(markup.encode(), "a.html")[1].text
+    assert (text.count("level"), text.count("deepest")) == (4, 0)

@@ -383,9 +383,11 @@ def test_an_outlook_message_that_only_has_compressed_rich_text_is_read(read):
 
 
 @pytest.mark.parametrize("body", [b"short", b"\0" * 20])
-def test_a_body_that_cannot_be_unpacked_is_said_to_be_damaged(read, body):
-    with pytest.raises(Unreadable, match="its body cannot be unpacked"):
-        read(ole(wide(**{SUBJECT: "Rich"}) | {"__substg1.0_10090102": body} | fixed(32)))
+def test_a_message_whose_body_cannot_be_unpacked_is_read_without_it(read, body):
+    message = wide(**{SUBJECT: "Rich"}) | {"__substg1.0_10090102": body} | fixed(32)
+    extracted = read(ole(message | {"__attach_version1.0_#00000000": attached("plan.txt", b"The plan.") | fixed(8)}))
+    assert extracted.text == "Subject: Rich\nAttachments: plan.txt\n"
+    assert extracted.omitted == {"parts": 1}
 
 
 def attached(name, data, kind=""):

@@ -6,7 +6,7 @@ from kb.formats.extract import extract
 from tests.support.samples import zipped
 
 E10 = pytest.mark.requirement("E-10")
-SPACES = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:xlink='x' xmlns:loext='l' xmlns:xml2='z'"
+SPACES = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:xlink='x' xmlns:loext='l' xmlns:xml2='z' xmlns:chart='c'"
 NUMBER = "<text:list-level-style-number text:level='{}' style:num-format='{}' style:num-suffix='{}' text:display-levels='{}' {}/>"
 
 
@@ -80,3 +80,39 @@ def test_words_in_shapes_charts_and_equations_are_read_beside_their_paragraph():
     data = odt(f"<text:p>around{shape}{objects}</text:p>", **{"Object 1/content.xml": math})
     assert lines(data) == ["around", "in a shape", "in a box", "E = m c^2"]
     assert extract(data, "a.odt")[1].omitted == {"objects": 1}
+
+
+def boxed(content):
+    return f"<draw:frame><draw:text-box><text:p>{content}</text:p></draw:text-box></draw:frame>"
+
+
+def test_what_stands_in_boxes_in_boxes_is_written_once():
+    content = "deepest<draw:frame><draw:object xlink:href='./Object 1'/></draw:frame>"
+    for _ in range(20):
+        content = boxed(content)
+    chart = f"<office:document-content {SPACES}><office:body><office:chart><chart:chart><chart:title><text:p>Catch</text:p></chart:title></chart:chart></office:chart></office:body></office:document-content>"
+    text = extract(odt(f"<text:p>before{content}</text:p>", **{"Object 1/content.xml": chart}), "a.odt")[1].text
+    assert text == "before\n\ndeepest\n\nCatch\n"
+
+
+def test_a_document_in_another_is_read_in_its_place_and_objects_of_other_programs_are_counted():
+    cell = "<table:table-cell><text:p>oars</text:p></table:table-cell>"
+    sheet = f"<office:document-content {SPACES}><office:body><office:spreadsheet><table:table><table:table-row>{cell}</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"
+    shown = "<draw:frame><draw:object xlink:href='./Object 1'/></draw:frame>"
+    own, other = (
+        "<draw:frame><draw:object xlink:href='.'/></draw:frame>",
+        "<draw:frame><draw:object-ole xlink:href='a'/><draw:plugin/></draw:frame>",
+    )
+    body = f"<text:p>before{shown}{own}{other}</text:p><table:table><table:table-row><table:table-cell><text:p>in a cell{other}</text:p></table:table-cell></table:table-row></table:table>"
+    extracted = extract(odt(body, **{"Object 1/content.xml": sheet}), "a.odt")[1]
+    assert extracted.text == "before\n\noars\n\nin a cell\n"
+    assert extracted.omitted == {"objects": 4}
+
+
+def test_a_description_of_a_picture_is_read_where_it_stands():
+    picture = "<draw:frame><draw:image xlink:href='a'/><draw:desc>A weir in spring</draw:desc></draw:frame>"
+    assert lines(odt(f"<text:p>before{picture}</text:p><text:p>after</text:p>")) == [
+        "before",
+        "A weir in spring",
+        "after",
+    ]

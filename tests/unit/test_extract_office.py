@@ -18,6 +18,7 @@ from kb.formats.detect import detect
 from kb.formats.extract import extract
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.tables import write_table
+from tests.support.office import word
 from tests.support.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")
@@ -653,7 +654,7 @@ def test_a_notebook_is_read_cell_by_cell_with_what_the_code_wrote(read):
     assert [part[1:] for part in sections(extracted)] == [
         (
             ("One",),
-            "# One\ntext ![x][picture: image/png, 74 B]\n\n# no heading\nf()\n\nred\n\n42\n\nValueError: no\n\nof no type\n\n",
+            "# One\ntext ![x][picture: image/png, 74 B]\n\n# no heading\nf()\n\nred\n\n42\n\n[picture: image/png, 3 B]\n\nValueError: no\n\nof no type\n\n",
         ),
         (("One", "Two"), "## Two\n\n"),
     ]
@@ -672,3 +673,43 @@ def test_what_is_in_a_container_says_what_it_is():
         "xls": ole({"Workbook": b"x"}),
     }
     assert {detect(data, "upload"): name for name, data in files.items()} == {name: name for name in files}
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"text/plain": "<IPython.core.display.HTML object>", "text/html": "<p>The <b>catch</b></p>"}, "The catch"),
+        ({"text/html": ["<table><tr><th>boat</th></tr>", "<tr><td>Ada</td></tr></table>"]}, "boat\nAda"),
+        ({"text/plain": "4 < 5", "text/html": "<b>other</b>"}, "4 < 5"),
+        ({"image/png": "AAAA" * 6}, "[picture: image/png, 18 B]"),
+        (
+            {"text/plain": "<Figure size 640x480>", "image/svg+xml": "<svg></svg>"},
+            "<Figure size 640x480>\n[picture: image/svg+xml, 11 B]",
+        ),
+    ],
+)
+def test_an_output_of_a_notebook_is_shown_as_what_it_is(read, data, text):
+    cells = [{"cell_type": "code", "source": "f()", "outputs": [{"output_type": "display_data", "data": data}]}]
+    assert read(json.dumps({"nbformat": 4, "cells": cells}), "a.ipynb").text == f"f()\n\n{text}\n\n"
+
+
+def test_an_output_of_an_old_notebook_is_shown_likewise(read):
+    outputs = [{"output_type": "display_data", "png": "AAAA" * 6, "text": "a plot"}]
+    cells = [{"cell_type": "code", "input": "f()", "outputs": outputs}]
+    data = json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]})
+    assert read(data, "a.ipynb").text == "f()\n\na plot\n[picture: image/png, 18 B]\n\n"
+
+
+def test_a_document_of_nothing_but_files_says_their_names():
+    parts, relations = {"word/embeddings/plan.xlsx": b"PK"}, {"p": ("package", "word/embeddings/plan.xlsx")}
+    _, extracted = extract(word("", parts, relations), "a.docx")
+    assert extracted.text == "Attachments: plan.xlsx\n"
+    assert [file.filename for file in extracted.attachments] == ["plan.xlsx"]
+
+
+def test_notes_and_margins_of_rich_text_are_read(read):
+    source = (
+        r"{\rtf1\ansi{\header On every page\par} The text{\footnote  A note here} goes on{\*\annotation  Is it?}\par}"
+    )
+    text = read(source, "a.rtf").text
+    assert [words in text for words in ("On every page", "The text", "A note here", "goes on", "Is it?")] == [True] * 5

@@ -3,7 +3,7 @@
 import pytest
 
 from kb.formats.extract import extract
-from tests.support.pdf import pdf, with_files
+from tests.support.pdf import filled_form, pdf, with_files
 
 E10 = pytest.mark.requirement("E-10")
 
@@ -65,3 +65,7 @@ def test_lines_below_each_other_stay_lines_whatever_their_size():
     stream = "BT /F1 12 Tf 14 TL 72 720 Td (one) Tj T* (two) Tj /F1 7 Tf 9 TL T* (three) Tj ET"
     assert read(with_files(stream)).text.split() == ["one", "two", "three"]
     assert read(with_files(stream)).text.count("\n") == 4
+
+
+def test_what_was_filled_into_a_form_is_read_where_it_stands():
+    assert read(filled_form("Name:", "Petra Quill")).text.strip() == "Name: Petra Quill"

@@ -4,9 +4,11 @@ import struct
 
 import pytest
 
+from kb.formats.containers.ooxml import Package
 from kb.formats.extract import extract
 from kb.formats.readers.sheet_extras import cell_name, cell_place, moved
-from tests.support.office import DRAWING, SHEETS, workbook
+from kb.formats.readers.sheet_xlsx import xlsx_extras
+from tests.support.office import DRAWING, SHEETS, package, workbook
 from tests.support.ole import ole
 from tests.support.samples import zipped
 
@@ -150,7 +152,7 @@ def test_a_sheet_whose_drawing_is_damaged_is_read_without_it():
     assert read(data).text == "S\n\nx\n"
 
 
-ODS = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:xlink='x' xmlns:chart='c' xmlns:dc='dc'"
+ODS = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:xlink='x' xmlns:chart='c' xmlns:dc='dc' xmlns:calcext='calcext'"
 
 
 def spreadsheet(rows, beside="", **parts):
@@ -220,9 +222,6 @@ def test_notes_of_the_binary_format_are_counted():
         "xl/worksheets/_rels/sheet1.bin.rels": "<R><r Id='r' Type='x/comments' Target='../comments1.bin'/></R>",
         "xl/comments1.bin": comment * 3,
     }
-    from kb.formats.containers.ooxml import Package
-    from kb.formats.readers.sheet_xlsx import xlsx_extras
-
     assert [dict(extras.omitted()) for _, extras in xlsx_extras(Package(zipped(parts)))] == [{"comments": 3}]
 
 
@@ -263,3 +262,106 @@ def test_text_whose_bytes_a_parser_takes_for_characters_is_text():
 
     assert _shown("T\0i\0t\0") == "Tit"
     assert _shown("a\0日") == "a日"
+
+
+def test_an_error_of_libreoffice_and_a_formula_without_a_value_are_shown():
+    rows = (
+        "<table:table-row><table:table-cell office:value-type='string' office:string-value='' "
+        "calcext:value-type='error' table:formula='of:=1/0'><text:p>#DIV/0!</text:p></table:table-cell>"
+        "<table:table-cell table:formula='of:=2&gt;1' office:value-type='float'/>"
+        "<table:table-cell office:value-type='string'><text:p>oars</text:p></table:table-cell></table:table-row>"
+    )
+    extracted = read(spreadsheet(rows), "a.ods")
+    assert extracted.text == "S\n\n#DIV/0! | =2>1 | oars\n"
+    assert extracted.omitted == {"formulas": 1}
+
+
+def test_words_in_any_shape_of_an_opendocument_sheet_are_read_once():
+    inner = "<draw:frame><draw:text-box><text:p>inner</text:p></draw:text-box></draw:frame>"
+    shapes = (
+        "<table:shapes><draw:rect><text:p>rectangle</text:p></draw:rect><draw:ellipse><text:p>ellipse</text:p></draw:ellipse>"
+        f"<draw:frame><draw:text-box><text:p>outer{inner}</text:p></draw:text-box></draw:frame>"
+        "<draw:frame><draw:object-ole xlink:href='a'/></draw:frame></table:shapes>"
+    )
+    extracted = read(
+        spreadsheet(
+            "<table:table-row><table:table-cell office:value-type='string'><text:p>oars</text:p></table:table-cell></table:table-row>",
+            shapes,
+        ),
+        "a.ods",
+    )
+    assert extracted.text == "S\n\noars\n\nrectangle\nellipse\nouter\ninner\n"
+    assert extracted.omitted == {"objects": 1}
+
+
+def test_formulas_are_cut_and_only_counted_when_they_take_too_much():
+    master = f"<c r='A1'><f t='shared' ref='A1:A300' si='0'>{'B1+' * 9000}B1</f></c>"
+    others = "".join(f"<row r='{number}'><c r='A{number}'><f t='shared' si='0'/></c></row>" for number in range(2, 301))
+    extracted = read(workbook(f"<row r='1'>{master}</row>{others}"))
+    assert extracted.omitted == {"formulas": 300}
+    assert len(extracted.text) < 2 << 20
+
+
+def wide(text):
+    return struct.pack("<I", len(text)) + text.encode("utf-16-le")
+
+
+def test_boxes_and_files_of_the_binary_format_are_read():
+    sheet = bytes(8) + wide("r1") + wide("Stock")
+    bundle = bytes((0x9C, 0x01, len(sheet))) + sheet
+    box = f"<x:wsDr xmlns:x='x' xmlns:a='{DRAWING}'><x:txBody><a:p><a:r><a:t>in the box</a:t></a:r></a:p></x:txBody></x:wsDr>"
+    parts = {
+        "xl/workbook.bin": bundle,
+        "xl/worksheets/sheet1.bin": b"",
+        "xl/drawing1.xml": box,
+        "xl/embeddings/plan.docx": b"PK",
+        "xl/embeddings/o.bin": b"",
+    }
+    relations = {
+        "xl/workbook.bin": {"r1": ("worksheet", "xl/worksheets/sheet1.bin")},
+        "xl/worksheets/sheet1.bin": {
+            "d": ("drawing", "xl/drawing1.xml"),
+            "p": ("package", "xl/embeddings/plan.docx"),
+            "o": ("oleObject", "xl/embeddings/o.bin"),
+        },
+    }
+    [(name, extras)] = xlsx_extras(Package(package("xl/workbook.bin", parts, relations)))
+    assert (name, extras.boxes, [file.filename for file in extras.files]) == ("Stock", ["in the box"], ["plan.docx"])
+    assert dict(extras.omitted()) == {"objects": 1}
+
+
+def formula(column, result, options=0):
+    return record(0x06, struct.pack("<HHH", 0, column, 0) + result + struct.pack("<HIH", options, 0, 3) + b"\x1e\5\0")
+
+
+EMPTY, ZERO, FIVE = b"\3\0\0\0\0\0\xff\xff", bytes(8), struct.pack("<d", 5)
+
+
+@pytest.mark.parametrize(
+    ("formulas", "count"),
+    [
+        ([formula(0, EMPTY), formula(1, EMPTY)], 2),
+        ([formula(0, ZERO, 2)], 1),
+        ([formula(0, ZERO)], 0),
+        ([formula(0, EMPTY), formula(1, FIVE)], 0),
+    ],
+)
+def test_formulas_of_excel_97_that_no_program_computed_are_counted(formulas, count):
+    begin, end = record(0x0809, struct.pack("<HHHHII", 0x0600, 5, 0, 0, 0, 0)), record(0x0A)
+    chart = record(0x0809, struct.pack("<HH", 0x0600, 0x20)) + record(0x100D, b"\0\0\5\0Catch") + end
+    start = len(begin) + 4 + 8 + 1 + len(end)
+    sheet = record(0x85, struct.pack("<IBBBB", start, 0, 0, 1, 0) + b"S")
+    label = record(0x0204, struct.pack("<HHHHB", 0, 2, 0, 4, 0) + b"oars")
+    book = begin + sheet + end + record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 0, 0, 0)) + label
+    data = book + b"".join(formulas) + chart + end
+    extracted = read(ole({"Workbook": data, "MBD00A1": {"CONTENTS": b"x"}}), "a.xls")
+    assert "Catch" in extracted.text
+    assert extracted.omitted == ({"formulas": count} if count else {}) | {"objects": 1}
+
+
+def test_formulas_in_cells_that_name_no_place_are_where_they_stand():
+    row = "<row><c t='inlineStr'><is><t>{}</t></is></c><c/><c><f>{}*2</f></c></row>"
+    data = workbook(
+        row.format("oars", "A1") + "<row r='4'><c r='B4'><f>A1</f></c><c><f>A2</f></c></row>" + row.format("nets", "A5")
+    )
+    assert read(data).text == "S\n\noars |  | =A1*2\n | =A1 | =A2\nnets |  | =A5*2\n"

@@ -105,3 +105,8 @@ def test_shapes_of_an_opendocument_slide_are_read_as_they_lie():
     data = zipped({"mimetype": kind, "content.xml": content, "Object 1/content.xml": chart})
     lines = [line for line in extract(data, "a.odp")[1].text.split("\n") if line]
     assert lines == ["first", "turned", "in a group", "last", "Fish", " | Catch", "May | 7"]
+
+
+def test_many_shapes_side_by_side_are_ordered_at_once():
+    boxes = [Box(float(10 * number), 0.0, 5.0, 5.0) for number in range(20_000)][::-1]
+    assert in_reading_order(boxes, lambda box: box) == boxes[::-1]

@@ -3,7 +3,7 @@
 import pytest
 
 from kb.formats.extract import extract
-from tests.support.office import package, paragraph, word
+from tests.support.office import DRAWING, WORD, package, paragraph, word
 
 E10 = pytest.mark.requirement("E-10")
 HTML = "<html><body><h1>Minutes</h1><p>The well is dug.</p></body></html>"
@@ -122,3 +122,66 @@ def test_a_text_box_in_rich_text_is_read_without_its_properties():
     assert extract(rb"{\rtf1\ansi before " + box + rb" after}", "a.rtf")[1].text.split() == (
         ["before", "in", "the", "box", "after"]
     )
+
+
+NOTES = f"<w:footnotes xmlns:w='{WORD}'><w:footnote w:id='1'><w:p><w:r><w:t>An inner note.</w:t></w:r></w:p></w:footnote></w:footnotes>"
+HEADER = f"<w:hdr xmlns:w='{WORD}'><w:p><w:r><w:t>Inner letterhead</w:t></w:r></w:p></w:hdr>"
+
+
+def test_notes_and_margins_of_a_document_shown_in_another_come_at_the_end():
+    parts = {"word/footnotes.xml": NOTES, "word/header1.xml": HEADER}
+    relations = {"f": ("footnotes", "word/footnotes.xml"), "h": ("header", "word/header1.xml")}
+    extracted = read(with_chunk(word(paragraph("inner"), parts, relations)))
+    assert [
+        (section.heading, extracted.text[section.start : section.end].strip()) for section in extracted.sections
+    ] == [
+        ((), "before\n\ninner\n\nafter"),
+        (("Footnotes",), "Footnotes\n\n- An inner note."),
+        (("Headers and footers",), "Headers and footers\n\n- Inner letterhead"),
+    ]
+
+
+def test_a_document_in_a_saved_page_that_word_shows_is_an_attachment():
+    pdf = "--b\r\nContent-Type: application/pdf; name=plan.pdf\r\nContent-Transfer-Encoding: base64\r\n\r\nJVBERi0xLjQ=\r\n--b--"
+    assert [file.filename for file in read(with_chunk(MHT.replace("--b--", pdf))).attachments] == ["plan.pdf"]
+
+
+CHART = (
+    "<c:chartSpace xmlns:c='http://schemas.openxmlformats.org/drawingml/2006/chart' "
+    f"xmlns:a='{DRAWING}'><c:chart><c:title><c:tx><c:rich><a:p><a:r><a:t>Catch</a:t></a:r></a:p></c:rich></c:tx>"
+    "</c:title></c:chart></c:chartSpace>"
+)
+DRAWN = "<w:p><w:r><w:drawing><a:graphic><a:graphicData><chart r:id='c'/></a:graphicData></a:graphic></w:drawing></w:r></w:p>"
+BENT = "<w:p><w:r><w:pict><v:shape><v:textpath string='Regatta'/></v:shape></w:pict></w:r></w:p>"
+
+
+def boxed(content):
+    return f"<w:p><w:r><w:pict><v:shape><v:textbox><w:txbxContent>{content}</w:txbxContent></v:textbox></v:shape></w:pict></w:r></w:p>"
+
+
+def row(*cells):
+    return f"<w:tbl><w:tr>{''.join(f'<w:tc>{cell}</w:tc>' for cell in cells)}</w:tr></w:tbl>"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        boxed,
+        lambda content: boxed(boxed(boxed(content))),
+        row,
+        lambda content: row(content, paragraph("beside")),
+        lambda content: row(row(content), paragraph("beside")),
+        lambda content: row(boxed(content), paragraph("beside")),
+    ],
+)
+def test_a_chart_and_bent_words_are_written_once_wherever_they_stand(around):
+    data = word(
+        around(DRAWN + BENT + paragraph("words")), {"word/chart.xml": CHART}, {"c": ("chart", "word/chart.xml")}
+    )
+    text = read(data).text
+    assert [text.count(each) for each in ("Catch", "Regatta", "words")] == [1, 1, 1]
+
+
+def test_a_description_of_a_picture_is_read_where_it_stands():
+    picture = "<w:r><w:drawing><inline><docPr name='Picture 1' descr='A weir in spring'/></inline></w:drawing></w:r>"
+    assert read(word(f"<w:p>{picture}</w:p>" + paragraph("after"))).text == "A weir in spring\n\nafter\n"

@@ -7,6 +7,8 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
+from tests.support.office import workbook
+from tests.support.samples import zipped
 
 CASES = {
     "links of rich text that do not end": (b"{\\rtf1 ", b'{\\field{\\*\\fldinst{HYPERLINK "', b"}", "a.rtf", 400),
@@ -31,8 +33,39 @@ CASES = {
     "messages": (b"", b"From a Mon Jan 1 10:00:00 2024\nFrom: a\n\nx\n", b"", "a.mbox", 2000),
     "escapes": (b'["', b"\\u00e9\\n", b'"]', "a.json", 30_000),
     "headings of reStructuredText": (b"", b"a\n=\n\nb\n-\n", b"", "a.rst", 5000),
+    "spaces in a title": (b"---\ntitle: a", b" ", b"b\nx: [\n---\n", "a.md", 100_000),
+    "quotes in a title": (b"---\ntitle: ", b"'", b"b\nx: [\n---\n", "a.md", 100_000),
+    "lines of broken front matter": (b"---\nx: [\n", b"tags: a b\n", b"---\n", "a.md", 10_000),
     "headings of Org": (b"", b"** a\n#+begin_src\n", b"", "a.org", 10_000),
 }
+
+
+def sheet(written):
+    return workbook(f"<row r='1'><c r='A1'><f>B1</f>{written}<v>1</v></c></row>")
+
+
+def table(written):
+    body = f"<o:body><o:spreadsheet><t:table>{written}</t:table></o:spreadsheet></o:body>"
+    content = f"<o:document-content xmlns:o='o' xmlns:t='t'>{body}</o:document-content>"
+    return zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": content})
+
+
+PACKED = {
+    "spaces before a value": (lambda count: sheet(" " * count), "a.xlsx", 50_000),
+    "cells that do not end": (
+        lambda count: table("<t:table-row><t:table-cell t:formula='a'/></t:table-row>" * count),
+        "a.ods",
+        1000,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_a_packed_file_of_four_times_the_size_takes_about_four_times_as_long(name):
+    made, filename, count = PACKED[name]
+    cases = [(made(times * count), b"", b"", filename, 0) for times in (1, 1, 4)]
+    seconds(cases[0], 0)
+    assert any(seconds(cases[2], 0) < 9 * seconds(cases[1], 0) + 0.2 for _ in range(10))
 
 
 def seconds(case, count):

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kb.formats.extract import extract
+from kb.formats.text.parts import batch_name, batches, is_batch
 
 TITLE = f'Re: 1/2 \\ a#b "c" ? {"x" * 100}'
 ZOTERO = ("Key", "Item Type", "Author", "Title", "Publication Title", "Manual Tags", "Date")
@@ -58,3 +59,10 @@ def test_a_part_has_the_name_that_its_title_always_gave_it(made, filename, names
 )
 def test_more_than_a_hundred_batches_are_batches_of_batches(made, filename, names):
     assert names_in(made(*(f"Part {number}" for number in range(10_001))), filename) == names
+
+
+def test_only_the_files_of_batches_are_called_like_them():
+    [first, second] = batches(range(150))
+    assert [batch_name(each, ".mbox") for each in (first, second)] == ["0001-0100.mbox", "0101-0150.mbox"]
+    assert is_batch("0001-0100.mbox")
+    assert not any(map(is_batch, ("0001 Trip.enex", "0001-0100.eml", "a 0001-0100.mbox")))

@@ -53,9 +53,9 @@ def test_another_form_of_a_word_finds_it_and_is_marked_where_it_stands(analyzer,
     text = f"It says {written}, they said."
     tokens, wanted = analyzer.indexed(text), analyzer.stems_of(sought)
     assert any(tokens[start : start + len(wanted)] == wanted for start in range(len(tokens)))
-    [(start, end), *more] = Highlighter(analyzer, [sought]).ranges(text)
-    assert text[start:end] in written
-    assert all(text[start:end] in written for start, end in more)
+    ranges = Highlighter(analyzer, [sought]).ranges(text)
+    assert ranges
+    assert all(start < end and text[start:end] in written for start, end in ranges)
 
 
 @pytest.mark.parametrize(("one", "other"), [("C", "C++"), ("C", "C#"), ("C#", "F#"), ("NET", ".NET")])

@@ -13,7 +13,7 @@ import pytest
 from kb.access.keyring import FILE, KeyFile, Keyring, digest_of
 from kb.api.access import Limit
 from tests.conftest import ALL_APPS, KEY
-from tests.support.eventually import eventually
+from tests.support.eventually import SECONDS, eventually
 from tests.support.pdf import pdf
 from tests.support.stores import TRIED
 
@@ -148,6 +148,7 @@ def chromium(*arguments):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options, webdriver.ChromeService(program))
+    driver.set_script_timeout(SECONDS)  # a busy machine takes long for what takes a moment
     try:
         yield driver
     finally:

@@ -33,17 +33,16 @@ from bench.peers.speed.kb import TAGGED
 from bench.peers.speed.passages import TAGS, TOP, Passages, Queries
 from bench.scale import MEMORY, Client, settle, timed
 from bench.scale_report import cell
-from bench.serving import Server, launched
-from kb.embed.models.prepare import prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
+from bench.serving import Server, launched, open_model
 from kb.search.query import Query, keywords
-from kb.settings import Settings
 from kb.store.rows import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from kb.embed.onnx.embedder import OnnxEmbedder
 
     Figures = dict[str, float]
 
@@ -164,12 +163,12 @@ def working(peer: str, folder: Path) -> Iterator[Worker]:
 
 
 @contextmanager
-def remote(folder: Path, texts: Sequence[str], model: Path) -> Iterator[Remote]:
+def remote(folder: Path, texts: Sequence[str]) -> Iterator[Remote]:
     """A server of kb over a copy of its database."""
     if not (folder / OVER_HTTP).exists():
         shutil.copytree(folder / "kb", folder / OVER_HTTP)
     serve = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(folder / OVER_HTTP)]
-    with launched(serve, KB_MODEL_DIR=str(model)) as server:
+    with launched(serve) as server:
         yield Remote(server, Client(server), texts)
 
 
@@ -230,15 +229,14 @@ def run(home: Path, count: int, rounds: int, peers: Sequence[str]) -> dict[str, 
     """Build what is missing, one after another; then measure all."""
     folder = home / str(count)
     folder.mkdir(parents=True, exist_ok=True)
-    model = prepare(Settings.read().model_dir, home, "auto")
-    prepare_input(folder, home / "sentences.npy", OnnxEmbedder(model, "cpu"), count)
+    prepare_input(folder, home / "sentences.npy", open_model(home), count)
     files = {peer: build(peer, folder) for peer in peers}
     if not rounds:
         return {}
     with ExitStack() as stack:
         engines: dict[str, Worker | Remote] = {peer: stack.enter_context(working(peer, folder)) for peer in peers}
         if "kb" in peers:
-            engines[OVER_HTTP] = stack.enter_context(remote(folder, Queries.read(folder).texts, model.onnx.parent))
+            engines[OVER_HTTP] = stack.enter_context(remote(folder, Queries.read(folder).texts))
         for name in ("kb", OVER_HTTP):
             if name in engines:
                 engines[name].ask(ACTS[0], 0, None)

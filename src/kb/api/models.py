@@ -415,7 +415,8 @@ class CopyOf(Reply):
 class SearchResult(Passage):
     """A passage and its document; `more` has the document's next best passages when grouped by document.
 
-    `copies` are the other documents that say the same in a passage: all of them are this one result.
+    `copies` are other documents that say the same in a passage, at most 20, and `copy_count` says how many there are
+    among those that match best: all of them are this one result.
 
     `source` is where a note comes from, and `replaced_by` the note that took its place; it stands behind that one. `by`
     is the name of the key that made the document what it is, `client` the program.
@@ -428,6 +429,7 @@ class SearchResult(Passage):
     tags: list[str]
     more: list[Passage]
     copies: list[CopyOf] = []
+    copy_count: int = 0
     date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
@@ -456,8 +458,8 @@ class SearchReply(Reply):
     """What was found, best first.
 
     `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
-    `unknown` are the words of the query that no document has; `unreadable` the files of its name that could not be
-    read. `weak` says that no document answers the query well.
+    `unknown` are the words of the query that no document has; `unreadable` at most 3 of the `unreadable_count` files of
+    that name that could not be read. `weak` says that no document answers the query well.
     """
 
     results: list[SearchResult]
@@ -465,6 +467,7 @@ class SearchReply(Reply):
     pending: int
     unknown: list[UnknownWord] = []
     unreadable: list[UnreadableFile] = []
+    unreadable_count: int = 0
     weak: bool = False
 
 
@@ -807,7 +810,7 @@ class ReembedRequest(Request):
 
 
 class Reembedding(Reply):
-    """The vectors in use, those of the model that the settings name, and those beside, by model, precision and prefix.
+    """The vectors in use, those of the model that the settings name, and those beside, by model and prefix.
 
     `state` says what is done with those beside: they are being built, that is stopped, they were in use before and are
     kept, or they are returning. `done` of `total` are made; a former version counts as one. `error` says why it does
@@ -844,8 +847,9 @@ class ClockStatus(Reply):
 class Status(Reply):
     """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes.
 
-    `full_text` says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as
-    the machine's clock is believed.
+    `precisions` counts the vectors that were made in each precision, those of deleted passages included. `full_text`
+    says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as the
+    machine's clock is believed.
     """
 
     version: str
@@ -857,6 +861,7 @@ class Status(Reply):
     documents: dict[str, int]
     top_tags: list[TagCount]
     chunks: int
+    precisions: dict[str, int] = {}
     queue: QueueStatus
     parser: ParserStatus
     history: HistoryStatus

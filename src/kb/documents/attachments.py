@@ -11,6 +11,7 @@ from kb.api.access import OF_JOB
 from kb.api.errors import Unconfirmed
 from kb.documents.staging import discard, stage
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.parts import is_batch
 from kb.store.rows import NewJob
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], blobs: Blobs) -> It
 
     Those of jobs that may have been queued stay: a sweep removes what no job waits with.
     """
-    depth = job.depth + 1
     jobs: list[NewJob] = []
     try:
         for attachment, name in zip(attachments, _names(attachments), strict=True):
@@ -43,7 +43,7 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], blobs: Blobs) -> It
                     staged=staged,
                     filename=name,
                     content_hash=digest,
-                    depth=depth,
+                    depth=max(1, job.depth + (not is_batch(name))),
                     author=job.author,
                 )
             )

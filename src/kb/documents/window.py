@@ -7,9 +7,10 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Invalid
+from kb.ingest.chunk import RANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from kb.store.rows import ChunkPlace
 
@@ -64,11 +65,17 @@ def _under(places: Sequence[ChunkPlace], heading: str) -> list[ChunkPlace]:
     wanted = " ".join(heading.casefold().split())
     for fits in (str.__eq__, str.__contains__):
         for start, place in enumerate(places):
-            for depth, name in enumerate(place.heading, 1):
-                if fits(" ".join(name.casefold().split()), wanted):
-                    path = place.heading[:depth]
-                    return list(takewhile(lambda each: each.heading[:depth] == path, places[start:]))  # noqa: B023 - at once
+            for path in _paths(place.heading):
+                if fits(" ".join(path[-1].casefold().split()), wanted):
+                    return list(takewhile(lambda each: path in _paths(each.heading), places[start:]))  # noqa: B023 - at once
     return []
+
+
+def _paths(headings: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths to the headings of a chunk; from one that goes from a heading to another, the paths to both."""
+    for depth, name in enumerate(headings):
+        for part in (*name.split(RANGE), name):
+            yield (*headings[:depth], part)
 
 
 def _refuse_chunk(places: Sequence[ChunkPlace], document_id: int, place: Place) -> list[ChunkPlace]:

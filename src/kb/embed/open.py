@@ -2,27 +2,79 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
-from kb.embed.models.prepare import prepare
+from kb.api.errors import ModelError
+from kb.embed.models.artifact import FP32
+from kb.embed.models.fetch import SOURCES, WEIGHTS
+from kb.embed.models.prepare import find_model, in_precision
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.onnx.providers import candidates
+from kb.embed.onnx.session import detect_machine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kb.embed.models.artifact import ModelFiles
     from kb.embed.onnx.embedder import OnBatch
+
+log = logging.getLogger(__name__)
+
+AUTO = "auto"
+INT8 = "int8"
 
 
 def open_embedder(
-    model_dir: Path | None, data_dir: Path, device: str, precision: str, on_batch: OnBatch = lambda *_: None
+    model_dir: Path | None,
+    data_dir: Path,
+    device: str,
+    precision: str,
+    begun_in: str | None = None,
+    on_batch: OnBatch = lambda *_: None,
 ) -> OnnxEmbedder:
-    """The model on its device; `on_batch` is told of each batch.
+    """Return the model on its device.
+
+    Args:
+        model_dir: the folder of the model, if it is not the default one in the data directory.
+        data_dir: the data directory.
+        device: the device, or `auto`.
+        precision: the precision, or `auto`.
+        begun_in: the precision that the database was begun in, if it holds vectors; `auto` stays with fp32 then.
+        on_batch: is told of each batch.
 
     Raises:
         ModelError: the model or the device cannot be used, or not in this precision.
     """
-    if precision != "auto":
+    if precision != AUTO:
         candidates(device, precision)  # refuses before anything is fetched
-    files = prepare(model_dir, data_dir, precision)
-    return OnnxEmbedder(files, device, cache=data_dir / "compiled", on_batch=on_batch)
+    return open_model(find_model(model_dir, data_dir), data_dir, device, precision, begun_in, on_batch)
+
+
+def open_model(
+    files: ModelFiles, data_dir: Path, device: str, precision: str, begun_in: str | None, on_batch: OnBatch
+) -> OnnxEmbedder:
+    """Return a model that was found, on its device. The rest is as in `open_embedder`."""
+
+    def opened(files: ModelFiles) -> OnnxEmbedder:
+        return OnnxEmbedder(files, device, cache=data_dir / "compiled", on_batch=on_batch)
+
+    if precision != AUTO:
+        return opened(in_precision(files, data_dir / "models", precision))
+    if not _suits_int8(files, device, begun_in):
+        return opened(files)
+    if any(each.name != "cpu" and each.provider in detect_machine().providers for each in candidates(device, FP32)):
+        there = opened(files)
+        if there.device != "cpu":
+            return there
+    try:
+        return opened(in_precision(files, data_dir / "models", INT8))
+    except ModelError as error:
+        log.info("the model runs in %s: %s", files.precision, error.detail)
+        return opened(files)
+
+
+def _suits_int8(files: ModelFiles, device: str, begun_in: str | None) -> bool:
+    """Return whether the model was measured in int8, and this machine and database are made for that."""
+    is_measured = files.precision == FP32 and files.manifest.digest == SOURCES[WEIGHTS]
+    return is_measured and device in (AUTO, "cpu") and begun_in != FP32 and detect_machine().multiplies_int8

@@ -8,17 +8,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Unreadable
+from kb.formats.attached import limited
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
-from kb.formats.extracted import NO_TEXT
+from kb.formats.extracted import NO_TEXT, Extracted
 from kb.formats.registry import FORMATS, reader_of
 from kb.formats.text.embedded import without_embedded_bytes
-from kb.formats.text.encoding import as_utf8
+from kb.formats.text.encoding import as_utf8, clean, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from kb.formats.extracted import Extracted
 
 
 def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str, Extracted]:
@@ -32,9 +31,20 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
     doc_type, extracted = _read(data, filename)
     if not pictures:
         extracted = replace(extracted, pictures=())
+    extracted = _with_names(limited(extracted, len(data)))
     if not extracted.shows_text and not extracted.pictures:
         raise Unreadable(NO_TEXT)
     return doc_type, extracted
+
+
+def _with_names(extracted: Extracted) -> Extracted:
+    """Return a document that has at least the names of the files in it to say, if it has any."""
+    if extracted.shows_text or not extracted.attachments:
+        return extracted
+    names = ", ".join(one_line(clean(file.filename)) for file in extracted.attachments)
+    named = Extracted.of_text(f"Attachments: {names}\n")
+    pictures = tuple(picture._replace(place=0, page=None) for picture in extracted.pictures)
+    return replace(extracted, text=named.text, sections=named.sections, pictures=pictures)
 
 
 def _read(data: bytes, filename: str) -> tuple[str, Extracted]:

@@ -10,6 +10,7 @@ from functools import reduce
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from kb.lexical.names import HEADING_MARK
 from kb.store.rows import NewChunk, Place
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ JOINED_CHARS = 800
 TOKEN_CHARS = 20
 """What a token may hold: the model reads a word of any length as one token, and knows nothing of it then."""
 
+RANGE = " \u2013 "
+"""What stands between the headings of the first and the last of several sections in one passage."""
+
+LONGEST_RANGE = 300
 SPACE = re.compile(r"[ \t\r\n]")
 
 RECOUNTED = 2
@@ -83,13 +88,13 @@ class Chunker:
         """
         tokens = _Tokens(extracted, self._tokenizer, self._checkpoint)
         lines = _Lines(extracted.text)
-        for section, cited in _merged(extracted, tokens, title or ""):
+        for section, cited, single in _merged(extracted, tokens, title or ""):
             header = self._header(section, title)
             start = section.start
             while start < section.end:
                 self._checkpoint()
                 end, passage = self._next_passage(tokens, header, start, section.end)
-                place = lines.place(start, end, cited, section.page)
+                place = lines.place(start, end, cited if start < single else section.heading, section.page)
                 yield NewChunk(extracted.text[start:end], header.text, place), passage
                 start = end
 
@@ -106,7 +111,7 @@ class Chunker:
             room -= excess
 
     def _header(self, section: Section, title: str | None) -> _Header:
-        text = " › ".join(dict.fromkeys([title, *section.heading] if title else section.heading))
+        text = HEADING_MARK.join(dict.fromkeys([title, *section.heading] if title else section.heading))
         return _Header(text, self._tokenizer.token_starts(text))
 
     def _next_passage(self, tokens: _Tokens, header: _Header, start: int, limit: int) -> tuple[int, str]:
@@ -130,20 +135,28 @@ class Chunker:
 
 
 class _Cited(NamedTuple):
-    """A section to cut, whose heading is searched, and the headings that its chunks are cited under."""
+    """A section to cut, whose heading is searched; chunks of several sections are cited under another.
+
+    Args:
+        section: the section, with the short ones before it.
+        heading: what chunks that begin in those are cited under.
+        single: where those end.
+    """
 
     section: Section
     heading: tuple[str, ...]
+    single: int
 
 
 def _merged(extracted: Extracted, tokens: _Tokens, title: str) -> Sequence[_Cited]:
     """Return the sections to cut: as they are but for the shortest, unless that takes too much for such a text."""
     merged = list(_merge_short(extracted, tokens))
-    headers = sum(len(title) + sum(map(len, section.heading)) for section, _ in merged)
+    headers = sum(len(title) + sum(map(len, each.section.heading)) for each in merged)
     takes = CHUNK_BYTES * len(merged) + (STORED_BYTES + INDEXED_BYTES) * headers
     if takes <= SECTIONS_SHARE * len(extracted.text) + SECTIONS_FREE:
         return merged
-    return [_Cited(section, section.heading) for section in _join(section for section, _ in merged)]
+    joined = _join(each.section for each in merged)
+    return [_Cited(section, section.heading, section.start) for section in joined]
 
 
 def _join(sections: Iterable[Section]) -> list[Section]:
@@ -181,17 +194,27 @@ def _merge_short(extracted: Extracted, tokens: _Tokens) -> Iterator[_Cited]:
 
 
 def _merge(sections: Sequence[Section], tokens: _Tokens) -> _Cited:
-    """Return sections as one, under the heading of the last, which is cited unless that is short, too."""
+    """Return sections as one, under the heading of the last."""
     last = sections[-1]
     is_short = tokens.count(last.start, last.end) < SHORTEST_SECTION
-    cited = _common([each.heading for each in sections]) if is_short else last.heading
-    return _Cited(replace(last, start=sections[0].start), cited)
+    cited = _together([each.heading for each in sections], are_short=is_short)
+    return _Cited(replace(last, start=sections[0].start), cited, last.start)
 
 
-def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the headings that paths share, or else the last path; one that the next goes on from does not count."""
+def _together(paths: Sequence[tuple[str, ...]], *, are_short: bool) -> tuple[str, ...]:
+    """Return what several sections are cited under: what short ones share, else from which to which they go.
+
+    A heading that the next one goes on from does not count.
+    """
     ends = [path for path, later in pairwise(paths) if later[: len(path)] != path]
-    return reduce(_shared, [*ends, paths[-1]]) or paths[-1]
+    shared = reduce(_shared, [*ends, paths[-1]])
+    return shared if shared and are_short else _range(ends[0] if ends else paths[-1], paths[-1])
+
+
+def _range(first: tuple[str, ...], last: tuple[str, ...]) -> tuple[str, ...]:
+    shared = _shared(first, last)
+    name = RANGE.join([*first[len(shared) :][:1], *last[len(shared) :][:1]])
+    return (*shared, name) if RANGE in name and len(name) <= LONGEST_RANGE else last
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from kb.formats.omitted import with_line
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
+from kb.lexical.names import with_aliases
 from kb.store.rows import Content, NewChunk, VectorSpace
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def draft_file(
     left_out = len(extracted.attachments) - len(attachments)
     extracted = with_line(replace(extracted, omitted=together(extracted.omitted, {"files": left_out})))
     name = title or extracted.title or Path(filename).stem[:MAX_TITLE]
-    header = f"{name} ({', '.join(extracted.aliases)})" if extracted.aliases else name
+    header = with_aliases(name, extracted.aliases)
     embedder = embedder.current
     passages = Chunker(embedder, checkpoint).split(extracted, header)
     bounded = _bounded(passages, limits.index_bytes(size, is_part=is_part), limits.too_large_index)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from kb.api.errors import ModelChanged, ModelError
 from kb.embed.models.fetch import SOURCES, WEIGHTS
-from kb.embed.models.prepare import prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.embed.models.prepare import find_model
+from kb.embed.open import open_model
 from kb.store.rows import VectorSpace
 
 if TYPE_CHECKING:
@@ -104,14 +104,11 @@ def open_model_of(space: VectorSpace, settings: Settings, on_batch: OnBatch = la
         ModelError: it is not to be found, or cannot be used.
     """
     for files in _candidates(space, settings):
-        if (files.manifest.digest, files.manifest.model, files.precision) == (
-            space.digest,
-            space.model,
-            space.precision,
-        ):
+        if (files.manifest.digest, files.manifest.model) == (space.digest, space.model):
             manifest = replace(files.manifest, query_prefix=space.query_prefix, passage_prefix=space.passage_prefix)
-            cache = settings.data_dir / "compiled"
-            embedder = OnnxEmbedder(replace(files, manifest=manifest), settings.device, cache=cache, on_batch=on_batch)
+            found = replace(files, manifest=manifest)
+            where, precision = settings.device, settings.precision
+            embedder = open_model(found, settings.data_dir, where, precision, space.precision, on_batch)
             if VectorSpace.of(embedder.spec) == space:
                 return embedder
     raise ModelError(f"The model {space} is not to be found.")
@@ -124,6 +121,6 @@ def _candidates(space: VectorSpace, settings: Settings) -> Iterator[ModelFiles]:
         if each is None and space.digest != SOURCES[WEIGHTS]:
             continue  # the default model would be fetched for nothing
         try:
-            yield prepare(each, settings.data_dir, space.precision)
+            yield find_model(each, settings.data_dir)
         except ModelError:
             continue

@@ -48,10 +48,10 @@ _SUSPECT: Final = re.compile(f"[{_SIGNS}{SUPERSCRIPTS}]")
 _COMPATIBLE: Final = re.compile(rf"[{_SIGNS}][{VOICED}]?|(?<=[^\W\d_])[{SUPERSCRIPTS}]+")
 
 LANGUAGES: Final = re.compile(
-    r"(?P<plus>(?<![^\W_])[^\W\d_]\w*)\+\+(?!\+)|(?P<sharp>(?<![^\W_])[A-Za-z])[#\u266f](?![#+])|(?<![\w.])\.(?P<net>net)\b",
+    r"(?<![^\W_])(?:(?P<plus>[A-Za-z])\+\+(?!\+)|(?P<sharp>[A-Za-z])[#\u266f](?![#+]))|(?<![\w.])\.(?P<net>net)\b",
     re.IGNORECASE,
 )
-"""Names whose sign is all that tells them apart: C++, C#, .NET."""
+"""Names that only a sign distinguishes: C++, C#, .NET. Longer words, such as index++, keep their own tokens."""
 
 
 def compatible(text: str) -> str:

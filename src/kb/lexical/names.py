@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -17,20 +18,59 @@ LONGEST: Final = 200
 MOST: Final = 64
 """How many words of a document's names are kept."""
 
-WORD: Final = re.compile(r"[^\W_]+")
+STOP_WORD: Final = re.compile(
+    rf"(?<![^\W_]|['\u2019.])(?:{'|'.join(sorted(STOP_WORDS))})(?:['\u2019](?:s|t|re|ll|ve|d|m))?(?![^\W_]|['\u2019+#])",
+    re.IGNORECASE,
+)
 IS_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 ENDING: Final = re.compile(r"\.[^\W_]{1,8}$")
 
 
-def stem_of(path: str) -> str:
-    """Return the name of a file without its folders and its ending."""
-    name = path.rstrip("/").replace("\\", "/").rpartition("/")[2].rpartition("#")[2]
+HEADING_MARK, ALIAS_MARK = " › ", ", "
+"""What separates headings, and aliases, in the header of a passage."""
+
+FILE_MARK: Final = "/"
+"""Before the name of a file among the words by which a document is found; no word begins so."""
+
+WITHIN: Final = re.compile(r".*\.[^\W_]{1,8}#(?=.)|.*#(?=.)", re.DOTALL)
+"""What comes before the name of a file inside another one, such as a mail."""
+
+
+def name_of(path: str, *, is_part: bool = False) -> str:
+    """Return the name of a file without its folders, or without the file that it is part of."""
+    path = path.rstrip("/").replace("\\", "/")
+    return (WITHIN.sub("", path, count=1) if is_part else path).rpartition("/")[2]
+
+
+def folded_name(source_path: str | None, title: str, is_part: bool) -> str:
+    """Return the name of a document's file, or else its title, as a filter by name compares it."""
+    return folded(title if source_path is None else name_of(source_path, is_part=is_part))
+
+
+def folded(name: str) -> str:
+    """Return a name, or a pattern of names, in one case and composed."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def stem_of(path: str, *, is_part: bool = False) -> str:
+    """Return the name of a file without its ending."""
+    name = name_of(path, is_part=is_part)
     return ENDING.sub("", name) or name
 
 
-def names_of(title: str, source_path: str, filename: str) -> list[str]:
-    """Return what a document is called, each once."""
-    return list(dict.fromkeys(filter(None, (stem_of(source_path), stem_of(filename), title))))
+def with_aliases(title: str, aliases: Iterable[str]) -> str:
+    """Return a title as it is in the header of passages, with aliases and authors if there are any."""
+    said = ALIAS_MARK.join(aliases)
+    return f"{title} ({said})" if said else title
+
+
+def aliases_of(title: str, header: str) -> list[str]:
+    """Return the aliases and authors of a document, which follow its title in the header of its passages."""
+    before, behind = f"{title} (", ")"
+    first = header.partition(HEADING_MARK)[0]
+    if not (title and first.startswith(before) and first.endswith(behind)):
+        return []
+    return first[len(before) : -len(behind)].split(ALIAS_MARK)
 
 
 def folders_of(source_path: str) -> list[str]:
@@ -44,9 +84,8 @@ def ending_of(path: str) -> str:
     return found[0][1:] if found else ""
 
 
-def tokens_of(tokens: Callable[[str], Sequence[str]], title: str, source_path: str, filename: str) -> list[str]:
+def tokens_of(tokens: Callable[[str], Sequence[str]], names: Sequence[str], source_path: str) -> list[str]:
     """Return by which words a document's names are found, each name also as a whole."""
-    names = names_of(title, source_path, filename)
     words = [word for name in (*names, *folders_of(source_path)) for word in telling(tokens, name)]
     wholes = [whole for name in names if (whole := key_of(telling(tokens, name)))]
     return list(dict.fromkeys(each[:LONGEST] for each in (*wholes, *words)))[:MOST]
@@ -54,9 +93,8 @@ def tokens_of(tokens: Callable[[str], Sequence[str]], title: str, source_path: s
 
 def telling(tokens: Callable[[str], Sequence[str]], name: str) -> list[str]:
     """Return the words of a name, without those that say nothing unless there are no others."""
-    words = WORD.findall(name)
-    said = [word for word in words if word.lower() not in STOP_WORDS] or words
-    return list(tokens(" ".join(said)))
+    name = unicodedata.normalize("NFC", name)
+    return list(tokens(STOP_WORD.sub(" ", name)) or tokens(name))
 
 
 def key_of(words: Iterable[str]) -> str:

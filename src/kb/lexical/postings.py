@@ -88,3 +88,15 @@ class Postings:
         rows, counts = np.empty(capacity, np.int32), np.empty(capacity, dtype)
         rows[: self.size], counts[: self.size] = self.rows, self.counts
         return Postings(rows, counts, self.size)
+
+
+def merged(spellings: Sequence[Postings]) -> Postings:
+    """Return the postings of spellings of one word, which occurs in a row as often as the most frequent of them."""
+    if len(spellings) == 1:
+        return spellings[0]
+    rows = np.concatenate([each.rows for each in spellings])
+    counts = np.concatenate([each.counts.astype(np.int64) for each in spellings])
+    order = np.lexsort((-counts, rows))
+    rows, counts = rows[order], counts[order]
+    is_first = np.flatnonzero(np.diff(rows, prepend=-1))
+    return Postings.of(rows[is_first], counts[is_first])

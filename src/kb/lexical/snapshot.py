@@ -167,6 +167,14 @@ class LexicalSnapshot:
             self.number, self.epoch, end, *buffers, self.dead, self.tokens + sum(lengths), self.numbers
         )
 
+    def with_lengths(self, number: int, ids: NDArray[np.int64], lengths: NDArray[np.int32]) -> LexicalSnapshot:
+        """Return the next snapshot, of which some chunks have other lengths."""
+        rows, found = self.rows_of(ids)
+        buffer = self.length_buffer.copy()
+        buffer[rows] = lengths[found]
+        tokens = self.tokens + int(buffer[rows].sum(dtype=np.int64) - self.lengths[rows].sum(dtype=np.int64))
+        return replace(self, number=number, length_buffer=buffer, tokens=tokens, frequencies={})
+
     @property
     def is_sparse(self) -> bool:
         """Whether so many chunks were deleted that the others had better get new rows."""
@@ -203,6 +211,11 @@ class Admitted:
         """Return the mask, if it is one over these chunks; else the ids of those admitted, ascending."""
         same = np.array_equal(self.snapshot.ids, ids)
         return self.mask if same else self.snapshot.ids[self.rows].astype(np.int64)
+
+
+def group_key(keys: Sequence[Key]) -> Key:
+    """Return the key of spellings that count as one word; no token has a blank."""
+    return keys[0] if len(keys) == 1 else tuple(" ".join(key) for key in ((), *keys))
 
 
 def _with_room(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kb.store.rows import Filter
-from kb.store.transfer import AUDIT, JOBS, MOMENTS, NEVER_LOWER
+from kb.store.transfer import AUDIT, JOBS, MOMENTS, NEVER_LOWER, OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +29,7 @@ ALL: Final = (1 << 31) - 1
 UNREADABLE: Final = (ValueError, TypeError, LookupError, zlib.error)
 """What reading a damaged row raises."""
 
-NAMES: Final = {"jobs": "job", "audit": "audit line"}
+NAMES: Final = {"jobs": "job", "operations": "operation", "audit": "audit line"}
 
 
 def differences(one: Origin, other: Origin, on_documents: Callable[[int], None]) -> Iterator[str]:
@@ -45,7 +45,7 @@ def differences(one: Origin, other: Origin, on_documents: Callable[[int], None])
             yield from _compare(f"document {id_}", first.document(id_, states), second.document(id_, copies))
         on_documents(done := done + len(ids))
         after = ids[-1]
-    for table in (JOBS, AUDIT):
+    for table in (JOBS, OPERATIONS, AUDIT):
         for key, row, copy in _rows(one, other, table):
             yield from _compare(f"{NAMES[table.name]} {key}", row, copy)
     yield from _compare("database", first.facts(), second.facts())
@@ -106,6 +106,8 @@ class _Reader:
             "the number of chunks": counts.chunks,
             "history": plain(self._tx.history.counts()),
             "files": self._tx.documents.file_hashes(),
+            "synced folders": plain(self._tx.folders.all()),
+            "files that stay out": self._tx.folders.left_out(),
             "staged files": self._tx.jobs.staged(),
         }
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from kb.api.errors import ModelError
 from kb.blobs.folder import KeptFiles
-from kb.embed.open import open_embedder
 from kb.filesystem import is_exposed
 from kb.ingest.chunk import Chunker
 from kb.maintenance.archive import age_of_newest
+from kb.maintenance.named_model import open_named_model
 from kb.maintenance.reindex import reindex
 from kb.maintenance.restoring import Places, complete_restore
 from kb.running import lock_of
@@ -40,7 +40,7 @@ MAX_FAULTS: Final = 20
 SAMPLE: Final = 16
 """How many vectors are made again to see whether they are the model's."""
 
-SAME: Final = 0.99
+SAME: Final = 0.98
 """The cosine of two vectors of one text; precisions differ less."""
 
 RESTORE: Final = "restore"
@@ -173,7 +173,7 @@ def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> 
     if not settings.model_dir and not (settings.data_dir / "models").is_dir():
         return
     try:
-        embedder = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
+        embedder, _ = open_named_model(settings)
     except ModelError as error:
         yield f"the model cannot be used: {error.detail}"
         return

@@ -21,11 +21,11 @@ from kb.documents.originals import Originals
 from kb.documents.replacement import rival_successors
 from kb.documents.save import merge
 from kb.documents.staging import discard, stage
-from kb.embed.open import open_embedder
 from kb.filesystem import make_folder, open_regular
 from kb.ingest.chunk import Chunker
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.export_lines import DocumentLine, ExportHeader, VersionLine, wrong_field
+from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
@@ -153,7 +153,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         complete_restore(settings)
         for each in (settings.staging_dir, settings.files_dir):  # a restore may have set them aside
             make_folder(each, "KB_DATA_DIR")
-        embedder = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
+        embedder, _ = open_named_model(settings)
         chunker, arrival = Chunker(embedder), _Arrival(settings, folder)
         space = VectorSpace.of(embedder.spec, settings.model_dir)
         with translated_errors(), closing(SqliteStore(path, space)) as store:

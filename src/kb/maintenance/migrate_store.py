@@ -14,7 +14,7 @@ from kb.maintenance.comparison import differences
 from kb.maintenance.restoring import finish_restore
 from kb.store.blob_place import blobs_apart
 from kb.store.open import database_path, is_postgres, open_destination, open_origin
-from kb.store.transfer import AUDIT, JOBS, Whole, check_arrived
+from kb.store.transfer import AUDIT, JOBS, OPERATIONS, Whole, check_arrived
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BATCH: Final = 500
 """How many documents are looked at together."""
 
-ROWS: Final = {"jobs": 50, "audit": 1000}
+ROWS: Final = {"jobs": 50, "operations": 1000, "audit": 1000}
 """How many rows of a table; a job may have a long text."""
 
 WRITTEN: Final = 8 << 20
@@ -92,7 +92,7 @@ def migrate_store(source: Settings, target: Settings, show: Show, *, verify_only
             with _files(source) as files, _files(target, to_write=True) as copies:
                 copy_files(names_of(origin.tx), files, copies, show)
             _copy_documents(migrated, origin, destination, show)
-            for table in (JOBS, AUDIT):
+            for table in (JOBS, OPERATIONS, AUDIT):
                 _copy_rows(origin, destination, table, show)
             show("finishing", 0, 0)
             destination.complete(origin.facts())

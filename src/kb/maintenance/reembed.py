@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.embed.open import open_embedder
 from kb.ingest.models import ActiveModel
+from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
-from kb.store.open import open_store, space_in_use
+from kb.store.open import open_store
 from kb.store.rows import Retention, VectorSpace
 from kb.worker.reembed import Reembedder
 
@@ -35,11 +35,10 @@ def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callabl
     """
     with sole_user(lock_of(settings.data_dir)):
         complete_restore(settings)
-        made = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
+        made, in_use = open_named_model(settings)
         wanted = VectorSpace.of(made.spec, settings.model_dir)
-        in_use = space_in_use(settings.database_url, settings.data_dir, wanted)
         words_limit = settings.words_memory_mb << 20
-        with open_store(settings.database_url, settings.data_dir, in_use, words_limit, Retention()) as store:
+        with open_store(settings.database_url, settings.data_dir, in_use or wanted, words_limit, Retention()) as store:
             reembedder = Reembedder(store, settings, wanted, ActiveModel(made), on_progress=on_chunks)
             if action:
                 reembedder.decide(action)

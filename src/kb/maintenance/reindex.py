@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kb.api.errors import StoreError
-from kb.embed.open import open_embedder
 from kb.ingest.chunk import Chunker
+from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
@@ -71,5 +71,4 @@ class _Model:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        settings = self._settings
-        return open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
+        return open_named_model(self._settings)[0]

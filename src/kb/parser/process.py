@@ -16,12 +16,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
+from kb.formats.attached import attached_room
 from kb.formats.extract import extract
 from kb.formats.opaque import Opaque
 from kb.formats.page_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS
 from kb.parser.confine import confine
-from kb.parser.protocol import MAX_PICTURES, attached_room, pack, receive, receive_bytes, send
+from kb.parser.protocol import MAX_PICTURES, pack, receive, receive_bytes, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, Validati
 
 from kb.api.models import MAX_TITLE, Tag
 from kb.api.omitted import KINDS
+from kb.formats.attached import MOST_FILES
 from kb.formats.extracted import Attachment, Extracted, Picture, Scan, Section
 from kb.formats.registry import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
@@ -37,7 +38,6 @@ MAX_ALIASES: Final = 600
 """How many characters a document's other names have together."""
 
 MAX_DATE: Final = 40
-MAX_ATTACHMENTS: Final = 10_000
 MAX_PICTURES: Final = 100
 MAX_OMITTED: Final = 1 << 53
 OmittedKind = Annotated[str, Field(pattern=f"^({'|'.join(KINDS)})$")]
@@ -91,11 +91,6 @@ def receive_bytes(pipe: BinaryIO, limit: int | None = None) -> bytes:
     return _read_exactly(pipe, length)
 
 
-def attached_room(size: int) -> int:
-    """Return how many bytes of files a file of `size` may give: they are packed in it, not compressed."""
-    return 2 * size + (1 << 20)
-
-
 def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
     """Return a document as a message; the attachments' bytes follow it, and then the pictures'."""
     sections = [[each.start, each.end, each.heading, each.page] for each in extracted.sections]
@@ -128,7 +123,7 @@ class Reply(BaseModel):
     title: str | None
     text: str
     sections: list[Annotated[tuple[int, int, list[str], Annotated[int, Field(ge=1)] | None], Strict(strict=False)]]
-    attachments: Annotated[list[str], Field(max_length=MAX_ATTACHMENTS)]
+    attachments: Annotated[list[str], Field(max_length=MOST_FILES)]
     tags: list[str]
     date: str | None
     aliases: list[str]

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
+from kb.formats.attached import attached_room
 from kb.formats.opaque import Kind, Opaque
 from kb.formats.scans import with_remark
 from kb.parser.protocol import (
     Malformed,
     OverLimit,
-    attached_room,
     check,
     receive,
     receive_bytes,

@@ -83,6 +83,7 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         documents=counts.documents,
         top_tags=[TagCount(tag=tag, documents=count) for tag, count in most_used],
         chunks=counts.chunks,
+        precisions=counts.precisions,
         queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
         parser=ParserStatus(
             confined=services.worker.confined,

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from kb.lexical.segment import LETTER_MARKS
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,11 +29,17 @@ SHORTEST: Final = 30
 AS_GOOD: Final = 0.03
 """By which share the full-text scores of near copies differ at most: else they differ in words of the query."""
 
-WORD: Final = re.compile(r"\w+")
+WORD: Final = re.compile(rf"[\w{LETTER_MARKS}]+")
+
+BLOCK: Final = 500
+"""How many candidates are read at a time."""
+
+COUNTED: Final = 1000
+"""Among how many of the best candidates copies are counted once there are enough results."""
 
 
 class Folded(NamedTuple):
-    """Candidates without those that repeat another, and for each of these that repeat it, best first."""
+    """The best candidates that repeat no better one, and for each that has copies these, best first."""
 
     kept: list[int]
     copies: dict[int, list[int]]
@@ -40,67 +48,108 @@ class Folded(NamedTuple):
 def fold(
     candidates: Candidates,
     order: Sequence[int],
+    top: int,
     vectors_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
     documents: Sequence[int],
     texts_of: Callable[[Sequence[int]], Sequence[str]],
 ) -> Folded:
-    """Return candidates without copies in other documents.
+    """Return the `top` best candidates without copies in other documents.
+
+    Each candidate is compared with those only that are kept so far.
 
     Args:
-        candidates: what was found.
+        candidates: the candidates.
         order: the indexes of those to compare, best first.
+        top: how many are kept at most.
         vectors_of: the vectors of chunks, by ascending id.
         documents: the document of each in the order.
         texts_of: the texts of chunks.
     """
-    places = np.array(order, np.int64)
-    ids = candidates.ids[places]
-    by_id = np.argsort(ids)
-    vectors = np.empty((ids.size, 0), np.float32)
-    if ids.size:
-        vectors = vectors_of(ids[by_id])[np.argsort(by_id)]
-    owners = np.array(documents, np.int64)
-    alike = (vectors @ vectors.T >= ALIKE) & (owners[:, None] != owners[None, :])
-    involved = np.flatnonzero(np.triu(alike, 1).any(axis=0) | np.triu(alike, 1).any(axis=1))
-    if not involved.size:
-        return Folded([*order], {})
-    texts = dict(zip(involved.tolist(), texts_of(ids[involved].tolist()), strict=True))
-    compared = _Comparison(candidates, places, texts)
     kept, copies = list[int](), dict[int, list[int]]()
-    for number in range(ids.size):
-        original = next((each for each in kept if alike[number, each] and compared.is_copy(number, each)), None)
-        if original is None:
-            kept.append(number)
-        else:
-            copies.setdefault(order[original], []).append(order[number])
+    comparison = _Comparison(candidates, order, documents, vectors_of, texts_of)
+    for start in range(0, len(order), BLOCK):
+        if len(kept) >= top and start >= COUNTED:
+            break
+        block = range(start, min(start + BLOCK, len(order)))
+        comparison.read(block, kept, is_full=len(kept) >= top)
+        for number in block:
+            original = next((each for each in comparison.alike(number, kept) if comparison.is_copy(number, each)), None)
+            if original is not None:
+                copies.setdefault(order[original], []).append(order[number])
+            elif len(kept) < top:
+                kept.append(number)
     return Folded([order[number] for number in kept], copies)
 
 
 class _Comparison:
-    """Compares passages by what they say, each read once."""
+    """Compares candidates, by their numbers in the order; a text is read once, if another one may be like it."""
 
-    def __init__(self, candidates: Candidates, places: NDArray[np.int64], texts: dict[int, str]) -> None:
-        self._words = {number: WORD.findall(text.lower()) for number, text in texts.items()}
+    def __init__(
+        self,
+        candidates: Candidates,
+        order: Sequence[int],
+        documents: Sequence[int],
+        vectors_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+        texts_of: Callable[[Sequence[int]], Sequence[str]],
+    ) -> None:
+        places = np.array(order, np.int64)
+        self._ids = candidates.ids[places]
+        self._owners = np.array(documents, np.int64)
+        self._vectors_of, self._texts_of = vectors_of, texts_of
+        self._vectors: dict[int, NDArray[np.float32]] = {}
+        self._alike: dict[int, set[int]] = {}
+        self._texts: dict[int, str] = {}
+        self._words: dict[int, list[str]] = {}
         self._shingles: dict[int, frozenset[int]] = {}
         typed = candidates.typed if candidates.typed is not None else np.zeros(candidates.ids.size)
         self._fts, self._typed = np.nan_to_num(candidates.fts[places]), typed[places]
 
+    def read(self, block: range, kept: Sequence[int], *, is_full: bool) -> None:
+        """Read the next candidates; unless `is_full`, some of them may be kept and compared with those behind them."""
+        ids = self._ids[block.start : block.stop]
+        by_id = np.argsort(ids)
+        vectors = self._vectors_of(ids[by_id])[np.argsort(by_id)]
+        others = [*kept] if is_full else [*kept, *block]
+        self._vectors = {each: self._vectors[each] for each in kept} | dict(zip(block, vectors, strict=True))
+        cosines = vectors @ np.array([self._vectors[each] for each in others]).reshape(-1, vectors.shape[1]).T
+        numbers = np.arange(block.start, block.stop)
+        is_alike = (cosines >= ALIKE) & (self._owners[numbers][:, None] != self._owners[others][None, :])
+        is_alike &= np.array(others, np.int64)[None, :] < numbers[:, None]
+        alike = zip(block, is_alike, strict=True)
+        self._alike = {number: {others[each] for each in np.flatnonzero(found)} for number, found in alike}
+        involved = {each for number, alike in self._alike.items() if alike for each in (number, *alike)}
+        if not (missing := sorted(involved.difference(self._texts))):
+            return
+        for number, text in zip(missing, self._texts_of(self._ids[missing].tolist()), strict=True):
+            self._texts[number] = " ".join(text.split())  # where there is white space, and how much, says nothing
+
+    def alike(self, number: int, kept: Iterable[int]) -> list[int]:
+        """Return those that are kept, of other documents, whose vectors are like that of one of the block."""
+        alike = self._alike[number]
+        return [each for each in kept if each in alike] if alike else []
+
     def is_copy(self, one: int, other: int) -> bool:
         """Return whether two passages say the same, or so nearly that the query cannot mean where they differ."""
-        first, second = self._words[one], self._words[other]
-        if first == second:
+        if self._texts[one] == self._texts[other]:
             return True
-        if min(len(first), len(second)) < SHORTEST or self._typed[one] != self._typed[other]:
+        if self._typed[one] != self._typed[other]:
             return False
         best = max(self._fts[one], self._fts[other])
         if abs(self._fts[one] - self._fts[other]) > AS_GOOD * best:
             return False
+        if min(len(self._words_of(one)), len(self._words_of(other))) < SHORTEST:
+            return False
         a, b = self._shingles_of(one), self._shingles_of(other)
         return len(a & b) >= SAME_SHINGLES * len(a | b)
 
+    def _words_of(self, number: int) -> list[str]:
+        if number not in self._words:
+            self._words[number] = WORD.findall(self._texts[number].lower())
+        return self._words[number]
+
     def _shingles_of(self, number: int) -> frozenset[int]:
         if number not in self._shingles:
-            words = self._words[number]
+            words = self._words_of(number)
             runs = (tuple(words[start : start + SHINGLE]) for start in range(len(words) - SHINGLE + 1))
             self._shingles[number] = frozenset(map(hash, runs))
         return self._shingles[number]

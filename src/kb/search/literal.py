@@ -10,6 +10,7 @@ import numpy as np
 
 from kb.lexical.bm25 import idf_of
 from kb.search import numbers
+from kb.vectors.scores import EMPTY_SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from kb.lexical.bm25 import Occurrences
     from kb.search.query import Unit
 
-    OccurrencesOf = Callable[[str, NDArray[np.int64]], Occurrences | None]
+    OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]
     TextsOf = Callable[[Sequence[int]], Sequence[str]]
 
 RARE, RARE_SHARE = 2, 0.0005
@@ -29,8 +30,15 @@ EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
 """What it counts for if something stands there as it was typed; in capital letters, or the same number in other signs;
 or if its parts only follow each other, or another form of the word stands there."""
 
+AS_TYPED = 1.3
+"""What it counts for if all of several words stand there in one, as they were typed: more than a name with these words in
+another order."""
+
 COMPARED, COMPARED_ALONE = 40, 300
 """In how many passages it is looked how they are written; in how many if one word is all of the query."""
+
+MOST_SOUGHT = 8
+"""How many words with signs, numbers or quotes of a query are looked for by themselves, the rarest ones."""
 
 COMMON_AS_TYPED = 5
 """In how many of these a lone word stands as it was typed, if other forms of it are common: else it is common."""
@@ -52,7 +60,7 @@ class Literal:
 
     def __init__(self, unit: Unit, weight: float, is_there: NDArray[np.bool_], *, is_common: bool) -> None:
         typed = _plain(unit.text)
-        pattern = (BEFORE if typed[:1].isalnum() else "") + re.escape(typed) + BEHIND
+        pattern = _pattern(typed)
         self.weight, self.is_there, self.is_common = weight, is_there, is_common
         self._exact = re.compile(pattern, 0 if typed != typed.lower() else re.IGNORECASE)
         self._same = re.compile(pattern, re.IGNORECASE)
@@ -69,61 +77,90 @@ class Literal:
 
 def coverage(
     units: Sequence[Unit],
+    whole: str,
     ids: NDArray[np.int64],
     scores: NDArray[np.float64],
     occurrences_of: OccurrencesOf,
     texts_of: TextsOf,
 ) -> NDArray[np.float64]:
-    """Return for each chunk which share of the query it has as it was typed, from 0 to 1, each word by how rare it is.
+    """Return for each chunk which share of the query it has as it was typed, from 0 to `AS_TYPED`.
+
+    Each word counts by how rare it is.
 
     Args:
         units: what was typed.
+        whole: all of that in one text.
         ids: the chunks, ascending.
         scores: how good they are otherwise: the best are looked at.
         occurrences_of: how often a word stands in chunks.
         texts_of: what chunks stand under and their texts, as they were written.
     """
     is_alone = len(units) == 1
-    literals, whole = _weighed(units, ids, occurrences_of, is_alone=is_alone)
+    literals, weight, has_all = _weighed(units, ids, occurrences_of, is_alone=is_alone)
     shares = np.zeros(ids.size)
-    if not literals:
-        return shares
     for literal in literals:
         shares += literal.weight * ADJACENT * literal.is_there
     rows = np.lexsort((ids, -scores, -shares))[: COMPARED_ALONE if is_alone else COMPARED]
-    rows = rows[shares[rows] > 0]
+    rows = rows[(shares[rows] > 0) | has_all[rows]]
+    if not rows.size:
+        return shares
+    as_typed = re.compile(_pattern(_plain(whole)), re.IGNORECASE)
     for row, text in zip(rows.tolist(), map(_plain, texts_of(ids[rows].tolist())), strict=True):
         shares[row] = sum(each.weight * each.likeness(text) for each in literals if each.is_there[row])
-    shares /= whole
+        if has_all[row] and as_typed.search(text):
+            shares[row] = AS_TYPED * weight
+    shares /= weight
     if is_alone and literals[0].is_common and not 0 < np.count_nonzero(shares > SAME) <= COMMON_AS_TYPED:
         return np.zeros(ids.size)
     return shares
 
 
-def sought(units: Sequence[Unit]) -> list[tuple[Unit, int]]:
+def sought(units: Sequence[Unit], occurrences_of: OccurrencesOf) -> list[tuple[Unit, int]]:
     """Return what is looked for as it is, each with how many chunks that have its words are looked at."""
     if len(units) == 1:
         return [(units[0], COMPARED_ALONE)]
-    return [(unit, COMPARED) for unit in units if unit.is_literal]
+    literals = [unit for unit in units if unit.is_literal]
+    found = zip(literals, _occurrences(literals, EMPTY_SCORES.ids, occurrences_of), strict=True)
+    rarest = sorted((frequency_of(each), place, unit) for place, (unit, each) in enumerate(found) if each)
+    return [(unit, COMPARED) for _, _, unit in rarest[:MOST_SOUGHT]]
 
 
 def _weighed(
-    units: Iterable[Unit], ids: NDArray[np.int64], occurrences_of: OccurrencesOf, *, is_alone: bool
-) -> tuple[list[Literal], float]:
-    """Return what is looked for as it is, and the weight of all that was typed."""
-    literals, whole = list[Literal](), 0.0
-    for unit in units:
-        found = [each for form in unit.forms if (each := occurrences_of(form, ids)) and each.frequency]
+    units: Sequence[Unit], ids: NDArray[np.int64], occurrences_of: OccurrencesOf, *, is_alone: bool
+) -> tuple[list[Literal], float, NDArray[np.bool_]]:
+    """Return what is looked for as it is, what all that was typed weighs, and which chunks have all of it."""
+    literals, whole, has_all = list[Literal](), 0.0, np.full(ids.size, len(units) > 1)
+    for unit, found in zip(units, _occurrences(units, ids, occurrences_of), strict=True):
         if not found:
+            has_all[:] = False
             continue
-        frequency, of = max(each.frequency for each in found), found[0].of
+        frequency, of = frequency_of(found), found[0].of
         weight = idf_of(frequency, of)
         whole += weight
         is_common = frequency > max(RARE, RARE_SHARE * of)
+        is_there = np.logical_or.reduce([each.counts > 0 for each in found])
+        has_all &= is_there
         if is_alone or not is_common:
-            is_there = np.logical_or.reduce([each.counts > 0 for each in found])
             literals.append(Literal(unit, weight, is_there, is_common=is_common))
-    return literals, whole
+    return literals, whole, has_all
+
+
+def _occurrences(
+    units: Sequence[Unit], ids: NDArray[np.int64], occurrences_of: OccurrencesOf
+) -> list[list[Occurrences]]:
+    """Return for each unit the occurrences of those of its forms that some chunk has."""
+    forms = list(dict.fromkeys(form for unit in units for form in unit.forms))
+    found = dict(zip(forms, occurrences_of(forms, ids), strict=True))
+    return [[each for form in unit.forms if (each := found[form]) and each.frequency] for unit in units]
+
+
+def frequency_of(found: Iterable[Occurrences]) -> int:
+    """Return in how many chunks the most frequent form occurs."""
+    return max(each.frequency for each in found)
+
+
+def _pattern(typed: str) -> str:
+    return (BEFORE if typed[:1].isalnum() else "") + re.escape(typed) + BEHIND
 
 
 def _plain(text: str) -> str:

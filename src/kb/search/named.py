@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from kb.lexical.names import ending_of, folders_of, key_of, names_of, stem_of, telling
+from kb.api.stream_safe import composed
+from kb.lexical.names import ending_of, folders_of, key_of, stem_of, telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,12 +30,20 @@ PART_OF_NAME, REST_OF_NAME = 0.8, 0.4
 NAMED_ALONE: Final = 0.5
 """How much more if the query says nothing else: a document of that name comes before one that mentions it."""
 
+WITH_OTHER_SIGNS: Final = 0.5
+"""What a name counts for that has the parts of an identifier or a number, and joins them otherwise: less than a passage
+in which it stands as it was typed."""
+
+WORD: Final = re.compile(r"[^\W_]+")
+DIGIT: Final = re.compile(r"\d")
+BLANKS: Final = re.compile(r"[\s_-]+")
+
 WHOLE: Final = PART_OF_NAME + REST_OF_NAME + NAMED_ALONE
 
 
 def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
     """Return the words of a query by which names are found, and the query as a whole name."""
-    words = list(tokens_of(" ".join(unit.text for unit in units)))
+    words = telling(tokens_of, " ".join(unit.text for unit in units))
     return list(dict.fromkeys(words)), key_of(words)
 
 
@@ -44,19 +54,27 @@ def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Seq
     """
     asked = set(wanted)
     if len(asked) == 1 and wanted[0].isdigit():  # pages and tickets are numbered: a text that has it comes first
-        return PART_OF_NAME * any(telling(tokens_of, name) == [*wanted] for name in names_of(*named[1:]))
-    if set(telling(tokens_of, named.title)) == asked:
-        return WHOLE
+        return PART_OF_NAME * any(telling(tokens_of, name) == [*wanted] for name in named.names)
+    title = list(dict.fromkeys(telling(tokens_of, named.title)))
+    if set(title) == asked:
+        return WHOLE if title == [*wanted] else PART_OF_NAME + REST_OF_NAME
     around = (*folders_of(named.source_path), ending_of(named.source_path), ending_of(named.filename))
     inside = {word for each in around for word in telling(tokens_of, each)}
-    names = names_of("", named.source_path, named.filename)
-    return max((_likeness(set(telling(tokens_of, name)), asked, inside) for name in names), default=0.0)
+    names = (set(telling(tokens_of, name)) for name in named.other_names)
+    return max((_likeness(name, asked, inside) for name in names), default=0.0)
+
+
+def spelling(named: Named, units: Iterable[Unit]) -> float:
+    """Return what a name counts for that has the words of a query: less if it has other signs than were typed."""
+    names = [_folded(name) for name in (*named.names, named.source_path, named.filename)]
+    typed = [_folded(unit.text) for unit in units if len(WORD.findall(unit.text)) > 1 or DIGIT.search(unit.text)]
+    return 1.0 if all(any(each in name for name in names) for each in typed) else WITH_OTHER_SIGNS
 
 
 def is_meant(filename: str, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether a query is of a file's name, or has all of it."""
+    """Return whether a query is of a file's name, or has all of it; its ending alone names no file."""
     name, asked = set(telling(tokens_of, stem_of(filename))), set(wanted)
-    return bool(name) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
+    return bool(name & asked) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
 
 
 def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
@@ -66,3 +84,8 @@ def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
     if share < LEAST_NAME or is_number_alone:
         return 0.0
     return covered * (PART_OF_NAME + REST_OF_NAME * share) + NAMED_ALONE * (covered == 1)
+
+
+def _folded(text: str) -> str:
+    """Return a text as names are compared: blanks and what is written instead of them are one."""
+    return BLANKS.sub(" ", composed(text).casefold())

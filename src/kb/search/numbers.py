@@ -7,23 +7,24 @@ from typing import Final, NamedTuple
 
 GROUPS: Final = ".,'\u2019\u00a0\u202f\u2009 "
 NUMBER: Final = re.compile(
-    rf"(?<![\w.,/-])(?P<grouped>[1-9]\d{{0,2}}(?:(?P<sign>[{GROUPS}])\d{{3}})(?:(?P=sign)\d{{3}})*|\d+)"
+    rf"(?<![\w.,/-])(?P<grouped>[1-9]\d{{0,2}}(?:(?P<sign>[{GROUPS}])\d{{3}})(?:(?P=sign)\d{{3}})*|0|[1-9]\d*)"
     r"(?:(?P<point>[.,])(?P<decimals>\d{1,2}))?(?![\w/-]|[.,]\d)"
 )
-"""A number with its groups of three digits, or without, and at most two decimals; versions and dates are none."""
+"""A number with its groups of three digits, or without, and at most two decimals. Versions, dates and codes that begin
+with a zero, such as 01067, do not match."""
 
 AROUND: Final = "$€£¥₹ \u00a0"
 GROUPED_FROM: Final = 4
 """How many digits have groups."""
 
 PRICED_FROM: Final = 2
-"""How many digits there are before the point of a number that is no version: 2.1 is another one than 2.10."""
+"""From how many digits before the point on zeros behind it say nothing: 12.50 is 12.5, but version 2.10 is not 2.1."""
 
 YEARS: Final = ("1900", "2099")
 
 
 class Number(NamedTuple):
-    """What a number means: its digits before the point, and those behind it without zeros at the end."""
+    """What a number means: its digits before the point, and those behind it, without zeros that say nothing."""
 
     whole: str
     decimals: str
@@ -36,8 +37,8 @@ def meant(written: str) -> Number | None:
 
 
 def is_grouped(found: re.Match[str]) -> bool:
-    """Return whether a number says more than its digits by its signs."""
-    return bool(found["sign"]) or (found["decimals"] or "1").strip("0") == ""
+    """Return whether the parts of a number say nothing by themselves; what a blank parts may be two numbers."""
+    return bool((found["sign"] or "").strip()) or (found["decimals"] is not None and not number_of(found).decimals)
 
 
 def is_year(number: Number) -> bool:
@@ -70,5 +71,5 @@ def grouped(digits: str) -> str:
 
 def number_of(found: re.Match[str]) -> Number:
     """Return what a number that was found means."""
-    whole = re.sub(r"\D", "", found["grouped"])
-    return Number(whole.lstrip("0") or "0", (found["decimals"] or "").rstrip("0"))
+    whole, decimals = re.sub(r"\D", "", found["grouped"]), found["decimals"] or ""
+    return Number(whole, decimals.rstrip("0") if len(whole) >= PRICED_FROM else decimals)

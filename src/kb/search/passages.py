@@ -30,13 +30,18 @@ class Copy:
     title: str
     source_path: str | None
 
+    @classmethod
+    def of(cls, passage: Passage) -> Copy:
+        """Return the document of a passage."""
+        return cls(passage.document_id, passage.title, passage.source_path)
+
 
 @dataclass(slots=True)
 class Passage:
     """A chunk that was found, with its document: the fields of `kb.api.models.SearchResult`, which is read from it.
 
-    `more` has the next best passages of the document when grouped; `copies` are the other documents that say the same
-    in a passage; `successors` is what replaced the document, the nearest first.
+    `more` has the next best passages of the document when grouped; `copies` are other documents that say the same in a
+    passage, `copy_count` says how many there are; `successors` is what replaced the document, the nearest first.
     """
 
     chunk_id: int
@@ -63,6 +68,7 @@ class Passage:
     highlights: list[tuple[int, int]] = field(default_factory=list)
     more: list[Passage] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
+    copy_count: int = 0
     explanation: Explanation | None = None
 
     @classmethod
@@ -154,13 +160,6 @@ def _places_of(phrase: Sequence[str], stems: Sequence[str], *, begins: bool) -> 
             is_last = stems[end] == last or (begins and stems[end].startswith(last))
             if is_last and stems[start:end] == first:
                 yield from range(start, end + 1)
-
-
-def copies_of(passage: Passage, others: Iterable[Passage]) -> list[Copy]:
-    """Return the documents of passages that repeat one, each once."""
-    found = {each.document_id: Copy(each.document_id, each.title, each.source_path) for each in others}
-    found.pop(passage.document_id, None)
-    return list(found.values())
 
 
 def group(passages: Iterable[Passage]) -> list[Passage]:

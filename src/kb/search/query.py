@@ -6,11 +6,11 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.errors import Invalid
-from kb.api.stream_safe import stream_safe
-from kb.lexical.compatibility import LANGUAGES, compatible, has_names
+from kb.api.stream_safe import composed
+from kb.lexical.compatibility import compatible
 from kb.lexical.function_words import FUNCTION_WORDS
 from kb.lexical.segment import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
@@ -44,13 +44,31 @@ PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]+)["”“](?!\w)')
 MIN_EXCLUDED = 3
 """How many characters a word has at least that is excluded: shorter ones are rather options of a command."""
 
+LEAST_PAIRS = 0.25
+"""Which share of the pairs of letters of a question in a script without spaces an answer exceeds at least."""
+
 JOINED = re.compile(r"\W*[^\W\d_]+(?:[-'’\u2010-\u2015][^\W\d_]+)+\W*")
 VERSION = re.compile(r"v?\d+(?:\.\d+)+")
 """Others write it with a v, or without."""
 
 WORD = re.compile(r"[^\W\d_]+")
 ASCII_WORD = re.compile(r"[a-z0-9]+")
-MARKS_AROUND = ".,;:!?()[]«»„“”\"'"
+PUNCTUATION = ((0x21, 0xC0), (0x55A, 0x700), (0x964, 0x971), (0x2010, 0x2060), (0x3001, 0x30FC), (0xFE10, 0xFF66))
+"""Where the marks are that languages write around words."""
+
+OF_NAMES = "#%&/@\\_-"
+"""Marks that begin or end names."""
+
+MARKS_AROUND = "`\u00b4<>|" + "".join(
+    mark
+    for start, end in PUNCTUATION
+    for mark in map(chr, range(start, end))
+    if unicodedata.category(mark).startswith("P") and mark not in OF_NAMES
+)
+MARKS_BEFORE_DOT = MARKS_AROUND.replace(".", "")
+NAMED_BY_DOT = re.compile(r"\.(?:[a-z]|[Nn][Ee][Tt]\b)")
+"""A name that begins with a dot, such as .NET or .env."""
+
 PREFIX = re.compile(rf"(?<!\S)([\w{LETTER_MARKS}]{{2,}})\*(?!\S)")
 
 
@@ -60,7 +78,7 @@ class Unit:
 
     Args:
         text: as it was typed, without the marks around it.
-        forms: what the full-text leg looks up for it; each may stand in its place.
+        forms: the words that the full-text leg looks up for it, first as it was typed; each may be in its place.
         is_literal: whether its signs, digits or quotes say that it is meant as it is.
     """
 
@@ -74,6 +92,13 @@ class Unit:
         return Unit(other, (other,), is_literal=False) if other else self
 
 
+class Telling(NamedTuple):
+    """A word that carries meaning: its forms, and more than which share of them a passage that has it has."""
+
+    forms: tuple[str, ...]
+    least: float
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What to look for, among which documents. A leg without anything to look for does not run.
@@ -85,6 +110,7 @@ class Query:
         exact: whether the vector leg must compare every vector.
         plain: those of the words that may be misspelled: neither names nor in quotes.
         units: what was typed, each with the words that stand for it; without those that say nothing.
+        whole: all that was typed in one text, without marks around it.
     """
 
     text: str | None
@@ -93,6 +119,7 @@ class Query:
     exact: bool = False
     plain: tuple[str, ...] = ()
     units: tuple[Unit, ...] = ()
+    whole: str = ""
 
     @classmethod
     def parse(
@@ -106,7 +133,7 @@ class Query:
         Raises:
             Invalid: there are more phrases, or exclusions, than `MAX_CONDITIONS`.
         """
-        text = stream_safe(text)
+        text = composed(text)
         # A star in quotes means nothing.
         quoted = [(sign, phrase.strip("* ")) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
         phrases = [phrase for sign, phrase in quoted if not sign]
@@ -137,6 +164,7 @@ class Query:
             exact,
             tuple(plain[:MAX_TERMS]) if full_text else (),
             tuple(units(rest, phrases)[:MAX_TERMS]) if full_text else (),
+            " ".join(rest.split()).strip(f"{MARKS_AROUND} "),
         )
 
     @property
@@ -152,6 +180,20 @@ class Query:
             text = WORD.sub(lambda word: instead.get(word[0].lower(), word[0]), unicodedata.normalize("NFC", text))
         units = (unit.respelled(instead) for unit in self.units)
         return replace(self, text=text, words=tuple(words), plain=(), units=tuple(units))
+
+    @property
+    def telling(self) -> tuple[Telling, ...]:
+        """The words that carry meaning; in a script without spaces, what stands together is one."""
+        found = [self._telling(unit) for unit in self.units if unit.text.lower() not in FUNCTION_WORDS]
+        return tuple(each for each in found if each.forms)
+
+    def _telling(self, unit: Unit) -> Telling:
+        word = unit.text.lower()
+        if f"{word}*" in self.words:
+            return Telling((f"{word}*",), 0.0)
+        if has_run(word):
+            return Telling(tuple(keywords(word)), LEAST_PAIRS)
+        return Telling(unit.forms, 0.0)
 
     @property
     def without_phrases(self) -> Query:
@@ -183,8 +225,8 @@ def plain_words(written: Iterable[str]) -> list[str]:
 
     Others are names, numbers, or of scripts whose words cannot be told apart.
     """
-    bare = [unicodedata.normalize("NFC", word).strip(MARKS_AROUND) for word in written]
-    found = (word.lower() for word in bare if WORD.fullmatch(word) and word[1:].islower())
+    whole = (bare(word) for word in written if not PREFIX.fullmatch(word))
+    found = (word.lower() for word in whole if WORD.fullmatch(word) and word[1:].islower())
     return [word for word in dict.fromkeys(found) if is_plain(word)]
 
 
@@ -234,21 +276,19 @@ def compounds(text: str) -> list[str]:
     Words that only a hyphen joins are none: others write them apart. An ISBN and a number are there in their other
     spellings as well, and a name such as getUserById in its words.
     """
-    composed = unicodedata.normalize("NFC", text)
-    typed = [word.rstrip("*") for word in composed.split()]
+    typed = [word.rstrip("*") for word in text.split()]
     written = [word.lower() for word in typed]
     found = [
         word
         for word in written
-        if 1 < len(tokenize(word)) <= MAX_PARTS
-        and not (JOINED.fullmatch(word) or has_run(word) or grouped_numbers(bare(word)))
+        if 1 < len(tokenize(word)) <= MAX_PARTS and not (JOINED.fullmatch(word) or has_run(word))
     ]
     found += [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
-    found += [word for word in apostrophized(composed) if not (is_possessive(word) or is_contraction(word))]
-    found += [form for number in grouped_numbers(composed) for form in number_forms(number)]
+    found += [word for word in apostrophized(text) if not (is_possessive(word) or is_contraction(word))]
+    found += [form for number in grouped_numbers(text) for form in number_forms(number)]
     found += [words for word in typed if (words := in_words(bare(word)))]
     found += [each for word in written if (each := with_apostrophe(bare(word)))]
-    return found + [other for word in written for other in other_spellings(word.strip(MARKS_AROUND))]
+    return found + [other for word in written for other in other_spellings(bare(word))]
 
 
 def contractions(text: str) -> list[str]:
@@ -282,15 +322,17 @@ def without_grouped_numbers(text: str) -> str:
 
 
 def bare(word: str) -> str:
-    """Return a word without the marks around it, unless one is part of it as in .NET."""
-    return word if has_names(word) and LANGUAGES.search(word) else word.strip(MARKS_AROUND)
+    """Return a word without the marks around it; a dot that begins a name is part of it."""
+    word = word.rstrip(MARKS_AROUND)
+    begun = word.lstrip(MARKS_BEFORE_DOT)
+    return begun if NAMED_BY_DOT.match(begun) else word.lstrip(MARKS_AROUND)
 
 
 def units(text: str, phrases: Iterable[str]) -> list[Unit]:
     """Return what was typed, each once: the words in quotes, and the words that say something by themselves."""
     found = {phrase: Unit(phrase, (phrase,), is_literal=True) for phrase in phrases}
-    words = [bare(unicodedata.normalize("NFC", word)).rstrip("*") for word in text.split()]
-    for word in dict.fromkeys(words):
+    parted = [number[0] for number in numbers.NUMBER.finditer(text) if len(number[0].split()) > 1]
+    for word in dict.fromkeys([*map(bare, text.split()), *parted]):
         if word not in found and (unit := unit_of(word)):
             found[word] = unit
     return list(found.values())
@@ -304,10 +346,12 @@ def unit_of(word: str) -> Unit | None:
     if WITH_APOSTROPHE.fullmatch(word) and is_possessive(word):
         return Unit(word, tuple(with_spellings(tokenize(apart(word)))), is_literal=False)
     number = numbers.NUMBER.fullmatch(word.strip(numbers.AROUND))
-    forms = number_forms(number) if number else with_spellings([lower])
+    forms = [lower, *number_forms(number)] if number else with_spellings([lower])
     is_joined = len(tokenize(word)) > 1 or CAMEL.search(word) is not None or any(map(str.isdigit, word))
+    is_signed = not all(map(is_word_character, word))
     others = [*other_spellings(lower), *([lower.removeprefix("v")] if VERSION.fullmatch(lower) else [])]
-    return Unit(word, tuple(dict.fromkeys([*forms, *others])), is_literal=is_joined or lower != folded(lower))
+    is_literal = is_joined or is_signed or lower != folded(lower)
+    return Unit(word, tuple(dict.fromkeys([*forms, *others])), is_literal=is_literal)
 
 
 def without_parted_isbns(text: str) -> str:
@@ -332,4 +376,4 @@ def is_word_character(character: str) -> bool:
 
 
 def _is_isbn(word: str) -> bool:
-    return bool(other_spellings(word.lower().strip(MARKS_AROUND)))
+    return bool(other_spellings(bare(word).lower()))

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.search.copies import fold
+from kb.lexical.variants import alternatives
+from kb.search.copies import Folded, fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
 from kb.search.literal import sought as literals
-from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, WHOLE, likeness, sought
+from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, WHOLE, likeness, sought, spelling
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.search.copies import Folded
     from kb.search.explain import Explanation
     from kb.search.fusion import Ranked, Scale
     from kb.search.query import Query
@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 IN_CONTEXT = 50
 """How many of the best chunks are ranked by what stands beside them, too."""
+
+MORE_COMPARED = 30
+"""Among how many passages more than asked for copies are looked for first."""
+
+COPIES_SHOWN = 20
+"""How many of the documents that repeat a passage are named; the others are counted."""
 
 NEAR_ENOUGH = 0.55
 """How near in meaning, by cosine, a passage is that answers a question in other words."""
@@ -77,6 +83,8 @@ class Retriever:
         self._where = query.where
         self._terms = query.terms
         self._units = query.units
+        self._whole = query.whole
+        self._telling = query.telling
         self._exact = query.exact
         self._vector = vector
         self._instruments = instruments
@@ -111,14 +119,15 @@ class Retriever:
             ids, missing = missing[is_here], missing[~is_here]
             if not ids.size:
                 continue
-            by_word = {word: self._adds(word, ids) for word in self._terms}
+            by_word = {words[0]: self._adds(words, ids) for words in alternatives(self._terms)}
             explanations |= explained(found, limit, ids, by_word)
         for passage in shown:
             passage.explanation = explanations[passage.chunk_id]
 
-    def _adds(self, word: str, ids: NDArray[np.int64]) -> TermScores:
-        scores = self._selection.full_text_scores((word,), ids)
-        return TermScores(scores, self._selection.occurrences(word, ids))
+    def _adds(self, words: Sequence[str], ids: NDArray[np.int64]) -> TermScores:
+        """Return what a word adds, in all its spellings."""
+        scores = self._selection.full_text_scores(words, ids)
+        return TermScores(scores, self._selection.occurrences(words, ids)[0] if len(words) == 1 else None)
 
     def ordered(self, candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the indexes of the candidates, best first, but what was replaced behind what replaced it."""
@@ -131,7 +140,7 @@ class Retriever:
     def _typed(self, found: Candidates) -> NDArray[np.float64]:
         """Return which share of the query each candidate has as it was typed."""
         scores = fuse(found).scores
-        shares = coverage(self._units, found.ids, scores, self._selection.occurrences, self._texts)
+        shares = coverage(self._units, self._whole, found.ids, scores, self._selection.occurrences, self._texts)
         if self._called:
             order = np.lexsort((found.ids, -scores, -shares)).tolist()
             documents = self._index.documents_of(found.ids)
@@ -143,7 +152,8 @@ class Retriever:
 
     def _with_literals(self, found: Candidates) -> Candidates:
         """Return candidates with those that have the words of what is looked for as it is, on the same scale."""
-        near = [self._selection.full_text(unit.forms, count).ids for unit, count in literals(self._units)]
+        wanted = literals(self._units, self._selection.occurrences)
+        near = [self._selection.full_text(unit.forms, count).ids for unit, count in wanted]
         return self._joined(replace(found, scale=self._scale), np.concatenate(near)) if near else found
 
     @cached_property
@@ -156,7 +166,7 @@ class Retriever:
         if not words:
             return {}
         found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
-        called = {each.document_id: likeness(each, words, tokens_of) for each in found}
+        called = {each.document_id: likeness(each, words, tokens_of) * spelling(each, self._units) for each in found}
         ordered = sorted(called, key=lambda each: (-called[each], each))
         return {each: called[each] for each in ordered[:BEST] if called[each]}
 
@@ -240,17 +250,38 @@ class Retriever:
 
         Such a one has half of its words or fewer, and is farther in meaning than what answers a question.
         """
-        if not (passages and self._units) or any(self._called.get(each.document_id) for each in passages):
+        if not (passages and self._telling) or any(self._called.get(each.document_id) for each in passages):
+            return False
+        if any((each.vec_score or 0.0) >= NEAR_ENOUGH for each in passages):
             return False
         ids = np.array(sorted(each.chunk_id for each in passages), np.int64)
-        there = [~np.isnan(self._selection.full_text_scores(unit.forms, ids)) for unit in self._units]
-        has_words = bool((2 * np.sum(there, axis=0) > len(there)).any())
-        return not has_words and all((each.vec_score or 0.0) < NEAR_ENOUGH for each in passages)
+        words = list(dict.fromkeys(form for each in self._telling for form in each.forms))
+        there = {
+            word: ~np.isnan(self._selection.full_text_scores((word,), ids)) if found is None else found.counts > 0
+            for word, found in zip(words, self._selection.occurrences(words, ids), strict=True)
+        }
+        shares = [np.mean([there[form] for form in each.forms], axis=0) > each.least for each in self._telling]
+        return not bool((2 * np.sum(shares, axis=0) > len(shares)).any())
 
-    def without_copies(self, candidates: Candidates, order: Sequence[int]) -> Folded:
-        """Return candidates, given best first, without those that repeat a better one of another document."""
+    def without_copies(self, candidates: Candidates, order: Sequence[int], top: int) -> Folded:
+        """Return the `top` best candidates, given best first, without copies of a better one of another document.
+
+        Copies are counted among many only if there are some among those near the best.
+        """
         documents = self._index.documents_of(candidates.ids[np.array(order, np.int64)])
-        return fold(candidates, order, self._selection.vectors, documents, self._plain_texts)
+        first = Folded([], {})
+        for compared in (min(top + MORE_COMPARED, len(order)), len(order)):
+            first = fold(candidates, order[:compared], top, self._selection.vectors, documents, self._plain_texts)
+            if not first.copies:
+                break
+        return first
+
+    def copies_of(self, candidates: Candidates, place: int, copies: Sequence[int]) -> tuple[list[int], int]:
+        """Return one copy of each document that repeats a candidate, at most `COPIES_SHOWN`, and how many there are."""
+        documents = self._index.documents_of(candidates.ids[np.array([place, *copies], np.int64)])
+        first = dict(reversed([*zip(documents, (place, *copies), strict=True)]))
+        first.pop(documents[0])
+        return sorted(first.values(), key=copies.index)[:COPIES_SHOWN], len(first)
 
     def _plain_texts(self, chunk_ids: Sequence[int]) -> list[str]:
         return [hit.text for hit in self._index.hits(chunk_ids)]

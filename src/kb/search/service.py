@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from time import perf_counter
@@ -16,13 +16,14 @@ from kb.api.errors import ModelChanged
 from kb.lexical.variants import spellings
 from kb.search.copies import Folded
 from kb.search.fusion import fuse, ranked
-from kb.search.named import MOST_CALLED, is_meant
-from kb.search.passages import PASSAGES, Highlighter, Passage, copies_of, count, fit, group
+from kb.search.named import MOST_CALLED, is_meant, sought
+from kb.search.passages import PASSAGES, Copy, Highlighter, Passage, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.similar import mean_vector
 from kb.search.token_budget import TokenBudget
-from kb.store.rows import Filter, VectorSpace
+from kb.store.former_documents import admits
+from kb.store.rows import Document, Filter, VectorSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
     from kb.store.protocol import Analyzer, Index, Store, Transaction
+    from kb.store.rows import Job
     from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
@@ -42,11 +44,14 @@ CANDIDATES = 100
 WIDER = 8
 """How much longer a list is asked for when one had too few documents in it."""
 
+MOST_UNREADABLE = 3
+"""How many of the files that a query names and that could not be read are named; the others are counted."""
+
+NO_DOCUMENT = 0
+"""No document has this id."""
+
 MOST_FAILED = 50
 """Among how many files that could not be read, the last ones, those that a query names are looked for."""
-
-MORE_COMPARED = 30
-"""Among how many passages more than asked for copies are looked for."""
 
 MOST_CANDIDATES = 20_000
 """How long a list may become then: documents that one document's passages keep out of it are not found."""
@@ -79,8 +84,8 @@ class Answer:
     """What a search found, best first.
 
     `omitted` counts the passages that the budget had no room for, `pending` the jobs that are not searchable yet.
-    `unknown` are the words that no document has; the nearest of each was looked for instead. `unreadable` are files
-    that the query names; `weak` says that nothing that was found answers the query well.
+    `unknown` are the words that no document has; the nearest of each was looked for instead. `unreadable` are some of
+    the `unreadable_count` files that the query names; `weak` says that nothing that was found answers the query well.
     """
 
     results: list[Passage]
@@ -88,6 +93,7 @@ class Answer:
     pending: int
     unknown: list[Unknown] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
+    unreadable_count: int = 0
     weak: bool = False
 
 
@@ -167,6 +173,7 @@ class SearchService:
                 found = find(retriever, top)
             if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where, tx.space)
+            failed = [] if query.where.as_of else unreadable(tx, query, index.analyzer)
             total = count(found)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
@@ -177,7 +184,8 @@ class SearchService:
                 total - count(results),
                 tx.jobs.pending(),
                 [Unknown(*each) for each in unknown.items()],
-                [] if query.where.as_of else unreadable(tx, query, index.analyzer),
+                failed[:MOST_UNREADABLE],
+                len(failed),
                 retriever.is_weak(results),
             )
 
@@ -228,16 +236,24 @@ class SearchService:
 
 
 def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unreadable]:
-    """Return the files that a query names and that could not be read."""
+    """Return the files that a query names, within its filter, and that could not be read, the last ones first."""
     if not query.units:
         return []
-    failed = (job for job in tx.jobs.page(status="failed", limit=MOST_FAILED, before=None) if job.filename)
-    wanted = analyzer.indexed(" ".join(unit.text for unit in query.units))
+    failed = tx.jobs.page(status="failed", limit=MOST_FAILED, before=None)
+    wanted, _ = sought(query.units, analyzer.indexed)
     return [
         Unreadable(job.id, job.filename, job.error or "")
         for job in failed
-        if job.filename and is_meant(job.filename, wanted, analyzer.indexed)
+        if job.filename and is_meant(job.filename, wanted, analyzer.indexed) and admits_job(query.where, job)
     ]
+
+
+def admits_job(where: Filter, job: Job) -> bool:
+    """Return whether a filter would admit the document of a file. Of which type it is nobody knows."""
+    title = job.title or job.filename or ""
+    fields = title, job.source_path, "", job.content_hash or "", job.tags, job.created_at, None
+    document = Document(job.document_id or NO_DOCUMENT, *fields, filename=job.filename)
+    return admits(replace(where, doc_type=None, limit=None), document)
 
 
 def _count_tokens(embedder: Embedder, text: str) -> int:
@@ -256,11 +272,9 @@ def best_passages(retriever: Retriever, top: int) -> list[Passage]:
         candidates = retriever.candidates(limit, top)
         fused = fuse(candidates)
         order = retriever.ordered(candidates, fused.scores).tolist()
-        folded = retriever.without_copies(candidates, order[: top + MORE_COMPARED])
-        if folded.copies:  # there may be others, which are counted
-            folded = retriever.without_copies(candidates, order)
+        folded = retriever.without_copies(candidates, order, top)
         if len(folded.kept) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES or not folded.copies:
-            return _with_copies(retriever, candidates, fused, folded, folded.kept[:top])
+            return _with_copies(retriever, candidates, fused, folded, folded.kept)
         limit = min(limit * WIDER, MOST_CANDIDATES)
 
 
@@ -270,12 +284,15 @@ def _with_copies(
     """Return candidates as passages, each with the documents that repeat it."""
     if not places:
         return []
-    every = [*places, *(other for place in places for other in folded.copies.get(place, ()))]
+    repeated = [place for place in places if place in folded.copies]
+    copies = {place: retriever.copies_of(candidates, place, folded.copies[place]) for place in repeated}
+    every = [*places, *(other for shown, _ in copies.values() for other in shown)]
     found = retriever.passages(ranked(candidates, fused, np.array(every, np.int64)))
     passages, others = found[: len(places)], iter(found[len(places) :])
     for place, passage in zip(places, passages, strict=True):
-        if repeated := folded.copies.get(place):
-            passage.copies = copies_of(passage, list(islice(others, len(repeated))))
+        if place in copies:
+            shown, passage.copy_count = copies[place]
+            passage.copies = [Copy.of(each) for each in islice(others, len(shown))]
     return passages
 
 
@@ -294,7 +311,7 @@ def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> lis
         order = retriever.ordered(candidates, fused.scores)
         documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
         first = {places[0]: each for each, places in documents.items()}
-        folded = retriever.without_copies(candidates, [*first]) if folds else Folded([*first], {})
+        folded = retriever.without_copies(candidates, [*first], top) if folds else Folded([*first], {})
         kept = [first[place] for place in folded.kept if first[place] not in seen]
         added = kept[: top - len({each.document_id for each in found})]
         chosen = [place for each in added for place in documents[each]]

@@ -11,7 +11,7 @@ from kb.lexical.segment import RUN, aligned, as_phrase, has_run, places, segment
 from kb.lexical.variants import variants_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """That of `chunks_fts`."""
@@ -51,13 +51,13 @@ class Fts5Analyzer:
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Return each word of the text: where it begins and ends, and its stem."""
         written, starts = aligned(text)
-        return ((starts[start], starts[end], stem) for start, end, stem in self._folded_stems(written))
+        return ((starts[start], _end(starts, end), stem) for start, end, stem in self._folded_stems(written))
 
     def variants(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Return the stems of other forms of the words of the text, each where its word stands."""
         written, starts = aligned(text)
         return [
-            (starts[variant.start], starts[variant.end], stem)
+            (starts[variant.start], _end(starts, variant.end), stem)
             for variant in variants_in(written)
             for stem in self._tokenizer.tokens(variant.text)
         ]
@@ -87,6 +87,13 @@ class Fts5Analyzer:
             return tokens
         characters = _characters_before(raw)
         return ((characters[start], characters[end], stem) for start, end, stem in tokens)
+
+
+def _end(starts: Sequence[int], end: int) -> int:
+    """Return where a folded word ends in its text: behind the whole letter that its last character is from."""
+    while starts[end] == starts[end - 1] and end < len(starts) - 1:
+        end += 1
+    return starts[end]
 
 
 def _characters_before(raw: bytes) -> list[int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kb.store.rows import VectorSpace
 
 DEFAULT_SPACE = VectorSpace(
@@ -19,13 +17,11 @@ def refusal(database: str, recorded: VectorSpace, space: VectorSpace) -> str:
     """Return in one line why a database is not opened for vectors of `space`, with the remedy."""
     return (
         f"{database} holds vectors of {recorded}, and the model makes those of {space}: run 'kb reembed',"
-        f" which makes them anew while the engine is stopped, or {_remedy(recorded, space)}."
+        f" which makes them anew while the engine is stopped, or {_remedy(recorded)}."
     )
 
 
-def _remedy(recorded: VectorSpace, space: VectorSpace) -> str:
-    if replace(recorded, precision=space.precision) == space:
-        return f"set KB_PRECISION={recorded.precision}"
+def _remedy(recorded: VectorSpace) -> str:
     if recorded == DEFAULT_SPACE:
         return "unset KB_MODEL_DIR"
     return f"set KB_MODEL_DIR to the folder of {recorded.model} that it was made with"

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from kb.api.own_day import own_day
+from kb.lexical.names import folded, folded_name
 from kb.store.row_mapping import raw, stored
 
 if TYPE_CHECKING:
@@ -42,12 +43,9 @@ def admits(where: Filter, document: Document) -> bool:
 
 def is_called(pattern: str, document: Document) -> bool:
     """Return whether a document's file, or the note, has a name of this pattern."""
-    return fnmatchcase(name_of(document).lower(), pattern.lower().replace("[", "[[]"))
-
-
-def name_of(document: Document) -> str:
-    """Return the name of a document's file without its folders, or else its title."""
-    return document.title if document.source_path is None else document.source_path.rpartition("/")[2]
+    is_part = document.filename is not None and (document.source_path or "").endswith(f"#{document.filename}")
+    name = folded_name(document.source_path, document.title, is_part)
+    return fnmatchcase(name, folded(pattern).replace("[", "[[]"))
 
 
 def _is_before(document: Document, bound: datetime) -> bool:

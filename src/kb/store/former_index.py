@@ -14,9 +14,10 @@ import numpy as np
 from kb.lexical.beginnings import completed
 from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import Pending
-from kb.lexical.postings import Postings
+from kb.lexical.postings import Postings, merged
 from kb.lexical.segment import as_phrase
-from kb.lexical.snapshot import Admitted, LexicalSnapshot, NewChunk
+from kb.lexical.snapshot import Admitted, LexicalSnapshot, NewChunk, group_key
+from kb.lexical.variants import alternatives
 from kb.store.former_documents import admits
 from kb.store.rows import Filter, Hit
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Context, ScoredChunks
@@ -221,9 +222,9 @@ class FormerSelection:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._words.scores(words, ids) if words else np.full(ids.size, np.nan)
 
-    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks."""
-        return self._words.occurrences(word, ids)
+    def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
+        """Return the occurrences of each word in these chunks; None for a beginning, or where there are none."""
+        return [self._words.occurrences(word, ids) for word in words]
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
@@ -320,8 +321,12 @@ class FormerWords:
 
     def _matches(self, words: Sequence[str]) -> Matches:
         sought = completed(words, self._tokenizer.tokens)
-        keys = [(key, word.endswith("*")) for word in sought for key in self._reader.keys([word])]
-        return Matches(self._snapshot, [(key, self._postings(key, begins=begins)) for key, begins in keys])
+        found = []
+        for group in alternatives(sought):
+            if keys := self._reader.keys(group):
+                begins = group[0].endswith("*")
+                found.append((group_key(keys), merged([self._postings(key, begins=begins) for key in keys])))
+        return Matches(self._snapshot, found)
 
     def _postings(self, key: Key, *, begins: bool) -> Postings:
         """Return where a word stands; with `begins`, where one does that it is the beginning of, if it is one token."""

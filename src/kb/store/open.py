@@ -95,17 +95,18 @@ def database_lock(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
 
 
-def space_in_use(url: str | None, data_dir: Path, otherwise: VectorSpace) -> VectorSpace:
-    """Return what the vectors of a database are of; `otherwise` if it has none, or cannot be read.
+def space_in_use(url: str | None, data_dir: Path) -> VectorSpace | None:
+    """Return what the vectors of a database are of; None if it has none, or cannot be read.
 
     Raises:
         SettingError: no backend serves such a URL.
     """
     if is_postgres(url):
-        return postgres("vector_space").space_in_use(url) or otherwise
+        found: VectorSpace | None = postgres("vector_space").space_in_use(url)
+        return found
     from kb.store.sqlite import vector_space
 
-    return vector_space.space_in_use(database_path(url, data_dir)) or otherwise
+    return vector_space.space_in_use(database_path(url, data_dir))
 
 
 @contextmanager

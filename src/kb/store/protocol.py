@@ -292,7 +292,7 @@ class Jobs(Protocol):
 
 
 class SecondVectors(Protocol):
-    """Vectors of another model, precision or prefix, beside those in use."""
+    """Vectors of another model or prefix, beside those in use."""
 
     def get(self) -> SecondSpace | None:
         """Return what they are of, and what is being done with them; None if there are none."""
@@ -344,8 +344,11 @@ class Selection(Protocol):
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
 
-    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks, of which each is there; None where they are not known."""
+    def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
+        """Return the occurrences of each word in these chunks, of which each is there.
+
+        They are None for a word that no chunk has, for a beginning, and for a word of very many tokens.
+        """
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine. Unless `exact`, some may be missed."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kb import clock
 from kb.api.access import Caller, Limit
 from kb.clock import shown
+from kb.lexical.names import aliases_of, folded_name, stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,14 +49,15 @@ class NewChunk:
 class VectorSpace:
     """What makes the vectors: those of two spaces cannot be compared.
 
-    `digest` is the SHA-256 of the model's weights and of how they are put together, pooling included; `precision` is
-    the arithmetic, and the prefixes are what the model reads before each text. `folder` is where the model was found,
-    if not in the data directory.
+    `digest` is the SHA-256 of the model's weights and of how they are put together, pooling included; the prefixes are
+    what the model reads before each text. Vectors of several precisions are of one space: `precision` is the arithmetic
+    that a model runs in, or that a database was begun in. `folder` is where the model was found, if not in the data
+    directory.
     """
 
     dimensions: int
     model: str
-    precision: str
+    precision: str = field(compare=False)
     digest: str
     query_prefix: str = ""
     passage_prefix: str = ""
@@ -71,7 +73,7 @@ class VectorSpace:
     def __str__(self) -> str:
         prefixes = {"query": self.query_prefix, "passage": self.passage_prefix}
         shown = [f"{kind} prefix {prefix!r}" for kind, prefix in prefixes.items() if prefix]
-        return f"{self.model} in {self.precision} ({', '.join([f'weights {self.digest[:12]}', *shown])})"
+        return f"{self.model} ({', '.join([f'weights {self.digest[:12]}', *shown])})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +102,33 @@ class Content:
 
 
 class Named(NamedTuple):
-    """A document and what it is called; an empty text where it is called nothing."""
+    """A document and what it is called, with empty texts for names it does not have.
+
+    It may have come inside another one. The header is that of its first passage.
+    """
 
     document_id: int
     title: str
     source_path: str
     filename: str
+    is_part: bool
+    header: str
+
+    @property
+    def folded_name(self) -> str:
+        """The name of its file, or else its title, as a filter by name compares it."""
+        return folded_name(self.source_path or None, self.title, self.is_part)
+
+    @property
+    def other_names(self) -> list[str]:
+        """The names that are not its title, each once."""
+        stems = (stem_of(self.source_path, is_part=self.is_part), stem_of(self.filename))
+        return list(dict.fromkeys(filter(None, (*stems, *aliases_of(self.title, self.header)))))
+
+    @property
+    def names(self) -> list[str]:
+        """All its names, each once."""
+        return list(dict.fromkeys(filter(None, (*self.other_names, self.title))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,13 +452,17 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits."""
+    """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits.
+
+    `precisions` says how many vectors were made in each precision, the most first, those of deleted chunks included.
+    """
 
     documents: dict[str, int]
     chunks: int
     jobs: dict[str, int]
     queue_age: float
     size: int
+    precisions: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)

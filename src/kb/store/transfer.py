@@ -20,8 +20,8 @@ from kb.store.compressed import decompressed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from kb.store.protocol import Transaction
-    from kb.store.rows import Chunk, VectorSpace
+    from kb.store.protocol import Folders, Transaction
+    from kb.store.rows import Chunk, SyncedFolder, VectorSpace
 
 Row = tuple[Any, ...]
 
@@ -74,7 +74,7 @@ DOCUMENTS: Final = Table(
     (
         "id", "title", "source_path", "doc_type", "content_hash", "created_at", "updated_at", "date", "own_tags",
         "part_of", "uploaded_as", "title_given", "version", "changed_by", "changed_with", "changed_why", "source",
-        "replaces", "omitted",
+        "replaces", "omitted", "operation",
     ),
 )  # fmt: skip
 VERSIONS: Final = Table(
@@ -83,13 +83,13 @@ VERSIONS: Final = Table(
     (
         "document_id", "number", "title", "source_path", "doc_type", "content_hash", "tags", "created_at", "updated_at",
         "until", "date", "own_tags", "part_of", "uploaded_as", "title_given", "changed_by", "changed_with",
-        "changed_why", "content_id", "source", "replaces", "omitted",
+        "changed_why", "content_id", "source", "replaces", "omitted", "operation",
     ),
 )  # fmt: skip
 BIN: Final = Table(
     "bin",
     "document_id",
-    ("document_id", "number", "part_of", "deleted_at", "deleted_by", "deleted_with", "deleted_why"),
+    ("document_id", "number", "part_of", "deleted_at", "deleted_by", "deleted_with", "deleted_why", "operation"),
 )
 JOBS: Final = Table(
     "jobs",
@@ -98,9 +98,10 @@ JOBS: Final = Table(
         "id", "status", "kind", "title", "filename", "source_path", "tags", "text", "staged", "content_hash",
         "progress", "attempts", "idempotency_key", "request_hash", "part_of", "document_id", "error", "created_at",
         "started_at", "heartbeat_at", "finished_at", "depth", "sent_by", "sent_with", "sent_why", "limits", "source",
-        "replaces", "existed", "omitted",
+        "replaces", "existed", "omitted", "operation_key",
     ),
 )  # fmt: skip
+OPERATIONS: Final = Table("operations", "id", ("id", "key", "at", "by_key", "client"))
 AUDIT: Final = Table("audit", "id", ("id", "at", "by_key", "client", "action", "document_id", "job_id", "key"))
 
 NEVER_LOWER: Final = ("documents", "chunks", "jobs", "audit")
@@ -186,10 +187,21 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What stands for itself: from when on history is whole, and the highest id of each kind that was ever given."""
+    """What belongs to no document.
+
+    Args:
+        begins: from when on history is whole.
+        last_ids: the highest id of each kind that was ever given.
+        folders: the folders that are kept in step.
+        left_out: the paths of the files that stay out.
+        precisions: how many vectors were made in each precision.
+    """
 
     begins: str | None
     last_ids: Mapping[str, int]
+    folders: Sequence[SyncedFolder]
+    left_out: Sequence[str]
+    precisions: Mapping[str, int]
 
 
 class Origin(Protocol):
@@ -298,6 +310,14 @@ def check_ids(there: Mapping[str, int], last_ids: Mapping[str, int]) -> None:
     """
     if any(there[name] > last_ids[name] for name in NEVER_LOWER):
         raise StoreError("The target is a copy of what the source held once: name an empty database.")
+
+
+def take_folders(folders: Folders, facts: Facts) -> None:
+    """Let the same folders be kept in step, and the same files stay out."""
+    for folder in facts.folders:
+        folders.put(folder)
+    for path in facts.left_out:
+        folders.leave_out(path)
 
 
 def check_arrived(mark: tuple[str, bool] | None) -> None:

@@ -141,6 +141,7 @@ async def search(request: Request, visit: Visit) -> Response:
         pending=reply["pending"],
         unknown=reply["unknown"],
         unreadable=reply["unreadable"],
+        more_unreadable=reply["unreadable_count"] - len(reply["unreadable"]),
         is_weak=reply["weak"],
         chips=chips(asked, found),
         wrong=None,

@@ -328,9 +328,7 @@ class Reembedder:
 
     def _begin(self, tx: Transaction, second: SecondSpace | None) -> None:
         if tx.space == self._wanted:
-            raise NotReembedding(
-                f"The vectors are of {tx.space} already: start the engine with another KB_MODEL_DIR or KB_PRECISION."
-            )
+            raise NotReembedding(f"The vectors are of {tx.space} already: start the engine with another KB_MODEL_DIR.")
         if second is None or second.space != self._wanted:
             tx.second.begin(self._wanted)
         elif second.state in ("kept", "stopped"):

@@ -20,9 +20,7 @@ def device(
     """
     settings = data_settings()
     benchmark = require("kb.embed.benchmark")
-    embedder = require("kb.embed.open").open_embedder(
-        settings.model_dir, settings.data_dir, settings.device, settings.precision
-    )
+    embedder, _ = require("kb.maintenance.named_model").open_named_model(settings)
     description = benchmark.describe(embedder)
     if json:
         output.print_json(description | benchmark.measure(embedder, seconds))

@@ -85,6 +85,8 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
             output.print_error(
                 f"{output.one_line(each['filename'])} could not be read: {output.one_line(each['error'])}"
             )
+        if more := answer["unreadable_count"] - len(answer["unreadable"]):
+            output.print_error(f"{more} more of that name could not be read: 'kb jobs --status failed' lists them")
     if not results:
         output.print_error(explain_empty(answer, filters))
     elif ids:
@@ -142,9 +144,10 @@ def print_results(results: list[dict[str, Any]]) -> None:
 def print_copies(result: dict[str, Any]) -> None:
     """Print in which other documents the passage stands as well."""
     if copies := result.get("copies"):
-        number = "1 other place" if len(copies) == 1 else f"{len(copies)} other places"
+        count = result.get("copy_count", len(copies))
+        number = "1 other place" if count == 1 else f"{count} other places"
         paths = [output.one_line(each["source_path"] or each["title"]) for each in copies[:MOST_COPIES]]
-        more = ", …" if len(copies) > MOST_COPIES else ""
+        more = ", …" if count > len(paths) else ""
         output.print_styled(indent(Styled(f"and in {number}: {', '.join(paths)}{more}", DIM)))
 
 

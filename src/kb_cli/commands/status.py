@@ -32,6 +32,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "device": answer.get("device") and f"{answer['device']} ({answer.get('provider')})",
             "documents": format_counts(documents),
             "passages": answer.get("chunks"),
+            "precisions": format_precisions(answer.get("precisions") or {}),
             "full text": answer.get("full_text"),
             "replica": format_replica(answer.get("replica")),
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
@@ -43,6 +44,12 @@ def print_status(answer: dict[str, Any]) -> None:
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",
         }
     )
+
+
+def format_precisions(precisions: dict[str, int]) -> str:
+    """Return which share of the vectors was made in each precision."""
+    total = sum(precisions.values())
+    return ", ".join(f"{vectors / total:.0%} {precision}" for precision, vectors in precisions.items())
 
 
 def describe_machine(engine_url: str) -> dict[str, object]:

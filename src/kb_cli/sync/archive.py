@@ -6,7 +6,9 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from collections import defaultdict
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -66,11 +68,11 @@ def unpacked(archive: Path, exclude: Sequence[str], code_page: str | None = None
     with tempfile.TemporaryDirectory(prefix="kb-zip-") as scratch:
         folder = Path(scratch)
         try:
-            room, guessed = _Room(archive), set[str]()
-            guessed |= _unpack(archive, folder, room, code_page)
+            room, places = _Room(archive), _Places()
+            guessed = _unpack(archive, folder, room, places, code_page)
             for _ in range(MAX_DEPTH):
-                for inner in [path for path in folder.rglob("*") if is_archive(path)]:
-                    guessed |= _unpack(inner, inner.parent, room, code_page)
+                for inner in sorted(filter(is_archive, folder.rglob("*"))):
+                    guessed |= _unpack(inner, inner.parent, room, places, code_page)
                     inner.unlink()
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise UsageError(f"{archive} cannot be unpacked: {error}.") from None
@@ -102,29 +104,43 @@ class _Room:
             raise UsageError(f"{self._archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB.")
 
 
-def _unpack(archive: Path, folder: Path, room: _Room, code_page: str | None) -> set[str]:
+class _Places:
+    """Where files go: no two that differ share a place, from whichever archive and however the disk compares names."""
+
+    def __init__(self) -> None:
+        self._unpacked = set[tuple[Path, int, int]]()
+        self._next = defaultdict[Path, int](lambda: 1)
+
+    def free(self, path: Path, entry: zipfile.ZipInfo) -> Path | None:
+        """Return where an entry called `path` goes, and make its folder; None if the same file is there already."""
+        if (path, entry.CRC, entry.file_size) in self._unpacked:
+            return None
+        self._unpacked.add((path, entry.CRC, entry.file_size))
+        folder = path.parents[-1]
+        for name in path.parts[1:-1]:
+            folder = next(each for each in _numbered(folder / name) if not each.is_file())
+        folder.mkdir(parents=True, exist_ok=True)
+        free = next(each for each in _numbered(folder / path.name, self._next[path]) if not each.exists())
+        self._next[path] += 1
+        return free
+
+
+def _numbered(path: Path, first: int = 1) -> Iterator[Path]:
+    """Yield a path, and then the same with numbers, from `first` on."""
+    return (path.with_stem(f"{path.stem} ({number})") if number > 1 else path for number in count(first))
+
+
+def _unpack(archive: Path, folder: Path, room: _Room, places: _Places, code_page: str | None) -> set[str]:
     """Unpack an archive; return the code page that was guessed for its names, if one had to be."""
     with zipfile.ZipFile(archive) as content:
         entries = [each for each in content.infolist() if not (each.is_dir() or is_ignore_file(each.filename))]
         room.take(entries)
         names, guessed = names_of(entries, code_page)
-        taken = dict[Path, int]()
         for entry, name in zip(entries, names, strict=True):
-            target = _free(folder / _inner_path(name), entry, taken)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with content.open(entry) as packed, target.open("wb") as file:
-                shutil.copyfileobj(packed, file)
+            if target := places.free(folder / _inner_path(name), entry):
+                with content.open(entry) as packed, target.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
     return {guessed} if guessed else set()
-
-
-def _free(path: Path, entry: zipfile.ZipInfo, taken: dict[Path, int]) -> Path:
-    """Return where an entry goes: no two that differ go to one place, whatever their names are made of."""
-    free, count = path, 1
-    while taken.get(free, entry.CRC) != entry.CRC or free.is_dir():
-        count += 1
-        free = path.with_stem(f"{path.stem} ({count})")
-    taken[free] = entry.CRC
-    return free
 
 
 def is_ignore_file(name: str) -> bool:

@@ -53,10 +53,10 @@ _META_CHARSET: Final = re.compile(rb"""(?i)<meta[^>]{0,256}?charset\s*=\s*["']?\
 _SPACES: Final = re.compile(r"\s+")
 _UNSEEN: Final = ("script", "style", "template", "noscript", "iframe")
 _SKIP_LINKS: Final = ".//a[starts-with(@href, '#') and (contains(@class, 'skip') or contains(@class, 'jump-link'))]"
-_ARTICLES: Final = (
-    ".//article[not(ancestor::article)]",
-    ".//main | .//*[@role='main'][not(ancestor-or-self::main)]",
-)
+_BESIDE: Final = "ancestor::aside or ancestor::footer or ancestor::nav"
+_ARTICLES: Final = f".//article[not(ancestor::article or {_BESIDE})]"
+_MAINS: Final = ".//main | .//*[@role='main'][not(ancestor-or-self::main)]"
+_OUTSIDE: Final = f".//text()[normalize-space() and not(ancestor::article or {_BESIDE})]"
 _MENUS: Final = ".//nav | .//*[@role='navigation'] | .//*[@role='menu']"
 _LINKS: Final = {"a", "button"}
 _APART: Final = {"aside", "dialog", "footer", "form", "header", "nav"}
@@ -141,19 +141,24 @@ def readable(markup: str, address: str) -> str | None:
 
 def _keep_article(body: HtmlElement) -> bool:
     """Leave of a page only what it marks as its article, without the menus in it; return whether there is one."""
-    for path in _ARTICLES:
-        if articles := [each for each in body.xpath(path) if _flat(each)]:
-            for article in articles:
-                for menu in [each for each in article.xpath(_MENUS) if each is not article]:
-                    menu.drop_tree()
-            for child in list(body):
-                body.remove(child)
-            body.text = None
-            for article in articles:
-                article.tail = None
-                body.append(article)
-            return True
-    return False
+    articles = _articles(body)
+    for article in articles:
+        for menu in [each for each in article.xpath(_MENUS) if each is not article]:
+            menu.drop_tree()
+    if articles:
+        for child in list(body):
+            body.remove(child)
+        body.text = None
+    for article in articles:
+        article.tail = None
+        body.append(article)
+    return bool(articles)
+
+
+def _articles(body: HtmlElement) -> list[HtmlElement]:
+    """Return what a page marks as its article: the main part, if it says anything beside its articles, else these."""
+    articles, mains = ([each for each in body.xpath(path) if _flat(each)] for path in (_ARTICLES, _MAINS))
+    return mains if not articles or any(main.xpath(_OUTSIDE) for main in mains) else articles
 
 
 def _parsed(markup: str) -> HtmlElement:

@@ -117,7 +117,7 @@ class DocumentTools:
         weak = [
             *corrected,
             *map(_misspelling, reply["unknown"]),
-            *map(_unreadable, reply["unreadable"]),
+            *_unreadable(reply),
             *_weakness(reply, fts_only=fts_only, vec_only=vec_only),
         ]
         if weak:
@@ -435,8 +435,11 @@ def _misspelling(unknown: JSON) -> str:
     return f"No document has {word}{others}{searched}."
 
 
-def _unreadable(file: JSON) -> str:
-    return f"{quoted(file['filename'], 80)} could not be read: {quoted(file['error'])}."
+def _unreadable(reply: JSON) -> list[str]:
+    files = reply["unreadable"]
+    said = [f"{quoted(file['filename'], 80)} could not be read: {quoted(file['error'])}." for file in files]
+    more = reply["unreadable_count"] - len(files)
+    return [*said, f"{more} more of that name could not be read."] if more else said
 
 
 def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:

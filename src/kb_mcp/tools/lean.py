@@ -95,7 +95,7 @@ def search_result(found: JSON) -> JSON:
         "tags": found["tags"],
         "score": round(found["score"], 3),
         "text": passage_text(found),
-        **given(more=[passage(each) for each in found["more"]], copies=copies(found.get("copies", []))),
+        **given(more=[passage(each) for each in found["more"]], copies=copies(found)),
     }
 
 
@@ -104,10 +104,11 @@ def changed(found: JSON) -> JSON:
     return document(found) | {"updated_at": found["updated_at"]}
 
 
-def copies(found: list[JSON]) -> JSON:
-    """Return in how many other documents a passage stands, and some of them."""
-    such_as = [each["source_path"] or each["title"] for each in found[:MOST_COPIES]]
-    return {"count": len(found), "such_as": such_as} if found else {}
+def copies(found: JSON) -> JSON:
+    """Return how many other documents have a passage, and some of them."""
+    some = found.get("copies", [])
+    such_as = [each["source_path"] or each["title"] for each in some[:MOST_COPIES]]
+    return {"count": found.get("copy_count", len(some)), "such_as": such_as} if some else {}
 
 
 def document(found: JSON) -> JSON:

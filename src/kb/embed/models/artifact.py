@@ -27,7 +27,8 @@ FP32 = "fp32"
 DIMENSIONS = 384
 WINDOW = 256
 CONVERTER = 1
-"""Raise it whenever the conversion changes: a model converted by another one is made anew."""
+INT8_CONVERTER = 2
+"""Raise them whenever the conversion changes: a model converted by another one is made again."""
 
 ONNX, DATA, MANIFEST = "model.onnx", "model.onnx.data", "manifest.json"
 MIN_APART = 1024
@@ -94,6 +95,11 @@ class ModelFiles:
         return [(each.st_ino, each.st_size, each.st_mtime_ns) for each in found]
 
 
+def converter_of(precision: str) -> int:
+    """Return the number of the conversion that makes models of a precision."""
+    return INT8_CONVERTER if precision == "int8" else CONVERTER
+
+
 def load_model(folder: Path) -> ModelFiles:
     """Return the model in `folder`.
 
@@ -108,7 +114,7 @@ def load_model(folder: Path) -> ModelFiles:
     try:
         intact = recorded.pop("files") == hashes
         manifest = Manifest(**recorded)
-        valid = intact and recorded["converter"] == CONVERTER and bool(manifest.digest)
+        valid = intact and manifest.converter == converter_of(manifest.precision) and bool(manifest.digest)
     except (AttributeError, KeyError, TypeError):
         valid = False
     if not valid:

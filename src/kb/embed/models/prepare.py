@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import FP32, MANIFEST, InvalidArtifact, Manifest, ModelFiles, load_model, save_model
+from kb.embed.models.artifact import (
+    FP32,
+    MANIFEST,
+    InvalidArtifact,
+    Manifest,
+    ModelFiles,
+    converter_of,
+    load_model,
+    save_model,
+)
 from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, fetch, one_line, verify
 from kb.filesystem import sync
 
@@ -43,8 +52,17 @@ def prepare(model_dir: Path | None, data_dir: Path, precision: str = "auto") -> 
         ModelError: `model_dir` holds no usable model, a file differs from the published one, or the model
             cannot be had, or not in this precision. One line, with the remedy.
     """
-    files = _full_precision(model_dir, data_dir / "models")
-    if precision in ("auto", files.precision):
+    files = find_model(model_dir, data_dir)
+    return files if precision == "auto" else in_precision(files, data_dir / "models", precision)
+
+
+def in_precision(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
+    """Return a model in a precision; made of the one in fp32, unless it lies beside that or in `home`.
+
+    Raises:
+        ModelError: it cannot be had in this precision.
+    """
+    if precision == files.precision:
         return files
     if files.precision != FP32:
         raise ModelError(
@@ -53,11 +71,18 @@ def prepare(model_dir: Path | None, data_dir: Path, precision: str = "auto") -> 
         )
     if precision in PROVIDER_PRECISIONS:
         return replace(files, precision=precision)
-    return _quantized(files, data_dir / "models", precision)
+    manifest = replace(files.manifest, precision=precision, converter=converter_of(precision))
+    with suppress(InvalidArtifact):
+        return _load_cached(files.onnx.parent / precision, manifest)
+    return _quantized(files, home, manifest)
 
 
-def _full_precision(model_dir: Path | None, home: Path) -> ModelFiles:
-    """Return the model that `model_dir` names, or else the default one in `home`."""
+def find_model(model_dir: Path | None, data_dir: Path) -> ModelFiles:
+    """Return the model that `model_dir` names, or else the default one, in the precision of its files.
+
+    Raises:
+        ModelError: as `prepare`.
+    """
     if model_dir is not None and (model_dir / MANIFEST).is_file():
         return _load_given(model_dir)
     if model_dir is not None:
@@ -66,19 +91,24 @@ def _full_precision(model_dir: Path | None, home: Path) -> ModelFiles:
     def convert(scratch: Path) -> None:
         _convert(model_dir or fetch(scratch / "raw"), scratch / NAME)
 
-    return _cached(home, NAME, Manifest(sources=SOURCES), convert)
+    return _cached(data_dir / "models", NAME, Manifest(sources=SOURCES), convert)
 
 
-def _quantized(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
+def _quantized(files: ModelFiles, home: Path, manifest: Manifest) -> ModelFiles:
     """Return the model in fp16 or int8, made of the one in fp32."""
-    manifest = replace(files.manifest, precision=precision)
+    precision = manifest.precision
     name = f"{manifest.model}-{manifest.precision}"
 
     def convert(scratch: Path) -> None:
-        from kb.embed.models.quantize import to_fp16, to_int8
+        if precision == "fp16":
+            from kb.embed.models.fp16 import to_fp16
 
-        quantize = to_fp16 if precision == "fp16" else to_int8
-        save_model(scratch / name, quantize(files.onnx), files.tokenizer, manifest)
+            model = to_fp16(files.onnx)
+        else:
+            from kb.embed.models.int8 import to_int8
+
+            model = to_int8(files.onnx, files.tokenizer, manifest.window)
+        save_model(scratch / name, model, files.tokenizer, manifest)
 
     try:
         return _cached(home, name, manifest, convert)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import platform
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ CUDA_ERRORS = {
     804: "a GPU that this driver's library does not serve",
 }
 BF16_FLAGS = frozenset(("avx512_bf16", "amx_bf16"))
+INT8_FLAGS = frozenset(("avx512_vnni", "avx_vnni", "amx_int8", "asimddp"))
+"""Instructions that multiply and add integers in one step, of Intel, AMD and ARM."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ class Machine:
         if device.name == "rocm":
             return self._rocm_fault()
         return self._bf16_fault() if "bf16" in device.precisions else None
+
+    @property
+    def multiplies_int8(self) -> bool:
+        """Whether the CPU has instructions for products of integers; False where that is not known."""
+        return bool(self.cpu_flags and self.cpu_flags & INT8_FLAGS)
 
     def library_fault(self, device: Device) -> str | None:
         """Which library the provider lacks, with the remedy; None if all are there, or it needs none of its own."""
@@ -130,9 +138,11 @@ class Machine:
 
 def cpu_flags() -> frozenset[str] | None:
     """Return what this machine's CPU can do, in Linux's words; None where there is no saying."""
+    if sys.platform == "darwin" and platform.machine() == "arm64":
+        return frozenset(("asimddp",))  # every one has it
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("flags"):
+            if line.startswith(("flags", "Features")):
                 return frozenset(line.partition(":")[2].split())
     return None
 

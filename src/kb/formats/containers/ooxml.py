@@ -7,9 +7,11 @@ relation that leads nowhere, a macro (.docm), a template (.dotx) or the Strict v
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
+from kb.formats.attached import attached_room
 from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import Archive
 from kb.formats.extracted import Attachment
@@ -39,7 +41,20 @@ class Relation(NamedTuple):
 
 
 class Package(Archive):
-    """The parts of an Office file. Raises what `Archive` does."""
+    """The parts of an Office file; `damaged` are those that could not be read. Raises what `Archive` does."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.damaged = set[str]()
+        self._room = attached_room(len(data))
+
+    def side_xml(self, name: str) -> etree._Element | None:
+        """Return the root of a part that the document can be read without; None if it is missing or damaged."""
+        try:
+            return self.xml(name)
+        except Unreadable:
+            self.damaged.add(name)
+            return None
 
     def main_part(self) -> str:
         """Return the name of the part that holds the document itself."""
@@ -50,7 +65,7 @@ class Package(Archive):
     def relations(self, part: str) -> Iterator[Relation]:
         """Yield what `part` (or the package, if empty) refers to, as far as it is there."""
         folder, name = posixpath.split(part)
-        relations = self.xml(posixpath.join(folder, "_rels", f"{name}.rels"))
+        relations = self.side_xml(posixpath.join(folder, "_rels", f"{name}.rels"))
         for relation in relations if relations is not None else ():
             target = posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/")
             if target in self.names:
@@ -61,19 +76,34 @@ class Package(Archive):
         return (relation.target for relation in self.relations(part) if relation.kind == kind)
 
     def related_xml(self, part: str, kind: str) -> Iterator[etree._Element]:
-        """Yield the roots of those parts."""
-        return (root for name in self.related(part, kind) if (root := self.xml(name)) is not None)
+        """Yield the roots of those parts, as far as they can be read."""
+        return (root for name in self.related(part, kind) if (root := self.side_xml(name)) is not None)
 
-    def embedded(self, part: str) -> tuple[list[Attachment], int]:
-        """Return the documents that stand in `part` as objects, and how many other objects stand there."""
-        files, objects = list[Attachment](), 0
+    def embedded(self, part: str) -> tuple[list[Attachment], dict[str, int]]:
+        """Return the documents that stand in `part` as objects, and the number of those that are not read by kind."""
+        files, left_out = list[Attachment](), Counter[str]()
         for relation in {each.target: each for each in self.relations(part)}.values():
-            name = posixpath.basename(relation.target)
-            if relation.kind == "package" and posixpath.splitext(name.lower())[1] in _DOCUMENTS:
-                files.append(Attachment(name, self.read(relation.target) or b""))
-            elif relation.kind in {"package", "oleObject"}:
-                objects += 1
-        return files, objects
+            if relation.kind in {"package", "oleObject"}:
+                file = self._document(relation)
+                if isinstance(file, Attachment):
+                    files.append(file)
+                else:
+                    left_out[file] += 1
+        return files, left_out
+
+    def _document(self, relation: Relation) -> Attachment | str:
+        """Return a document that stands in another as an object; the kind that it counts as if it is not read."""
+        name = posixpath.basename(relation.target)
+        if relation.kind != "package" or posixpath.splitext(name.lower())[1] not in _DOCUMENTS:
+            return "objects"
+        if self.size(relation.target) > self._room:
+            return "files"
+        try:
+            file = Attachment(name, self.read(relation.target) or b"")
+        except Unreadable:
+            return "parts"
+        self._room -= len(file.data)
+        return file
 
     def properties(self) -> Properties:
         """Return what the document says of itself; its date is when it was created, else when it was changed last."""

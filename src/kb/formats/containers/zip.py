@@ -59,6 +59,10 @@ class Archive:
         self._unpacked = 0
         self._pictures = set[str]()
 
+    def size(self, name: str) -> int:
+        """Return how many bytes a part has that is there."""
+        return self._zip.getinfo(name).file_size
+
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a part, or None when there is no such part."""
         if name not in self.names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kb.formats.extracted import Attachment, Extracted
 from kb.formats.readers.html import write_fragment
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.content_lines import ContentLine, content_lines
+from kb.formats.text.content_lines import ContentLine, content_lines, spoken_name
 from kb.formats.text.encoding import decode, one_line
 
 if TYPE_CHECKING:
@@ -37,6 +38,14 @@ _DAYS: Final = dict(
         strict=True,
     )
 )
+_MOMENTS: Final = (
+    ("DUE", "Due"),
+    ("COMPLETED", "Completed"),
+    ("EXDATE", "Except"),
+    ("RDATE", "Also"),
+    ("RECURRENCE-ID", "Instead of"),
+    ("FREEBUSY", "Busy"),
+)
 _REPLIES: Final = {"DECLINED": "declined", "TENTATIVE": "tentative"}
 _LINES: Final = {
     "STATUS": "Status",
@@ -47,7 +56,20 @@ _LINES: Final = {
     "CONFERENCE": "Link",
     "X-GOOGLE-CONFERENCE": "Link",
     "COMMENT": "Comment",
+    "PRIORITY": "Priority",
+    "PERCENT-COMPLETE": "Percent complete",
 }
+_WRITTEN: Final = {
+    *("SUMMARY", "DESCRIPTION", "X-ALT-DESC", "DTSTART", "DTEND", "DURATION", "DUE", "COMPLETED", "EXDATE", "RDATE"),
+    *("RRULE", "LOCATION", "X-APPLE-STRUCTURED-LOCATION", "ORGANIZER", "ATTENDEE", "ATTACH", "FREEBUSY"),
+    *("RECURRENCE-ID", _ALARM, *_LINES),
+}
+_NOT_SAID: Final = re.compile(
+    r"PRODID|VERSION|CALSCALE|METHOD|SOURCE|REFRESH-INTERVAL|X-PUBLISHED-TTL|UID|DTSTAMP|SEQUENCE|CREATED"
+    r"|LAST-MODIFIED|TRANSP|CLASS|TZID|TZURL|REQUEST-STATUS|RELATED-TO|COLOR|IMAGE|GEO"
+    r"|X-(?:MICROSOFT|MS|MOZ|APPLE|GOOGLE|LIC|WR|EVOLUTION|CALENDARSERVER|YAHOO|LOTUS|ZIMBRA|FUNAMBOL|OUTLOOK|NEXTCLOUD)-.*"
+)
+"""What only programs need. A property that is written nowhere else is said by its own name."""
 
 
 class _Component(NamedTuple):
@@ -65,7 +87,7 @@ class _Component(NamedTuple):
 
     def add(self, line: ContentLine) -> None:
         """Add a property, if it says anything."""
-        if line.value.strip():
+        if line.text.strip():
             self.lines.setdefault(line.name, []).append(line)
 
     @property
@@ -80,9 +102,12 @@ def read(data: bytes) -> Extracted:
     if not components:
         return Extracted.of_text(decode(data))
     text, files = TextBuilder(), list[Attachment]()
+    (_write if calendar.title else _write_lines)(calendar, text)
     for component in components:
         _write(component, text)
-        files += _files(component)
+        found, damaged = _files(component)
+        files += found
+        text.omit("files", damaged)
     name = calendar.first("X-WR-CALNAME", "NAME")
     starts = components[0].first("DTSTART", "DUE")
     title = one_line(name.text) if name else ""
@@ -94,31 +119,38 @@ def read(data: bytes) -> Extracted:
 
 def _components(lines: Iterable[ContentLine]) -> tuple[_Component, list[_Component]]:
     """Return what the calendar says of itself, and the components in it that people see."""
-    calendar, shown, within = _Component("VCALENDAR", {}), list[_Component](), list[str]()
+    calendar = _Component("VCALENDAR", {})
+    shown, within, kinds = list[_Component](), [calendar], Counter[str]()
     for line in lines:
         kind = line.value.strip().upper()
         if line.name == "BEGIN":
-            within.append(kind)
+            begun = calendar if kind == calendar.kind else _Component(kind, {})
+            within.append(begun)
+            kinds[kind] += 1
             if kind not in _NOT_SHOWN:
-                shown.append(_Component(kind, {}))
+                shown.append(begun)
         elif line.name == "END":
-            while within and within.pop() != kind:
-                pass
-        elif within and within[-1] not in _NOT_SHOWN:
-            shown[-1].add(line)
-        elif within[-1:] == [_ALARM] and shown and line.name == "DESCRIPTION":
-            shown[-1].add(line._replace(name=_ALARM))
-        elif within in (["VCALENDAR"], []):
-            calendar.add(line)
+            while kinds[kind]:
+                kinds[ended := within.pop().kind] -= 1
+                if ended == kind:
+                    break
+        elif within[-1].kind != _ALARM:
+            within[-1].add(line)
+        elif line.name == "DESCRIPTION":
+            within[-2].add(line._replace(name=_ALARM))
     return calendar, shown
 
 
 def _write(component: _Component, text: TextBuilder) -> None:
-    text.heading(1, component.title or _KINDS.get(component.kind, component.kind[1:].capitalize()))
+    text.heading(1, component.title or _KINDS.get(component.kind, component.kind.removeprefix("V").capitalize()))
+    _write_lines(component, text)
+
+
+def _write_lines(component: _Component, text: TextBuilder) -> None:
     for name, said in _fields(component):
         if line := one_line(said):
             text.line(f"{name}: {line}")
-    if described := component.first("DESCRIPTION"):
+    if described := component.first("DESCRIPTION", "X-WR-CALDESC"):
         _write_description(described.text, text)
     elif described := component.first("X-ALT-DESC"):
         write_fragment(described.text, text, below=1)
@@ -134,7 +166,7 @@ def _write_description(said: str, text: TextBuilder) -> None:
 
 def _fields(component: _Component) -> Iterator[tuple[str, str]]:
     yield "When", _when(component)
-    for name, label in (("DUE", "Due"), ("COMPLETED", "Completed"), ("EXDATE", "Except"), ("RDATE", "Also")):
+    for name, label in _MOMENTS:
         yield label, ", ".join(map(_moments, component.every(name)))
     yield "Repeats", ", ".join(_rule(line.value) for line in component.every("RRULE"))
     places = (line.text for name in ("LOCATION", "X-APPLE-STRUCTURED-LOCATION") for line in component.every(name))
@@ -149,6 +181,9 @@ def _fields(component: _Component) -> Iterator[tuple[str, str]]:
         yield "Reminder", said if said not in component.title and said.lower() not in _SAYS_NOTHING else ""
     for line in component.every("ATTACH"):
         yield "Attachment", line.parameters.get("FILENAME", "") if line.is_base64 else line.value
+    for name, lines in component.lines.items():
+        if name not in _WRITTEN and not _NOT_SAID.fullmatch(name):
+            yield from ((spoken_name(name), line.text) for line in lines)
 
 
 def _when(component: _Component) -> str:
@@ -166,7 +201,15 @@ def _when(component: _Component) -> str:
 
 
 def _moments(line: ContentLine) -> str:
-    return ", ".join(_moment(line._replace(value=value)) for value in line.value.split(","))
+    return ", ".join(_period(line, value) for value in line.value.split(","))
+
+
+def _period(line: ContentLine, written: str) -> str:
+    """Return a moment, or when something begins and ends, which may be written as how long it takes."""
+    start, _, end = written.partition("/")
+    begins = line._replace(value=start)
+    ends = _after(begins, end) if end.startswith("P") else _moment(line._replace(value=end)) if end else ""
+    return f"{_moment(begins)} to {ends}" if ends else _moment(begins)
 
 
 def _moment(line: ContentLine, *, is_end: bool = False) -> str:
@@ -226,10 +269,13 @@ def _person(line: ContentLine) -> str:
     return f"{shown} ({reply})" if reply else shown
 
 
-def _files(component: _Component) -> Iterator[Attachment]:
-    for line in component.every("ATTACH"):
-        if line.is_base64:
-            with suppress(ValueError):
-                data = b64decode(line.value.rpartition("base64,")[2])
-                name = next(filter(None, map(line.parameters.get, ("FILENAME", "X-FILENAME", "X-LABEL"))), "attachment")
-                yield Attachment(name, data)
+def _files(component: _Component) -> tuple[list[Attachment], int]:
+    """Return the files in an appointment, and how many of them are damaged."""
+    files, damaged = list[Attachment](), 0
+    for line in filter(lambda each: each.is_base64, component.every("ATTACH")):
+        name = next(filter(None, map(line.parameters.get, ("FILENAME", "X-FILENAME", "X-LABEL"))), "attachment")
+        try:
+            files.append(Attachment(name, b64decode(line.value.rpartition("base64,")[2])))
+        except ValueError:
+            damaged += 1
+    return files, damaged

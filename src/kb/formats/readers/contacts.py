@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.formats.extracted import Extracted
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.content_lines import ContentLine, content_lines
+from kb.formats.text.content_lines import ContentLine, content_lines, spoken_name
 from kb.formats.text.embedded import embedded_text
 from kb.formats.text.encoding import decode, one_line
 
@@ -34,7 +34,17 @@ _LABELS: Final = {
     "PHOTO": "Photo",
     "LOGO": "Logo",
 }
+_NOT_SHOWN: Final = {
+    *("VERSION", "PRODID", "UID", "REV", "FN", "N", "KIND", "CLASS", "KEY", "SOURCE", "MAILER", "SORT-STRING"),
+    *("PROFILE", "CLIENTPIDMAP", "XML", "X-ABLABEL", "X-ABADR", "X-ABSHOWAS", "X-ABUID", "X-ACCOUNT", "X-PRODID"),
+    *("X-IMAGEHASH", "X-IMAGETYPE", "X-ADDRESSING-GRAMMAR", "X-SHARED-PHOTO-DISPLAY-PREF", "X-EVOLUTION-FILE-AS"),
+    *("X-MOZILLA-HTML", "X-EVOLUTION-WEBDAV-ETAG", "X-EVOLUTION-WEBDAV-HREF", "X-MS-OL-DESIGN", "X-MS-CARDPICTURE"),
+    *("X-MS-OL-DEFAULT-POSTAL-ADDRESS", "X-RADICALE-NAME"),
+}
+"""What only programs need. A property that is neither here nor among the labels is said by its own name."""
+
 _SAYS_NOTHING: Final = {"INTERNET", "PREF", "VOICE", "X400", ""}
+_PICTURES: Final = {"avif", "bmp", "gif", "heic", "jpeg", "jpg", "png", "svg+xml", "tiff", "webp"}
 _PARTS: Final = {"ADR", "ORG", "N"}
 
 
@@ -50,43 +60,60 @@ def read(data: bytes) -> Extracted:
 
 
 def _cards(lines: Iterable[ContentLine]) -> list[list[ContentLine]]:
-    cards, is_inside = list[list[ContentLine]](), False
+    cards, open_ones = list[list[ContentLine]](), list[list[ContentLine]]()
     for line in lines:
-        if line.name in ("BEGIN", "END") and line.value.strip().upper() == "VCARD":
-            is_inside = line.name == "BEGIN"
-            if is_inside:
-                cards.append([])
-        elif is_inside:
-            cards[-1].append(line)
+        if line.name == "BEGIN" and line.value.strip().upper() == "VCARD":
+            cards.append([])
+            open_ones.append(cards[-1])
+        elif line.name == "END" and open_ones:
+            open_ones.pop()
+        elif open_ones:
+            open_ones[-1].append(line)
     return [card for card in cards if card]
 
 
 def _write(card: Sequence[ContentLine], text: TextBuilder) -> None:
-    text.heading(1, _name(card) or "Contact")
+    name = _name(card)
+    text.heading(1, name or "Contact")
+    if (full := _full_name(card)) and not set(full.split()) <= set(name.split()):
+        text.line(f"Full name: {full}")
     labels = {line.group: line.text for line in card if line.name == "X-ABLABEL"}
-    for name, label in _LABELS.items():
-        for line in card:
-            if line.name == name and (said := _said(line)):
-                kind = _kind(line, labels)
-                text.line(f"{label} ({kind}): {said}" if kind else f"{label}: {said}")
+    lines = dict[str, list[ContentLine]]()
+    for line in card:
+        if line.name not in _NOT_SHOWN:
+            lines.setdefault(line.name, []).append(line)
+    for kind in dict.fromkeys([*_LABELS, *lines]):
+        for line in lines.get(kind, ()):
+            if any(map(str.isalnum, said := _said(line))):
+                more = _kind(line, labels)
+                text.line(f"{_LABELS.get(kind) or spoken_name(kind)}{f' ({more})' if more else ''}: {said}")
 
 
-def _name(card: Iterable[ContentLine]) -> str:
+def _name(card: Sequence[ContentLine]) -> str:
     """Return what a contact is called: by its full name, else by the parts of it, else by its organization."""
-    first = {line.name: line for line in reversed(list(card)) if line.value.strip(" ;")}
+    first = {line.name: line for line in reversed(card) if line.value.strip(" ;")}
     if "FN" in first:
         return one_line(first["FN"].text)
-    if "N" in first:
-        family, given, middle, before, after = [*first["N"].parts, "", "", "", "", ""][:5]
-        return one_line(" ".join((before, given, middle, family, after)))
+    if name := _full_name(card):
+        return name
     return one_line(" ".join(first["ORG"].parts)) if "ORG" in first else ""
+
+
+def _full_name(card: Sequence[ContentLine]) -> str:
+    """Return a name put together from its parts."""
+    parts = next((line.parts for line in card if line.name == "N"), [])
+    family, given, middle, before, after = [*parts, "", "", "", "", ""][:5]
+    return one_line(" ".join((before, given, middle, family, after)))
 
 
 def _said(line: ContentLine) -> str:
     if line.name in ("PHOTO", "LOGO"):
         is_inside = line.is_base64 or line.value.startswith("data:")
-        kind = line.parameters.get("TYPE", "jpeg").rpartition("/")[2].lower()
+        written = line.parameters.get("TYPE", "").rpartition("/")[2].lower()
+        kind = written if written in _PICTURES else "jpeg"
         return embedded_text(f"image/{kind}", 3 * len(line.value) // 4) if is_inside else line.value.strip()
+    if line.is_base64:
+        return embedded_text("application/octet-stream", 3 * len(line.value) // 4)
     if line.name in _PARTS:
         return one_line(", ".join(filter(None, (part.strip() for part in line.parts))))
     return one_line(line.text) if line.name != "NOTE" else line.text.strip()

@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.ooxml import Package
-from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import attribute, local_name
 from kb.formats.detect import detect
 from kb.formats.readers.docx_numbering import BULLET, Item, Numbering
@@ -22,6 +20,7 @@ from kb.formats.readers.drawing import write_drawn
 from kb.formats.readers.eml import bodies as mail_bodies
 from kb.formats.readers.html import decode_html, expanded, write_fragment
 from kb.formats.readers.mail import write_body
+from kb.formats.readers.mht import files_of_page
 from kb.formats.readers.omml import linear
 from kb.formats.registry import reader_of
 from kb.formats.text.builder import TextBuilder
@@ -29,12 +28,14 @@ from kb.formats.text.clauses import write_clause
 from kb.formats.text.encoding import one_line
 from kb.formats.text.margins import write_margins
 from kb.formats.text.symbols import symbol
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lxml import etree
 
+    from kb.formats.containers.properties import Properties
     from kb.formats.extracted import Attachment, Extracted
 
 # Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.
@@ -48,6 +49,7 @@ _CHART: Final = 30  # deeper than any clause
 _DEEPEST: Final = 8
 _NOTES: Final = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
+_HANGING: Final = {"txbxContent", "docPr", "blip", "imagedata", "textpath", "graphicData"}
 _NO_CHUNK: Final = "a part of the document is missing, or of a kind that Word does not show"
 _MOST_CHUNKS: Final = 1000
 _DEEPEST_CHUNK: Final = 4
@@ -61,45 +63,59 @@ def read(data: bytes) -> Extracted:
         Unreadable: the package is damaged, encrypted or too large.
     """
     text = TextBuilder()
-    chunks = _Chunks()
-    title, date = _write_document(data, text, chunks)
-    return replace(text.build(title, date), attachments=tuple(chunks.files))
+    beside = _Beside()
+    title, date = _write_body(data, text, beside)
+    title = title or text.opening_title()
+    for heading, notes in beside.notes.items():
+        text.heading(1, heading)
+        for note in notes:
+            text.line(f"- {note}")
+    write_margins(text, beside.margins)
+    return replace(text.build(title, date), attachments=tuple(beside.files))
 
 
-def _write_document(data: bytes, text: TextBuilder, chunks: _Chunks) -> Properties:
-    """Write a document, and return its title, which may be its first heading, and its date."""
+def _write_body(data: bytes, text: TextBuilder, beside: _Beside) -> Properties:
+    """Write what a document says between its margins, keep the rest, and return what it says of itself."""
     package = Package(data)
     main = package.main_part()
     styles = _Styles(_first_part(package, main, "styles"))
     numbering = Numbering(_first_part(package, main, "numbering"), styles.numbers)
-    writer = _Writer(styles, numbering, package, main, text, chunks)
+    writer = _Writer(styles, numbering, package, main, text, beside)
     root = package.xml(main)
     for body in root if root is not None else ():
         writer.blocks(body)
-    title, date = package.properties()
-    title = title or text.opening_title()
     for kind, heading in _NOTES.items():
-        writer.notes(heading, _first_part(package, main, kind))
-    margins = (root for kind in ("header", "footer") for root in package.related_xml(main, kind))
-    write_margins(text, chain.from_iterable(map(_paragraphs, margins)))
-    files, objects = package.embedded(main)
-    chunks.files += files
-    if objects:
-        text.omit("objects", objects)
-    return Properties(title, date)
+        notes = [_note(each) for each in _elements(_first_part(package, main, kind)) if not attribute(each, "type")]
+        if any(notes):
+            beside.notes.setdefault(heading, []).extend(filter(None, notes))
+    for kind in ("header", "footer"):
+        for part in package.related_xml(main, kind):
+            beside.margins += _paragraphs(part)
+    files, left_out = package.embedded(main)
+    beside.files += files
+    text.omit_all(left_out)
+    properties = package.properties()
+    text.omit("parts", len(package.damaged))
+    return properties
 
 
 @dataclass(slots=True)
-class _Chunks:
-    """How many files may still be shown as part of a document, how deep they are inside each other, and other files."""
+class _Beside:
+    """What stands beside a document's body, and how many files may still be shown in it, and how deep in each other."""
 
-    left: int = _MOST_CHUNKS
+    chunks_left: int = _MOST_CHUNKS
     depth: int = 0
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    margins: list[str] = field(default_factory=list)
     files: list[Attachment] = field(default_factory=list)
 
 
+def _elements(part: etree._Element | None) -> Iterator[etree._Element]:
+    return iter(part if part is not None else ())
+
+
 def _first_part(package: Package, main: str, kind: str) -> etree._Element | None:
-    return next((package.xml(name) for name in package.related(main, kind)), None)
+    return next(package.related_xml(main, kind), None)
 
 
 def _children(element: etree._Element) -> Iterator[tuple[str, etree._Element]]:
@@ -185,7 +201,7 @@ def _outline_level(owner: etree._Element) -> int | None:
 
 class _Writer:
     def __init__(
-        self, styles: _Styles, numbering: Numbering, package: Package, part: str, text: TextBuilder, chunks: _Chunks
+        self, styles: _Styles, numbering: Numbering, package: Package, part: str, text: TextBuilder, beside: _Beside
     ) -> None:
         self._text = text
         self._styles = styles
@@ -193,7 +209,7 @@ class _Writer:
         self._package = package
         self._part = part
         self._relations = {relation.id: relation for relation in package.relations(part)}
-        self._chunks = chunks
+        self._beside = beside
         self._carried = ""  # of paragraphs whose end was deleted: the next one goes on from it
 
     def blocks(self, container: etree._Element) -> None:
@@ -206,23 +222,17 @@ class _Writer:
             elif name == "altChunk":
                 self._chunk(child)
 
-    def notes(self, heading: str, part: etree._Element | None) -> None:
-        """Write the footnotes, endnotes or comments under a heading of their own."""
-        notes = [_note(note) for note in part if attribute(note, "type") is None] if part is not None else []
-        if any(notes):
-            self._text.heading(1, heading)
-        for note in filter(None, notes):
-            self._text.line(f"- {note}")
-
     def _paragraph(self, paragraph: etree._Element) -> None:
         text = self._carried + _inline(paragraph)
         is_joined = paragraph.find("{*}pPr/{*}rPr/{*}del") is not None
         self._carried = text if is_joined else ""
         if not is_joined:
             self._write(paragraph, text.strip())
-        for box in _text_boxes(paragraph):
-            self.blocks(box)
-        self._drawings(paragraph)
+        for name, hanging in _hanging(paragraph):
+            if name == "txbxContent":
+                self.blocks(hanging)
+            else:
+                self._drawing(name, hanging)
 
     def _write(self, paragraph: etree._Element, text: str) -> None:
         level, item = self._styles.level(paragraph), self._styles.item(paragraph, self._numbering)
@@ -238,32 +248,45 @@ class _Writer:
         else:
             self._text.paragraph(text)
 
-    def _drawings(self, element: etree._Element) -> None:
-        """Write what is drawn: words bent to a shape, charts, diagrams; pictures may have words, too."""
-        for drawn in element.iter("{*}blip", "{*}imagedata", "{*}textpath", "{*}graphicData"):
-            name = local_name(drawn)
-            if name == "textpath":
-                self._text.paragraph(attribute(drawn, "string") or "")
-            elif name == "graphicData":
-                for child in drawn:
-                    for relation in filter(None, map(self._relations.get, child.attrib.values())):
-                        write_drawn(relation, self._package, self._text, level=_CHART)
+    def _drawing(self, name: str, drawn: etree._Element) -> None:
+        """Write what is drawn and how it is described: words bent to a shape, charts, diagrams, pictures."""
+        if name == "textpath":
+            self._text.paragraph(attribute(drawn, "string") or "")
+        elif name == "docPr":
+            if description := meaningful(attribute(drawn, "descr")):
+                self._text.line(description)
+        elif name == "graphicData":
+            for child in drawn:
+                for relation in filter(None, map(self._relations.get, child.attrib.values())):
+                    write_drawn(relation, self._package, self._text, level=_CHART)
+        else:
+            found = self._relations.get(attribute(drawn, "embed") or attribute(drawn, "id") or "")
+            self._text.picture(self._package.picture(found.target if found else ""))
+
+    def _drawings(self, cell: etree._Element) -> None:
+        """Write what is drawn in a cell whose words are written, those of its text boxes included."""
+        for name, hanging in _hanging(cell):
+            if name == "txbxContent":
+                self._drawings(hanging)
             else:
-                found = self._relations.get(attribute(drawn, "embed") or attribute(drawn, "id") or "")
-                self._text.picture(self._package.picture(found.target if found else ""))
+                self._drawing(name, hanging)
 
     def _table(self, table: etree._Element) -> None:
         self._text.blank()
         is_layout = any(self._is_layout(cell) for cell in table.iter("{*}tc"))
         rows = (child for name, child in _children(table) if name == "tr")
+        shown: list[etree._Element] = []
         for row in (row for row in rows if row.find("{*}trPr/{*}del") is None):
             cells = [child for name, child in _children(row) if name == "tc"]
             if is_layout or len(cells) == 1:
                 for cell in cells:
                     self.blocks(cell)
-            elif any(values := [self._cell(cell) for cell in cells]):
+                continue
+            if any(values := [self._cell(cell) for cell in cells]):
                 self._text.line(" | ".join(values))
-        self._drawings(table)
+            shown += cells
+        for cell in shown:
+            self._drawings(cell)
         self._text.blank()
 
     def _is_layout(self, cell: etree._Element) -> bool:
@@ -292,9 +315,9 @@ class _Writer:
         relation = self._relations.get(attribute(chunk, "id") or "")
         self._text.blank()
         try:
-            if relation is None or relation.target == self._part or not self._chunks.left:
+            if relation is None or relation.target == self._part or not self._beside.chunks_left:
                 raise Unreadable(_NO_CHUNK)
-            self._chunks.left -= 1
+            self._beside.chunks_left -= 1
             self._write_chunk(self._package.read(relation.target) or b"", relation.target)
         except Unreadable:
             self._text.omit("parts")
@@ -304,16 +327,17 @@ class _Writer:
         if _HEADERS.match(data):
             for body in mail_bodies(data):
                 write_body(body, self._text)
+            self._beside.files += files_of_page(data)
             return
         doc_type = detect(data, name)
         if doc_type == "html":
             write_fragment(expanded(decode_html(data)), self._text, below=0)
-        elif doc_type == "docx" and self._chunks.depth < _DEEPEST_CHUNK:
-            self._chunks.depth += 1
+        elif doc_type == "docx" and self._beside.depth < _DEEPEST_CHUNK:
+            self._beside.depth += 1
             try:
-                _write_document(data, self._text, self._chunks)
+                _write_body(data, self._text, self._beside)
             finally:
-                self._chunks.depth -= 1
+                self._beside.depth -= 1
         elif doc_type in {"rtf", "text"}:
             for line in import_module(reader_of(doc_type, "")).read(data).text.strip("\n").split("\n"):
                 self._text.line(line)
@@ -370,9 +394,14 @@ def _chosen(field: etree._Element) -> str:
     return ""
 
 
-def _text_boxes(element: etree._Element) -> Iterator[etree._Element]:
+def _hanging(element: etree._Element) -> Iterator[tuple[str, etree._Element]]:
+    """Yield the text boxes that hang on an element, without a look into them, and what is drawn beside them."""
     for name, child in _children(element):
-        if name == "txbxContent":
-            yield child
-        elif name != "Fallback":
-            yield from _text_boxes(child)
+        if name in _HANGING:
+            yield name, child
+        if name not in {"txbxContent", "Fallback"}:
+            yield from _hanging(child)
+
+
+def _text_boxes(element: etree._Element) -> Iterator[etree._Element]:
+    return (hanging for name, hanging in _hanging(element) if name == "txbxContent")

@@ -50,7 +50,7 @@ def _pieces(element: etree._Element) -> Iterator[str]:
 
 def write_drawn(relation: Relation, package: Package, text: TextBuilder, *, level: int) -> None:
     """Add what a part draws, as a table under headings from `level` on; embedded objects are not XML."""
-    root = package.xml(relation.target) if relation.kind in DRAWN else None
+    root = package.side_xml(relation.target) if relation.kind in DRAWN else None
     if root is None:
         return
     if relation.kind == "diagramData":

@@ -24,7 +24,7 @@ from kb.formats.detect import TNEF_SIGNATURE, is_envelope
 from kb.formats.extracted import Attachment
 from kb.formats.readers import tnef
 from kb.formats.readers.html import flat_text
-from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, render
+from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, Shown, render
 from kb.formats.text.encoding import as_utf8, decode
 
 if TYPE_CHECKING:
@@ -150,7 +150,10 @@ def _collect(part: Message, mail: Mail) -> None:
     elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
         body = _body(part)
         mail.bodies.append(body if body.kind == "html" else _without_uuencoded(body.text, mail))
-    elif not _is_in_the_text(part):
+    elif _is_in_the_text(part):
+        shown_as = str(part.get("Content-ID") or part.get("Content-Location") or "")
+        mail.shown.append(Shown(shown_as, Attachment(filename_of(part), content_of(part)), kind))
+    else:
         _attach(part, mail)
 
 
@@ -218,7 +221,7 @@ def _is_attached(part: Message) -> bool:
 
 
 def _is_in_the_text(part: Message) -> bool:
-    """Return whether a part is a picture that the body shows."""
+    """Return whether a part is a picture that a body may show."""
     return part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
 
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from kb.api.errors import Unreadable
+from kb.formats.attached import MOST_FILES
 from kb.formats.detect import is_media
 from kb.formats.extracted import Attachment
 from kb.formats.readers.html import write_fragment
-from kb.formats.readers.mail import MOST_FILES
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.embedded import embedded_text, without_embedded
 from kb.formats.text.encoding import as_utf8, clean, one_line
-from kb.formats.text.parts import MAX_PARTS, batches, filename_of
+from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -106,8 +106,8 @@ def _list(notes: Sequence[bytes]) -> Extracted:
     text, files = TextBuilder(), list[Attachment]()
     text.line(f"{len(notes)} notes")
     text.blank()
-    for first, _, batch in batches(notes) if len(notes) > MAX_PARTS else ():
-        files.append(Attachment(f"{first:04}-{first + len(batch) - 1:04}.enex", _EXPORT % b"\n".join(batch)))
+    for batch in batches(notes) if len(notes) > MAX_PARTS else ():
+        files.append(Attachment(batch_name(batch, ".enex"), _EXPORT % b"\n".join(batch.items)))
         text.line(files[-1].filename)
     for number, note in enumerate(notes if len(notes) <= MAX_PARTS else (), start=1):
         title = _title(note)
@@ -162,7 +162,8 @@ def _parsed(markup: bytes) -> _Note:
                 note.more_files += 1
             case "resource":
                 file = _file(element, len(note.files) + 1)
-                note.files[md5(file.data, usedforsecurity=False).hexdigest()] = file
+                digest = md5(file.data, usedforsecurity=False).hexdigest()
+                note.files[digest if file.data else file.name] = file
     return note
 
 
@@ -230,10 +231,10 @@ def _escaped(words: str) -> str:
 def _written_files(note: _Note, text: TextBuilder) -> Iterator[Attachment]:
     """Yield the files that become documents; pictures go with the text, and what holds no text is named."""
     for file in note.files.values():
-        if file.is_picture:
-            text.picture(_reader(file), file.name)
-        elif not file.data:
+        if not file.data:
             text.omit("files")
+        elif file.is_picture:
+            text.picture(_reader(file), file.name)
         elif is_media(file.data, file.media_type):
             text.line(f"Attachment without text: {file.name}")
         else:

@@ -35,14 +35,25 @@ def read(data: bytes) -> Extracted:
     """
     book = _Book(Archive(data))
     text = TextBuilder()
+    damage: Unreadable | None = None
     for chapter in book.chapters():
-        _write_chapter(book, chapter, text)
-    return text.build(book.title(), book.date())
+        try:
+            _write_chapter(book, chapter, text)
+        except Unreadable as error:
+            damage = error
+            text.omit("parts")
+    document = text.build(book.title(), book.date())
+    if damage and not document.shows_text:
+        raise damage
+    return document
 
 
 def _write_chapter(book: _Book, name: str, text: TextBuilder) -> None:
     own = TextBuilder()
-    markup = expanded(decode_html(book.archive.read(name) or b""))
+    page = book.archive.read(name)
+    if page is None:
+        raise Unreadable(f"the book is damaged: {name} in it is missing")
+    markup = expanded(decode_html(page))
     write_fragment(markup, own, below=0)
     if not own.headings and own.build().text and (label := book.labels.get(name)):
         text.heading(_CHAPTER, label)

@@ -19,10 +19,9 @@ INLINE_TAGS: Final = "inline_tags"
 """A field that is false where a # in the text makes no tag."""
 # Between --- (YAML) or +++ (TOML), before anything else.
 _BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
-_TITLE: Final = re.compile(r"""(?mi)^title[ \t]*[:=][ \t]*(?P<quote>["']?)(?P<title>.*?)(?P=quote)[ \t]*$""")
 _TAG_NAMES: Final = ("tags", "tag")
 _ALIAS_NAMES: Final = ("aliases", "alias")
-_ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w /.-]{0,60}?)[ \t]*[:=](?:[ \t]+(?P<value>.*))?$")
+_ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w /.-]{0,60}?)[ \t]*+(?:=|:(?=[ \t]|$))(?P<value>.*)$")
 _GOES_ON: Final = " \t-]"
 _AROUND: Final = " \t[]{}-\"',"
 _LONGEST: Final = 1 << 16
@@ -109,12 +108,12 @@ def front_matter(text: str) -> FrontMatter:
 
 def _rescued(matter: str, length: int) -> FrontMatter:
     """Return what single lines say of front matter that as a whole cannot be understood."""
-    title, entries = _TITLE.search(matter), _entries(matter)
+    entries = _entries(matter[:_LONGEST])
     tags = tags_of(_items(entries, _TAG_NAMES))
     dates = (_date(_unquoted(entries[name][0])) for name in (*_DATES, *_MODIFIED) if name in entries)
     return FrontMatter(
         length,
-        _line(title["title"]) if title else None,
+        _line(_unquoted(entries["title"][0])) if "title" in entries else None,
         tags,
         next(filter(None, dates), None),
         tuple(filter(None, map(_line, _items(entries, _ALIAS_NAMES, are_words=False)))),
@@ -147,7 +146,7 @@ def _entries(matter: str) -> dict[str, list[str]]:
     for line in matter.split("\n"):
         if found := _ENTRY.match(line):
             name = found["name"].lower()
-            entries.setdefault(name, []).append(found["value"] or "")
+            entries.setdefault(name, []).append(found["value"])
         elif name and line[:1] in _GOES_ON:
             entries[name].append(line)
         else:

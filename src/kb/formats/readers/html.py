@@ -55,6 +55,10 @@ _EMBEDDED: Final = re.compile(r"\[picture: \S+, \d[\d.]* [kMG]B\]")
 _LONGEST_ADDRESS: Final = 200
 """Longer ones are made for counting who clicks."""
 
+_ENTERED: Final = {"date", "datetime-local", "email", "month", "number", "tel", "text", "time", "url", "week"}
+"""The kinds of fields in which people read what was entered."""
+
+_DEEPEST_FRAME: Final = 3
 _LISTS: Final = {"ul", "ol", "menu"}
 # A table row with one of these inside lays out a part of the page; its cells are no values.
 _LAYOUT: Final = ("table", "pre", *_HEADINGS)
@@ -66,6 +70,8 @@ _SELF_CLOSED: Final = re.compile(
 )
 # libxml2 compares each attribute of an element with every other.
 _MOST_ATTRIBUTES: Final = 1000
+# libxml2 drops whatever follows the end of the page, which mail programs and servers add to it.
+_END_OF_PAGE: Final = re.compile(r"(?i)</(?:html|body)\s*+>")
 _OPENING: Final = re.compile(r"""<([A-Za-z][^\s/>]*+)((?:=\s*+"[^"]*+"|=\s*+'[^']*+'|[^>=]++|=)*+)""")
 _QUOTED: Final = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
 _BETWEEN_ATTRIBUTES: Final = re.compile(r"[\s/]++|=")
@@ -146,7 +152,7 @@ def _parsed(markup: str) -> etree._Element | None:
     # huge_tree raises the limit on nesting from 256: unclosed tags nest deep, and what is beyond the limit is lost.
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, no_network=True)
     try:
-        root: etree._Element | None = etree.fromstring(markup.replace("\0", "").encode(), parser)
+        root: etree._Element | None = etree.fromstring(_END_OF_PAGE.sub("", markup.replace("\0", "")).encode(), parser)
     except etree.XMLSyntaxError:  # nothing in it but comments or white space
         return None
     if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
@@ -183,9 +189,10 @@ def _is_unseen(element: etree._Element) -> bool:
 class _Writer:
     """Writes a tree: gathers inline text, and flushes it as a line where a block begins or ends."""
 
-    def __init__(self, text: TextBuilder, below: int = 0) -> None:
+    def __init__(self, text: TextBuilder, below: int = 0, depth: int = 0) -> None:
         self._text = text
         self._below = below
+        self._depth = depth
         self._inline: list[str] = []
         self._marker = ""
         self._lists = 0
@@ -235,7 +242,16 @@ class _Writer:
             self._marker = "  " * min(self._lists - 1, 8) + "- "
         elif tag == "br":
             self._break()
+        elif tag == "iframe" and self._depth < _DEEPEST_FRAME:
+            self._write_frame(element.get("srcdoc", ""))
         self._add(_lead(element))
+
+    def _write_frame(self, markup: str) -> None:
+        """Write a page that another one holds."""
+        root = _parsed(markup)
+        if root is not None:
+            self._flush()
+            _Writer(self._text, self._below, self._depth + 1).write(root)
 
     def _end(self, element: etree._Element) -> None:
         tag = element.tag
@@ -309,6 +325,8 @@ def _lead(element: etree._Element) -> str:
         embedded = element.get("src", "")
         picture = embedded if _EMBEDDED.match(embedded) else ""
         return f" {element.get('alt', '')} {picture} "
+    if element.tag == "input" and element.get("type", "text").lower() in _ENTERED:
+        return f" {element.get('value', '')} "
     before = element.getprevious()
     follows_link = element.tag == "a" and before is not None and before.tag == "a" and not before.tail
     return " " if follows_link else ""

@@ -8,15 +8,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from mimetypes import guess_type
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from urllib.parse import unquote
 
 from kb.api.errors import Unreadable
 from kb.api.omitted import together
+from kb.formats.attached import MOST_FILES
 from kb.formats.detect import PGP_MESSAGE, is_media
 from kb.formats.opaque import SUFFIXES
 from kb.formats.readers.html import expanded, flat_text, write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.dates import iso_date
+from kb.formats.text.embedded import without_embedded
 from kb.formats.text.encoding import clean, one_line
 
 if TYPE_CHECKING:
@@ -28,10 +31,9 @@ HEADERS: Final = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"
 _SIGNATURES: Final = (".p7s", ".sig", "signature.asc")
 _WORD: Final = re.compile(r"\w+")
-MOST_FILES: Final = 1000
-"""How many files of a message are looked at; of these, the first become documents."""
-
 _FEW: Final = 0.05
+_SHOWN: Final = re.compile(r"(?i)\bcid:([^\s\"'<>)]{1,500})")
+_ADDRESS: Final = re.compile(r"(?i)[a-z]+:|[^<]*/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,14 @@ class Body:
         return bool(self.text.strip())
 
 
+class Shown(NamedTuple):
+    """A picture that came with a message for its body to show, by an id or as an address."""
+
+    id: str
+    file: Attachment
+    media_type: str
+
+
 @dataclass(slots=True)
 class Mail:
     """A message.
@@ -53,6 +63,7 @@ class Mail:
         headers: by the names in `HEADERS`.
         bodies: what it says.
         attachments: the files that came with it.
+        shown: the pictures that a body may show, each with what it calls them, and the type that the message says.
         textless: the names of those in which there is nothing to read, such as pictures.
         pictures: those of them that are pictures.
         packed: what it says again in rich text, in a file that only Outlook opens.
@@ -62,6 +73,7 @@ class Mail:
     headers: dict[str, str]
     bodies: list[Body] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
+    shown: list[Shown] = field(default_factory=list)
     textless: list[str] = field(default_factory=list)
     pictures: list[Attachment] = field(default_factory=list)
     packed: list[Body] = field(default_factory=list)
@@ -70,6 +82,7 @@ class Mail:
     def take_files(self, other: Mail) -> None:
         """Take over what came with another message, or with another version of this one, but for what it says."""
         self.attachments += other.attachments
+        self.shown += other.shown
         self.textless += other.textless
         self.pictures += other.pictures
         self.packed += other.packed
@@ -93,10 +106,13 @@ def render(mail: Mail) -> Extracted:
     Raises:
         Unreadable: what it says is encrypted.
     """
+    bodies = [body for body in mail.bodies if body]
+    _attach_unseen(mail, bodies)
     mail.omitted["files"] += len(mail.attachments[MOST_FILES:])
     del mail.attachments[MOST_FILES:], mail.textless[MOST_FILES:]
-    bodies = [body for body in mail.bodies if body]
-    bodies += [body for body in mail.packed if _says_more(body, bodies)]
+    if mail.packed:
+        known = {word for body in bodies for word in _words(body)}
+        bodies += [body for body in mail.packed if _says_more(body, known)]
     if bodies and all(body.text.lstrip().startswith(PGP_MESSAGE) for body in bodies):
         raise Unreadable(ENCRYPTED)
     text = TextBuilder()
@@ -115,10 +131,18 @@ def render(mail: Mail) -> Extracted:
     return replace(text.build(subject), attachments=tuple(mail.attachments), date=date, omitted=omitted)
 
 
-def _says_more(body: Body, others: Sequence[Body]) -> bool:
-    """Return whether a body has words that none of the others has, but for a few: signs and marks differ."""
+def _attach_unseen(mail: Mail, bodies: Sequence[Body]) -> None:
+    """Add the pictures that were meant to be seen in a body, but that none shows."""
+    pages = [body.text for body in bodies if body.kind == "html"]
+    seen = {unquote(found) for page in pages for found in _SHOWN.findall(page)}
+    for shown in mail.shown:
+        if shown.id.strip("<> ") not in seen and not (pages and _ADDRESS.match(shown.id)):
+            mail.attach(shown.file, shown.media_type)
+
+
+def _says_more(body: Body, known: set[str]) -> bool:
+    """Return whether a body has words that are not known, but for a few: signs and marks differ."""
     words = set(_words(body))
-    known = {word for other in others for word in _words(other)}
     return len(words - known) > len(words) * _FEW
 
 
@@ -136,4 +160,4 @@ def write_body(body: Body, text: TextBuilder) -> None:
     if body.kind == "html":
         write_fragment(expanded(body.text), text, below=0)
     else:
-        text.line(body.text.strip("\r\n"))
+        text.line(without_embedded(body.text).strip("\r\n"))

@@ -12,7 +12,7 @@ from kb.formats.extracted import Attachment
 from kb.formats.readers.eml import header_text
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import as_utf8, one_line
-from kb.formats.text.parts import MAX_PARTS, batches, filename_of
+from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def _messages(messages: Sequence[bytes], text: TextBuilder) -> list[Attachment]:
 
 def _mailboxes(messages: Sequence[bytes], text: TextBuilder) -> list[Attachment]:
     files = []
-    for first, _, batch in batches(messages):
-        files.append(Attachment(f"{first:04}-{first + len(batch) - 1:04}.mbox", b"".join(batch)))
+    for batch in batches(messages):
+        files.append(Attachment(batch_name(batch, ".mbox"), b"".join(batch.items)))
         text.line(files[-1].filename)
     return files

@@ -15,6 +15,7 @@ from kb.formats.text.encoding import as_utf8, one_line
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from email.message import Message
 
     from kb.formats.extracted import Extracted
@@ -42,8 +43,19 @@ def read(data: bytes) -> Extracted:
     first, *frames = map(text_of, pages)
     page = read_markup(first, [frame for frame in dict.fromkeys(frames) if frame != first])
     title = page.title or meaningful(one_line(header_text(message, "Subject")))
-    files = tuple(Attachment(filename_of(part), content_of(part)) for part in parts if _is_file(part))
-    return replace(page, title=title, date=page.date or iso_date(header_text(message, "Date")), attachments=files)
+    date = page.date or iso_date(header_text(message, "Date"))
+    return replace(page, title=title, date=date, attachments=tuple(_files(message)))
+
+
+def files_of_page(data: bytes) -> list[Attachment]:
+    """Return the documents in a saved page."""
+    return list(_files(message_from_bytes(as_utf8(data), policy=POLICY)))
+
+
+def _files(message: Message) -> Iterator[Attachment]:
+    for part in message.walk():
+        if not part.is_multipart() and _is_file(part):
+            yield Attachment(filename_of(part), content_of(part))
 
 
 def _is_file(part: Message) -> bool:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     _Tree = defaultdict[tuple[str, ...], set[str]]
 
 _DAMAGED: Final = "the Outlook message is damaged"
+_ATTACHED: Final = "__attach_version1.0_"
 _PROPERTIES: Final = "__properties_version1.0"
 _PROTECTED: Final = "the message is protected by rights management: it can only be read by whom its sender allowed"
 
@@ -56,10 +57,10 @@ def _children(ole: olefile.OleFileIO) -> _Tree:
 def _refuse_encrypted(message: _Storage) -> None:
     if says_encrypted(message_from_string(message.text(outlook.HEADERS), policy=POLICY)):
         raise Unreadable(ENCRYPTED)
-    for file, _ in _attachments(message):
-        if is_envelope(file.data) and not _body(message):
+    for attached in message.within(_ATTACHED):
+        if is_envelope(attached.binary(outlook.DATA)) and not _body(message):
             raise Unreadable(ENCRYPTED)
-        if file.filename.lower() == "message.rpmsg":
+        if _name(attached).lower() == "message.rpmsg":
             raise Unreadable(_PROTECTED)
 
 
@@ -143,9 +144,11 @@ def _mail(message: _Storage) -> Mail:
         "Date": str(sent.get("Date") or message.time(outlook.SENT, outlook.DELIVERED)),
         "Subject": message.text(outlook.SUBJECT).lstrip("\1 "),
     }
-    mail = Mail(headers, list(filter(None, [_body(message)])))
-    for file, media_type in _attachments(message):
-        mail.attach(file, media_type)
+    body = _body(message)
+    mail = Mail(headers, [body] if body else [])
+    mail.omitted["parts"] += body is None
+    for attached in message.within(_ATTACHED):
+        _attach(attached, mail)
     return mail
 
 
@@ -159,23 +162,33 @@ def _recipients(message: _Storage) -> dict[str, str]:
     return {role: ", ".join(names) for role, names in people.items()}
 
 
-def _body(message: _Storage) -> Body:
+def _body(message: _Storage) -> Body | None:
+    """Return what a message says; None if that is damaged."""
     if html := message.text(outlook.HTML):
         return Body("html", html)
     if markup := message.binary(outlook.HTML):
         return Body("html", decode_html(markup))
     if words := message.text(outlook.TEXT):
         return Body("plain", words)
-    return Body("plain", outlook.rich_text(message.binary(outlook.RTF)))
+    rich = outlook.rich_text(message.binary(outlook.RTF))
+    return None if rich is None else Body("plain", rich)
 
 
-def _attachments(message: _Storage) -> Iterator[tuple[Attachment, str]]:
-    """Yield the files that came with a message, each with what it was called of type."""
-    for attached in message.within("__attach_version1.0_"):
-        name = attached.text(outlook.LONG_NAME, outlook.SHORT_NAME, outlook.NAME)
-        for inner in attached.within(f"__substg1.0_{outlook.DATA:04X}000D"):
-            yield outlook.as_file(_mail(inner)), "message/rfc822"
-        # A picture with an id is one that the body shows.
-        is_shown = attached.text(outlook.CONTENT_ID) and name.lower().endswith(outlook.PICTURES)
-        if not is_shown and not any(attached.within(f"__substg1.0_{outlook.DATA:04X}000D")):
-            yield Attachment(name or "attachment", attached.binary(outlook.DATA)), attached.text(outlook.MEDIA_TYPE)
+def _attach(attached: _Storage, mail: Mail) -> None:
+    """Add a file, another message, or an object of another program that came with a message."""
+    name = _name(attached)
+    if attached.number(outlook.METHOD) == outlook.AS_OBJECT:
+        mail.textless.append(name or "object")
+        mail.omitted["objects"] += 1
+        return
+    for inner in attached.within(f"__substg1.0_{outlook.DATA:04X}000D"):
+        message = _mail(inner)
+        mail.omitted += message.omitted
+        mail.attachments.append(outlook.as_file(message))
+        return
+    file = Attachment(name or "attachment", attached.binary(outlook.DATA))
+    outlook.attach(file, attached.text(outlook.CONTENT_ID), attached.text(outlook.MEDIA_TYPE), mail)
+
+
+def _name(attached: _Storage) -> str:
+    return attached.text(outlook.LONG_NAME, outlook.SHORT_NAME, outlook.NAME)

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extracted import Extracted
+from kb.formats.readers.html import write_fragment
 from kb.formats.readers.markdown import headings_in
-from kb.formats.text.builder import Heading, sections_under
+from kb.formats.text.builder import Heading, TextBuilder, sections_under
+from kb.formats.text.embedded import embedded_text
 from kb.formats.text.encoding import clean, decode, one_line
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_OLD_KINDS: Final = (
+    *(("text/plain", "text"), ("text/html", "html"), ("text/latex", "latex"), ("image/png", "png")),
+    *(("image/jpeg", "jpeg"), ("image/svg+xml", "svg")),
+)
+"""How an output that is text alone, and any in notebooks of format 3, calls what it shows."""
+
+_OBJECT: Final = re.compile(r"<[\w.]+[^<>]*>")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -75,10 +84,28 @@ def _output(output: dict[str, Any]) -> str:
     if output.get("output_type") in ("error", "pyerr"):
         return one_line(f"{output.get('ename')}: {output.get('evalue')}")
     shown = output.get("data")
-    data = shown if isinstance(shown, dict) else {}
-    representation = next((data[kind] for kind in ("text/markdown", "text/plain", "text/latex") if kind in data), None)
-    text = _joined(output.get("text") if representation is None else representation)
-    return _COLOURS.sub("", text).strip("\n")
+    data = shown if isinstance(shown, dict) else {kind: output[name] for kind, name in _OLD_KINDS if name in output}
+    pictures = [_picture(kind, _joined(data[kind])) for kind in data if kind.startswith("image/")]
+    return "\n".join(filter(None, [_COLOURS.sub("", _words(data)).strip("\n"), *pictures]))
+
+
+def _words(data: dict[str, Any]) -> str:
+    """Return what an output says: as text, unless that only names an object of which the page shows more."""
+    texts = (_joined(data[kind]) for kind in ("text/markdown", "text/plain", "text/latex") if kind in data)
+    text = next((each for each in texts if each.strip()), "")
+    page = _joined(data.get("text/html"))
+    if not page or (text and not _OBJECT.fullmatch(text.strip())):
+        return text
+    builder = TextBuilder()
+    write_fragment(page, builder, below=0)
+    return builder.build().text or text
+
+
+def _picture(kind: str, data: str) -> str:
+    """Return the words for a picture; what is kept as base64 has them already where it is long."""
+    if data.lstrip().startswith("["):
+        return data.strip()
+    return embedded_text(kind, len(data) if kind == "image/svg+xml" else 3 * len(data) // 4) if data else ""
 
 
 def _joined(source: object) -> str:

@@ -23,7 +23,7 @@ from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Set
 
     from lxml import etree
 
@@ -34,16 +34,13 @@ _UNSEEN: Final = {
     *("settings", "table-header-columns", "table-column", "date-time-decl", "footer-decl", "header-decl"),
 }
 _CHARACTERS: Final = {"tab": "\t", "line-break": "\n"}
-_SHAPES: Final = {
+SHAPES: Final = {
     *("text-box", "custom-shape", "rect", "ellipse", "circle", "line", "polygon", "polyline", "path", "connector"),
     *("caption", "regular-polygon", "measure"),
 }
-_BESIDE: Final = {"note", "annotation", "frame", "ruby-text", "g", *_SHAPES, *_UNSEEN}
-_TEXTS: Final = {"p", "h", "list", "table"}
-_HANGING: Final = (
-    *("{*}note-body", "{*}annotation", "{*}image", "{*}object"),
-    *(f"{{*}}{name}" for name in sorted(_SHAPES)),
-)
+_BESIDE: Final = {"note", "annotation", "frame", "ruby-text", "g", *SHAPES, *_UNSEEN}
+_OBJECTS: Final = {"image", "desc", "object", "object-ole", "plugin", "applet"}
+_HANGING: Final = {"note-body", "annotation", *_OBJECTS, *SHAPES}
 _SPACES: Final = re.compile(r"[ \t\r\n]+")
 _LENGTH: Final = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)?")
 _UNITS: Final = {"cm": 28.35, "mm": 2.835, "in": 72.0, "pc": 12.0, "px": 0.75}
@@ -126,11 +123,23 @@ def chart_titles(chart: etree._Element) -> list[str]:
 
 def _object(archive: Archive, drawn: etree._Element) -> etree._Element | None:
     """Return the root of what an object shows; None where that is not XML in the file."""
-    name = posixpath.normpath(f"{attribute(drawn, 'href') or ''}/content.xml")
     try:
-        return archive.xml(name)
+        return archive.xml(_object_name(drawn))
     except Unreadable:
         return None
+
+
+def _object_name(drawn: etree._Element) -> str:
+    return posixpath.normpath(f"{attribute(drawn, 'href') or ''}/content.xml")
+
+
+def topmost(container: Iterable[etree._Element], names: Set[str]) -> Iterator[etree._Element]:
+    """Yield the elements of these names in a container, without a look into them."""
+    for child in container:
+        if local_name(child) in names:
+            yield child
+        else:
+            yield from topmost(child, names)
 
 
 def _slide(page: etree._Element, archive: Archive) -> TextBuilder:
@@ -176,6 +185,7 @@ class _Writer:
         self._archive = archive
         self._title_styles = title_styles
         self._notes: list[tuple[str, str]] = []
+        self._shown = {"content.xml"}
 
     def blocks(self, container: Iterable[etree._Element], depth: int = 0) -> None:
         """Write what stands in `container`, `depth` lists deep."""
@@ -190,10 +200,8 @@ class _Writer:
             elif name == "table":
                 self._table(child)
             elif name not in _UNSEEN:
-                if name == "image":
-                    self._picture(child)
-                elif name == "object":
-                    self._embedded(child)
+                if name in _OBJECTS:
+                    self._drawn(child)
                 inner = in_reading_order(list(child), _box) if name == "g" else child
                 self.blocks(inner, depth)  # what stands on a picture, too
 
@@ -227,21 +235,41 @@ class _Writer:
 
     def _beside(self, paragraph: etree._Element) -> None:
         """What hangs on a paragraph without being part of its line: notes, comments, text frames, pictures."""
-        for element in paragraph.iter(*_HANGING):
+        for element in topmost(paragraph, _HANGING):
             name = local_name(element)
-            if name == "image":
-                self._picture(element)
-            elif name == "object":
-                self._embedded(element)
-            elif name in _SHAPES:
-                self.blocks(each for each in element if local_name(each) in _TEXTS)
+            if name in _OBJECTS:
+                self._drawn(element)
+            elif name in SHAPES:
+                self.blocks(element)
             else:
                 kind = "Footnotes" if name == "note-body" else "Comments"
                 self._notes.append((kind, one_line(" ".join(_paragraphs(element)))))
+                self._objects_in(element)
+
+    def _objects_in(self, container: etree._Element) -> None:
+        """Write the pictures and objects in what is written already."""
+        for element in topmost(container, _OBJECTS):
+            self._drawn(element)
+
+    def _drawn(self, element: etree._Element) -> None:
+        name = local_name(element)
+        if name == "image":
+            self.text.picture(self._archive.picture(attribute(element, "href") or ""))
+        elif name == "object":
+            self._embedded(element)
+        elif name != "desc":
+            self.text.omit("objects")
+        elif description := meaningful(element.text):
+            self.text.line(description)
 
     def _embedded(self, drawn: etree._Element) -> None:
-        """Write an object that is kept in a file of its own: a chart as the table it was drawn from, or an equation."""
+        """Write an object, once: a chart as the table it was drawn from, an equation, another document as its text."""
+        name = _object_name(drawn)
+        if name in self._shown:
+            return
+        self._shown.add(name)
         root = _object(self._archive, drawn)
+        body = root.find("{*}body") if root is not None else None
         chart = root.find("{*}body/{*}chart/{*}chart") if root is not None else None
         if chart is not None:
             for title in chart_titles(chart):
@@ -251,11 +279,10 @@ class _Writer:
         elif root is not None and local_name(root) == "math":
             written = root.findtext(".//{*}annotation")
             self.text.line(one_line(written or "".join(root.itertext())))
+        elif body is not None:
+            self.blocks(body)
         else:
             self.text.omit("objects")
-
-    def _picture(self, image: etree._Element) -> None:
-        self.text.picture(self._archive.picture(attribute(image, "href") or ""))
 
     def _list(self, items: etree._Element, depth: int, counting: Counting, style: str = "") -> None:
         style = attribute(items, "style-name") or style or counting.style
@@ -294,6 +321,8 @@ class _Writer:
                 self.blocks(cell)
         else:
             write_table(self.text, [[" ".join(_paragraphs(cell)) for cell in row] for row in cells], level=_TABLE)
+            for cell in (cell for row in cells for cell in row):
+                self._objects_in(cell)
 
 
 def _holds_words(item: etree._Element) -> bool:

@@ -9,9 +9,9 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from typing import TYPE_CHECKING, Final
 
-from kb.api.errors import Unreadable
 from kb.formats.extracted import Attachment
 from kb.formats.readers.lzfu import decompress
+from kb.formats.readers.mail import Shown
 from kb.formats.readers.rtf import decode_rtf
 from kb.formats.text.encoding import one_line
 
@@ -23,6 +23,7 @@ SENDER_NAME, SENDER_SMTP, SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
 TO, CC, BCC = 0x0E04, 0x0E03, 0x0E02
 TEXT, RTF, HTML = 0x1000, 0x1009, 0x1013
 ROLE, NAME, SMTP, ADDRESS = 0x0C15, 0x3001, 0x39FE, 0x3003
+METHOD, AS_OBJECT = 0x3705, 6
 DATA, LONG_NAME, SHORT_NAME, CONTENT_ID, MEDIA_TYPE = 0x3701, 0x3707, 0x3704, 0x3712, 0x370E
 CODE_PAGES: Final = (0x3FFD, 0x3FDE)
 RECIPIENT_ROLES: Final = {1: "To", 2: "Cc", 3: "Bcc"}
@@ -45,14 +46,20 @@ def person(name: str, address: str) -> str:
     return f"{name} <{address}>" if name else address
 
 
-def rich_text(compressed: bytes) -> str:
-    """Return the words of a body in compressed rich text."""
-    if not compressed:
-        return ""
+def rich_text(compressed: bytes) -> str | None:
+    """Return the words of a body in compressed rich text; None if it is damaged."""
     try:
-        return decode_rtf(decompress(compressed).decode("latin-1"))
-    except ValueError as error:
-        raise Unreadable("the Outlook message is damaged: its body cannot be unpacked") from error
+        return decode_rtf(decompress(compressed).decode("latin-1")) if compressed else ""
+    except ValueError:
+        return None
+
+
+def attach(file: Attachment, content_id: str, media_type: str, mail: Mail) -> None:
+    """Add a file to a message; a picture with an id is one that the body may show."""
+    if content_id and file.filename.lower().endswith(PICTURES):
+        mail.shown.append(Shown(content_id, file, media_type))
+    else:
+        mail.attach(file, media_type)
 
 
 def as_file(mail: Mail) -> Attachment:
@@ -63,7 +70,9 @@ def as_file(mail: Mail) -> Attachment:
             file[name] = Header(one_line(value), "utf-8").encode()
     for body in mail.bodies:
         file.attach(MIMEText(body.text.encode("utf-8", "replace").decode(), body.kind, "utf-8"))
-    for attachment in mail.attachments:
+    named = {picture.filename for picture in mail.pictures}
+    textless = [Attachment(name, b"") for name in mail.textless if name not in named]
+    for attachment in (*mail.attachments, *mail.pictures, *textless):
         part = MIMEApplication(attachment.data)
         part.add_header("Content-Disposition", "attachment", filename=("utf-8", "", attachment.filename))
         file.attach(part)

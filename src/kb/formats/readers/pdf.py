@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,9 +13,10 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.api.job_errors import NO_OCR
+from kb.formats.attached import attached_room
 from kb.formats.extracted import Extracted, Scan, Section
 from kb.formats.opaque import Opaque
-from kb.formats.readers.pdf_files import FREE_ROOM, ROOM_RATIO, Files, add_attached
+from kb.formats.readers.pdf_files import Files, add_attached
 from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading
 from kb.formats.text.dates import first_date
@@ -54,7 +55,7 @@ def read(data: bytes) -> Extracted:
         Unreadable: the file is damaged or encrypted, or its pages hold no text.
     """
     with PDFIUM, opened(data) as document:
-        pdf = _content(document, Files(room=ROOM_RATIO * len(data) + FREE_ROOM))
+        pdf = _content(document, Files(attached_room(len(data))))
     vocabulary = vocabulary_of(pdf.pages)
     pages = [join_words(page, vocabulary) for page in pdf.pages]
     paths = list(_paths(pdf.outline, len(pages)))
@@ -71,15 +72,18 @@ def read(data: bytes) -> Extracted:
 
 
 def opened(data: bytes) -> pypdfium2.PdfDocument:
-    """Return the document, for who holds `PDFIUM`.
+    """Return the document with what is filled in its forms, for who holds `PDFIUM`.
 
     Raises:
         Unreadable: it is damaged or encrypted.
     """
     try:
-        return pypdfium2.PdfDocument(data)
+        document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         raise Unreadable(_REASONS.get(error.err_code, _DAMAGED)) from error
+    with suppress(pypdfium2.PdfiumError):  # PDFium draws the fields that the program which filled them did not draw
+        document.init_forms()
+    return document
 
 
 def _content(document: pypdfium2.PdfDocument, files: Files) -> _Pdf:

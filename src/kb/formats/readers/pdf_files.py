@@ -16,9 +16,6 @@ from kb.formats.text.parts import MAX_PARTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOM_RATIO, FREE_ROOM = 2, 1 << 20
-"""How many bytes the files in one may have together: so many times its own, and these; it is what mail may bring."""
-
 _MOST_ANNOTATIONS: Final = 10_000
 """How many of those on one page are looked at."""
 

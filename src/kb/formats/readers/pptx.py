@@ -41,6 +41,8 @@ def read(data: bytes) -> Extracted:
     layouts: dict[str, _Places] = {}
     slides = [_Slide(package, name, layouts) for name in _slide_names(package, main)]
     texts = [slide.render() for slide in slides]
+    if texts:
+        texts[-1].omit("parts", len(package.damaged))
     title, date = package.properties()
     document = paged(title or (texts[0].opening_title() if texts else None), texts, date)
     return replace(document, attachments=tuple(file for slide in slides for file in slide.files))
@@ -67,7 +69,7 @@ class _Slide:
 
     def render(self) -> TextBuilder:
         """Return the slide's text: its title first, wherever that stands among the shapes."""
-        root = self._package.xml(self._name)
+        root = self._package.side_xml(self._name)
         tree = root.find("{*}cSld/{*}spTree") if root is not None else None
         if tree is not None:
             shapes = list(_shapes(tree))
@@ -77,9 +79,8 @@ class _Slide:
                 self._shape(shape)
         self._notes()
         self._comments()
-        self.files, objects = self._package.embedded(self._name)
-        if objects:
-            self._text.omit("objects", objects)
+        self.files, left_out = self._package.embedded(self._name)
+        self._text.omit_all(left_out)
         return self._text
 
     def _in_order(self, shapes: Sequence[etree._Element]) -> Iterator[etree._Element]:
@@ -152,7 +153,7 @@ class _Slide:
 def _places(package: Package, part: str) -> _Places:
     """Return where a layout has its places, by their roles with their numbers and without."""
     found: _Places = {}
-    root = package.xml(part)
+    root = package.side_xml(part)
     for shape in root.iterfind("{*}cSld/{*}spTree/{*}sp") if root is not None else ():
         if (box := _box(shape)) and _placeholder(shape) != "none":
             found.setdefault(_role(shape), box)

@@ -23,7 +23,9 @@ _LINK: Final = re.compile(
 )
 _LINK_WORD: Final = re.compile(r"(?i)(HYPERLINK)(?=\s\")")
 _OBJECT: Final = "\\objdata"
-_SHOWN: Final = re.compile(r"\{\\(?:\*\\shpinst|object|result|shp|shptxt)(?![a-z])")
+_SHOWN: Final = re.compile(
+    r"\{\\(?:\*\\shpinst|object|result|shp|shptxt|footnote|\*\\annotation|header[flr]?|footer[flr]?)(?![a-z])"
+)
 _FONT: Final = re.compile(r"\\f(\d{1,9})(?!\d)|\\fcharset(\d{1,9})")
 
 
@@ -57,7 +59,7 @@ def decode_rtf(source: str) -> str:
     # Bytes beyond ASCII, which may stand there as they are, mean what the code page says, as escaped ones do.
     escaped = source if "\\bin" in source else _BEYOND_ASCII.sub(lambda found: f"\\'{ord(found[0]):02x}", source)
     try:
-        shown = _SHOWN.sub(r"{\\plain", escaped)  # what stands in the place of an object, and in a text box
+        shown = _SHOWN.sub(r"{\\plain", escaped)  # what stands in the place of an object, in a text box or a note
         text: str = rtf_to_text(_with_short_fonts(_with_links(shown)), errors="replace")
     except (ValueError, LookupError, OverflowError) as error:
         raise Unreadable("the rich text is damaged") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 
 _REFERENCE: Final = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
 _LETTERS: Final = 26
+LONGEST_FORMULA: Final = 8192
+"""How many characters Excel takes in a formula."""
+
+
+@dataclass(slots=True)
+class FormulaRoom:
+    """How many characters the formulas of a workbook may still take in its text."""
+
+    left: int = 1 << 20
 
 
 @dataclass(slots=True)
@@ -23,12 +33,13 @@ class SheetExtras:
 
     Args:
         cells: by row and column, what cells show that have no value: a formula, or an error.
-        formulas: how many of these are formulas.
+        formulas: how many formulas no program computed.
         notes: by row, what was noted on cells, each with its cell.
         boxes: the lines of text boxes and of other drawings.
         files: the files in it.
-        objects: how many objects in it are not read.
+        left_out: how many objects and files in it are not read.
         comments: how many notes in it are not read.
+        room: how much the formulas may take.
     """
 
     cells: dict[int, dict[int, str]] = field(default_factory=dict)
@@ -36,13 +47,17 @@ class SheetExtras:
     notes: dict[int, list[str]] = field(default_factory=dict)
     boxes: list[str] = field(default_factory=list)
     files: list[Attachment] = field(default_factory=list)
-    objects: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
     comments: int = 0
+    room: FormulaRoom = field(default_factory=FormulaRoom)
 
     def add_formula(self, row: int, column: int, formula: str) -> None:
-        """Add a formula without a value."""
-        self.cells.setdefault(row, {})[column] = f"={one_line(formula)}"
+        """Add a formula without a value, which is shown as long as there is room."""
         self.formulas += 1
+        if self.room.left > 0:
+            shown = f"={one_line(formula[:LONGEST_FORMULA])}"
+            self.room.left -= len(shown)
+            self.cells.setdefault(row, {})[column] = shown
 
     def add_error(self, row: int, column: int, error: str) -> None:
         """Add what stands in a cell whose formula has no result, such as #DIV/0!."""
@@ -62,7 +77,7 @@ class SheetExtras:
         """Yield the kinds of what is not read, as in `kb.api.omitted`, each with its number."""
         counts = {
             "formulas": self.formulas,
-            "objects": self.objects,
+            **self.left_out,
             "comments": self.comments,
         }
         yield from ((kind, count) for kind, count in counts.items() if count)

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.containers.zip import Archive, attribute, local_name
-from kb.formats.readers.odf import chart_of, chart_titles, text_lines
-from kb.formats.readers.sheet_extras import SheetExtras
+from kb.formats.readers.odf import SHAPES, chart_of, chart_titles, text_lines, topmost
+from kb.formats.readers.sheet_extras import FormulaRoom, SheetExtras
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from lxml import etree
 
 _BESIDE: Final = re.compile(
-    rb"<office:annotation\b|<draw:|<table:table-cell(?=[^>]*\stable:formula=)(?![^>]*:value-type=)"
+    rb"<office:annotation\b|<draw:|:value-type\s*=\s*[\"']error|"
+    rb"<table:table-cell(?=[^<]*\stable:formula=)(?![^<]*\soffice:(?:\w+-)?value=)[^<]*+(?!<text:p)"
 )
+_VALUES: Final = {"value", "string-value", "date-value", "time-value", "boolean-value"}
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 2000
 _MOST_REPEATS: Final = 1 << 20
-_MOST_FORMULAS: Final = 100_000
 _PREFIX: Final = re.compile(r"^\w+:=")
 _REFERENCE: Final = re.compile(r"\[\.?([^\]]*)\]")
 
@@ -33,23 +34,25 @@ def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
     """
     if not _has_any(archive):
         return
-    left = _MOST_FORMULAS
+    room = FormulaRoom()
     for table in archive.elements("content.xml", "table"):
         if local_name(table.getparent()) != "spreadsheet":
             continue
-        extras = SheetExtras()
+        extras = SheetExtras(room=room)
         for row, column, cell in _cells(table):
-            if _lacks_value(cell) and left:
+            if _lacks_value(cell):
                 extras.add_formula(row, column, _formula(attribute(cell, "formula") or ""))
-                left -= 1
+            elif _is_error(cell):
+                extras.add_error(row, column, " ".join(text_lines(cell)))
             for note in cell.iterfind("{*}annotation"):
                 extras.add_note(row, column, " ".join(text_lines(note)))
-        for box in table.iter("{*}text-box", "{*}custom-shape"):
+        for box in topmost(table, SHAPES):
             extras.boxes += text_lines(box)
         for drawn in table.iter("{*}object"):
             chart = chart_of(archive, drawn)
-            extras.objects += chart is None
+            extras.left_out["objects"] += chart is None
             extras.boxes += chart_titles(chart) if chart is not None else []
+        extras.left_out["objects"] += sum(1 for _ in table.iter("{*}object-ole", "{*}plugin", "{*}applet"))
         yield attribute(table, "name") or "", extras
 
 
@@ -81,8 +84,18 @@ def _repeats(element: etree._Element, name: str) -> int:
 
 
 def _lacks_value(cell: etree._Element) -> bool:
-    is_shown = attribute(cell, "value-type") is not None or cell.find("{*}p") is not None
-    return not is_shown and attribute(cell, "formula") is not None
+    if attribute(cell, "formula") is None or cell.find("{*}p") is not None:
+        return False
+    return not any(_local(name) in _VALUES for name, _ in cell.items())
+
+
+def _is_error(cell: etree._Element) -> bool:
+    """Return whether a formula failed, which LibreOffice says beside an empty value."""
+    return any(value == "error" and _local(name) == "value-type" for name, value in cell.items())
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
 
 
 def _formula(formula: str) -> str:

@@ -1,8 +1,12 @@
-"""What sheets of Excel 97-2003 workbooks (.xls) have beside values: notes, text boxes and errors ([MS-XLS])."""
+"""What sheets of Excel 97-2003 workbooks (.xls) have beside values ([MS-XLS]).
+
+Notes, text boxes, errors, the words of charts; formulas that no program computed and objects are counted.
+"""
 
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +25,9 @@ _FORMULAS, _BOOLEAN_OR_ERROR = (0x06, 0x0206, 0x0406), 0x0205
 _BIFF8: Final = 0x0600
 _ERRORS: Final = {0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A"}
 _MOST_ERRORS: Final = 100_000
-_IS_NOTE, _IS_WIDE, _IS_ERROR = 0x19, 1, 2
+_IS_NOTE, _IS_WIDE, _IS_ERROR, _IS_EMPTY = 0x19, 1, 2, 3
+_CHART_TEXT, _CALCULATE_ON_LOAD, _NO_RESULT = 0x100D, 2, bytes(8)
+_OBJECT_STORAGE: Final = "MBD"
 _NOTE_HEAD, _GOES_ON = 6, 0xFFFF
 
 
@@ -35,7 +41,28 @@ def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
     with suppress(struct.error, IndexError):
         version = _version(data)
         for sheet, start in list(_sheets(data, version)):
-            yield sheet, _extras(data, start) if version == _BIFF8 else _extras_of_five(data, start)
+            extras = _extras(data, start) if version == _BIFF8 else _extras_of_five(data, start)
+            extras.formulas = _uncomputed(data, start)
+            yield sheet, extras
+    yield "", SheetExtras(left_out=Counter(objects=_objects(ole)))
+
+
+def _objects(ole: OleFileIO) -> int:
+    """Return how many objects of other programs a workbook has, each in a folder of its own."""
+    folders = {path[0] for path in ole.listdir(streams=False, storages=True)}
+    return sum(folder.startswith(_OBJECT_STORAGE) for folder in folders)
+
+
+def _uncomputed(data: bytes, start: int) -> int:
+    """Return how many formulas of a sheet have no result: all, or none if a program computed any of them."""
+    count = 0
+    for kind, content in _records(data, start):
+        if kind in _FORMULAS and len(content) >= 16:
+            is_empty = content[12:14] == b"\xff\xff" and content[6] == _IS_EMPTY
+            if not is_empty and (content[6:14] != _NO_RESULT or not content[14] & _CALCULATE_ON_LOAD):
+                return 0
+            count += 1
+    return count
 
 
 def _records(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
@@ -83,6 +110,8 @@ def _extras(data: bytes, start: int) -> SheetExtras:
             wanted -= len(piece)
         elif kind == _NOTE and len(content) >= 8:
             notes.append(struct.unpack_from("<HH2xH", content))
+        elif kind == _CHART_TEXT and len(content) > 4:
+            extras.boxes += filter(None, [one_line(_decoded(content[4:], is_wide=bool(content[3] & _IS_WIDE)))])
         else:
             _add_error(kind, content, extras)
         if kind == _TEXT and shape[0] == _IS_NOTE:

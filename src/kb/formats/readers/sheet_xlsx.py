@@ -9,26 +9,28 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import attribute, local_name
 from kb.formats.readers.drawing import chart_titles, paragraphs
-from kb.formats.readers.sheet_extras import SheetExtras, cell_place, moved
+from kb.formats.readers.sheet_extras import LONGEST_FORMULA, FormulaRoom, SheetExtras, cell_place, moved
 from kb.formats.text.encoding import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lxml import etree
 
     from kb.formats.containers.ooxml import Package
 
 _NO_VALUE: Final = re.compile(
-    rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v\s*>\s*</(?:\w+:)?v\s*>)?\s*</(?:\w+:)?c\s*>"
+    rb"(?:</(?:\w+:)?f\s*+>|<(?:\w+:)?f\b[^<>]*/>)\s*+"
+    rb"(?:<(?:\w+:)?v\s*+/>\s*+|<(?:\w+:)?v\s*+>\s*+</(?:\w+:)?v\s*+>\s*+)?+</(?:\w+:)?c\s*+>"
 )
 _ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
-_ZERO: Final = re.compile(rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*<(?:\w+:)?v\s*>0</")
+_ZERO: Final = re.compile(rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*+<(?:\w+:)?v\s*+>0</")
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 200
-_MOST_FORMULAS: Final = 100_000
 _THREADED: Final = "[Threaded comment]"
 _BEGIN_COMMENT: Final = 635
+_SHEET: Final = 156
+_SHEETS: Final = {"worksheet", "chartsheet", "dialogsheet", "xlMacrosheet"}
 
 
 def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
@@ -45,17 +47,26 @@ def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
     parts = {relation.id: relation.target for relation in package.relations(main)}
     # Programs that compute nothing write 0 for each formula, and ask Excel to compute all when it opens the file.
     is_stale = attribute(root.find("{*}calcPr"), "fullCalcOnLoad") in {"1", "true"}
-    people = dict(_people(package, main))
+    people, room = dict(_people(package, main)), FormulaRoom()
     for sheet in root.iterfind("{*}sheets/{*}sheet"):
         part = next((parts[value] for value in sheet.attrib.values() if value in parts), None)
         if part is not None:
-            yield sheet.get("name", ""), _extras(package, part, people, is_stale=is_stale)
+            extras = SheetExtras(room=room)
+            _add_cells(package, part, extras, is_stale=is_stale)
+            _add_notes(package, part, people, extras)
+            _add_drawn(package, part, extras)
+            yield sheet.get("name", ""), extras
 
 
-def _extras(package: Package, part: str, people: dict[str, str], *, is_stale: bool) -> SheetExtras:
-    extras = SheetExtras()
-    if _has_valueless(package, part, is_stale=is_stale):
-        _add_valueless(package, part, extras, is_stale=is_stale)
+def _add_cells(package: Package, part: str, extras: SheetExtras, *, is_stale: bool) -> None:
+    try:
+        if _has_valueless(package, part, is_stale=is_stale):
+            _add_valueless(package, part, extras, is_stale=is_stale)
+    except Unreadable:
+        package.damaged.add(part)
+
+
+def _add_notes(package: Package, part: str, people: dict[str, str], extras: SheetExtras) -> None:
     threads = _threads(package, part, people)
     for root in package.related_xml(part, "comments"):
         for comment in root.iterfind("{*}commentList/{*}comment"):
@@ -68,12 +79,15 @@ def _extras(package: Package, part: str, people: dict[str, str], *, is_stale: bo
     for name, notes in threads.items():
         if place := cell_place(name):
             extras.add_note(*place, " · ".join(notes))
+
+
+def _add_drawn(package: Package, part: str, extras: SheetExtras) -> None:
+    """Add the words of what is drawn on a sheet, and the files in it."""
     for drawing in package.related(part, "drawing"):
-        with suppress(Unreadable):
-            _add_drawing(package, drawing, extras)
-    files, extras.objects = package.embedded(part)
+        _add_drawing(package, drawing, extras)
+    files, left_out = package.embedded(part)
     extras.files += files
-    return extras
+    extras.left_out.update(left_out)
 
 
 def _is_reading(text: etree._Element) -> bool:
@@ -95,22 +109,33 @@ def _has_valueless(package: Package, part: str, *, is_stale: bool) -> bool:
 
 def _add_valueless(package: Package, part: str, extras: SheetExtras, *, is_stale: bool) -> None:
     shared: dict[str, tuple[str, tuple[int, int]]] = {}
-    left = _MOST_FORMULAS
-    for cell in package.elements(part, "c"):
-        formula, place = cell.find("{*}f"), cell_place(cell.get("r", ""))
-        if cell.get("t") == "e" and place:
+    for place, cell in _placed(package.elements(part, "c")):
+        formula = cell.find("{*}f")
+        if cell.get("t") == "e":
             extras.add_error(*place, cell.findtext("{*}v") or "")
-        if formula is None or place is None or not left:
+        if formula is None:
             continue
         text, group = formula.text or "", formula.get("si", "") if formula.get("t") == "shared" else ""
         if group and text:
-            shared[group] = text, place
-        elif group in shared:
+            shared[group] = text[:LONGEST_FORMULA], place
+        if not _has_no_value(cell, is_stale=is_stale):
+            continue
+        if group in shared and not text and extras.room.left > 0:
             text, (row, column) = shared[group]
             text = moved(text, place[0] - row, place[1] - column)
-        if _has_no_value(cell, is_stale=is_stale):
-            extras.add_formula(*place, text)
-            left -= 1
+        extras.add_formula(*place, text)
+
+
+def _placed(cells: Iterable[etree._Element]) -> Iterator[tuple[tuple[int, int], etree._Element]]:
+    """Yield the cells with their places; one that names none is right of the one before it."""
+    row, place = None, (-1, -1)
+    for cell in cells:
+        if (above := cell.getparent()) is not row:
+            row, place = above, (place[0] + 1, -1)
+            if row is not None and row.get("r", "").isdecimal():
+                place = int(row.get("r", "")) - 1, -1
+        place = cell_place(cell.get("r", "")) or (place[0], place[1] + 1)
+        yield place, cell
 
 
 def _has_no_value(cell: etree._Element, *, is_stale: bool) -> bool:
@@ -139,10 +164,8 @@ def _threads(package: Package, part: str, people: dict[str, str]) -> dict[str, l
 
 
 def _add_drawing(package: Package, drawing: str, extras: SheetExtras) -> None:
-    root = package.xml(drawing)
-    if root is None:
-        return
-    for body in root.iter("{*}txBody"):
+    root = package.side_xml(drawing)
+    for body in root.iter("{*}txBody") if root is not None else ():
         extras.boxes += filter(None, map(one_line, paragraphs(body)))
     for chart in package.related_xml(drawing, "chart"):
         extras.boxes += chart_titles(chart)
@@ -151,16 +174,31 @@ def _add_drawing(package: Package, drawing: str, extras: SheetExtras) -> None:
 
 
 def _binary_extras(package: Package, main: str) -> Iterator[tuple[str, SheetExtras]]:
-    """Yield one sheet without a name, with the number of notes in all: those of the binary format are not read."""
-    extras = SheetExtras()
-    for sheet in package.related(main, "worksheet"):
-        for part in package.related(sheet, "comments"):
-            extras.comments += sum(kind == _BEGIN_COMMENT for kind in _records(package.read(part) or b""))
-    yield "", extras
+    """Yield the sheets of the binary format, whose notes are counted."""
+    names = dict(_sheet_names(package.read(main) or b""))
+    for relation in package.relations(main):
+        if relation.kind not in _SHEETS:
+            continue
+        extras = SheetExtras()
+        _add_drawn(package, relation.target, extras)
+        for part in package.related(relation.target, "comments"):
+            try:
+                extras.comments += sum(kind == _BEGIN_COMMENT for kind, _ in _records(package.read(part) or b""))
+            except Unreadable:
+                package.damaged.add(part)
+        yield names.get(relation.id, relation.target), extras
 
 
-def _records(data: bytes) -> Iterator[int]:
-    """Yield the kinds of the records of a binary part: [MS-XLSB], 2.1.4."""
+def _sheet_names(workbook: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the names of the sheets by those of their relations: both come behind numbers, after their lengths."""
+    for kind, content in _records(workbook):
+        if kind == _SHEET:
+            end = 12 + 2 * int.from_bytes(content[8:12], "little")
+            yield content[12:end].decode("utf-16-le", "replace"), content[end + 4 :].decode("utf-16-le", "replace")
+
+
+def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the kinds of the records of a binary part, each with its content: [MS-XLSB], 2.1.4."""
     place = 0
     with suppress(IndexError):
         while place < len(data):
@@ -174,5 +212,5 @@ def _records(data: bytes) -> Iterator[int]:
                 shift += 7
                 if not byte & 0x80:
                     break
-            yield kind
+            yield kind, data[place : place + size]
             place += size

@@ -49,7 +49,7 @@ def read(data: bytes) -> Extracted:
     text = TextBuilder()
     if _is_encrypted(data):
         raise Unreadable(_ENCRYPTED)
-    (title, date), extras = _beside(data)
+    (title, date), extras, damaged = _beside(data)
     try:
         for name, rows, boxes in _sheets(data, extras):
             text.heading(_SHEET, name)
@@ -63,6 +63,7 @@ def read(data: bytes) -> Extracted:
     for each in extras.values():
         for kind, count in each.omitted():
             text.omit(kind, count)
+    text.omit("parts", damaged)
     files = tuple(file for each in extras.values() for file in each.files)
     return replace(text.build(title, date), attachments=files)
 
@@ -75,17 +76,19 @@ def _is_encrypted(data: bytes) -> bool:
         return is_encrypted_workbook(ole)
 
 
-def _beside(data: bytes) -> tuple[Properties, dict[str, SheetExtras]]:
-    """Return what the file says of itself, and what its sheets have beside their values, as far as that can be read."""
+def _beside(data: bytes) -> tuple[Properties, dict[str, SheetExtras], int]:
+    """Return what the file says of itself, what its sheets have beside their values, and how many parts are damaged."""
     if data.startswith(OLE_SIGNATURE):
         with open_ole(data) as ole:
-            return ole_properties(ole), dict(xls_extras(ole))
+            return ole_properties(ole), dict(xls_extras(ole)), 0
     package = Package(data)
     is_excel = "[Content_Types].xml" in package.names
     extras = dict[str, SheetExtras]()
-    with suppress(Unreadable):
-        extras.update(xlsx_extras(package) if is_excel else ods_extras(package))
-    return package.properties() if is_excel else opendocument_properties(package), extras
+    with suppress(Unreadable):  # of the workbook itself, which the library then says
+        for name, extra in xlsx_extras(package) if is_excel else ods_extras(package):
+            extras[name] = extra
+    properties = package.properties() if is_excel else opendocument_properties(package)
+    return properties, extras, len(package.damaged)
 
 
 def _sheets(data: bytes, extras: Mapping[str, SheetExtras]) -> Iterator[tuple[str, Iterator[Row], Sequence[str]]]:

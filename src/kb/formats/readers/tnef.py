@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
+from kb.formats.attached import MOST_FILES
 from kb.formats.detect import TNEF_SIGNATURE
 from kb.formats.extracted import Attachment
 from kb.formats.readers import outlook
 from kb.formats.readers.html import decode_html
-from kb.formats.readers.mail import MOST_FILES, Body, Mail, render
+from kb.formats.readers.mail import Body, Mail, render
 from kb.formats.text.encoding import decode, one_line
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _FILE_BEGINS, _FILE_PROPERTIES, _FILE_NAME, _FILE_DATA = 0x9002, 0x9005, 0x8010,
 _TITLES: Final = (outlook.SUBJECT, 0x0E1D, 0x0049, outlook.NAME)
 """What a message is called, a receipt for another one, and a list of people."""
 
-_METHOD, _AS_OBJECT = 0x3705, 6
 _MEMBERS: Final = 0x8054
 _MEMBER: Final = struct.Struct("<4s16sHH")
 _WHERE, _STARTS, _ENDS = 0x8208, 0x820D, 0x820E
@@ -102,8 +102,10 @@ class _Properties:
 
     def add(self, other: _Properties) -> None:
         """Take over what is not there yet."""
-        self.numbered = other.numbered | self.numbered
-        self.named = other.named | self.named
+        for number, value in other.numbered.items():
+            self.numbered.setdefault(number, value)
+        for number, value in other.named.items():
+            self.named.setdefault(number, value)
 
 
 @dataclass
@@ -258,7 +260,9 @@ def _mail(item: _Item) -> Mail:
         "Date": _sent(item),
         "Subject": (properties.text(encoding, *_TITLES) or item.text(_SUBJECT)).lstrip("\1 "),
     }
-    mail = Mail(headers, [body for body in (_appointment(item), _body(item), _members(item)) if body])
+    body = _body(item)
+    mail = Mail(headers, [each for each in (_appointment(item), body, _members(item)) if each])
+    mail.omitted["parts"] += body is None
     for file in item.files:
         _attach(file, encoding, mail)
     mail.omitted["files"] += item.more_files
@@ -322,12 +326,16 @@ def _members(item: _Item) -> Body:
     return Body("plain", "\n".join(lines))
 
 
-def _body(item: _Item) -> Body:
+def _body(item: _Item) -> Body | None:
+    """Return what a message says; None if that is damaged."""
     properties = item.properties
     html = properties.text(item.encoding, outlook.HTML) or decode_html(properties.binary(outlook.HTML))
     plain = (properties.text(item.encoding, outlook.TEXT), item.text(_BODY))
     found = next(filter(None, (Body("html", html), *(Body("plain", text) for text in plain))), None)
-    return found or Body("plain", outlook.rich_text(properties.binary(outlook.RTF)))
+    if found:
+        return found
+    words = outlook.rich_text(properties.binary(outlook.RTF))
+    return None if words is None else Body("plain", words)
 
 
 def _attach(file: _File, encoding: str, mail: Mail) -> None:
@@ -339,11 +347,9 @@ def _attach(file: _File, encoding: str, mail: Mail) -> None:
     if inner.startswith(_MESSAGE):
         mail.attachments.append(Attachment(f"{name[:_LONGEST_NAME] or 'message'}.tnef", inner[len(_MESSAGE) :]))
         return
-    if properties.number(_METHOD) == _AS_OBJECT:
+    if properties.number(outlook.METHOD) == outlook.AS_OBJECT:
         mail.textless.append(name or "object")
         mail.omitted["objects"] += 1
         return
-    data = file.data or inner
-    # A picture with an id is one that the body shows.
-    if not (properties.text(encoding, outlook.CONTENT_ID) and name.lower().endswith(outlook.PICTURES)):
-        mail.attach(Attachment(name or "attachment", data), properties.text(encoding, outlook.MEDIA_TYPE))
+    content_id, media_type = (properties.text(encoding, each) for each in (outlook.CONTENT_ID, outlook.MEDIA_TYPE))
+    outlook.attach(Attachment(name or "attachment", file.data or inner), content_id, media_type, mail)

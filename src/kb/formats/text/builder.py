@@ -12,7 +12,7 @@ from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.titles import names_chapter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 LONGEST_HEADING: Final = 300  # more is a paragraph that only looks like a heading
 _LONGEST_OPENING: Final = 200  # of a letterhead, a date or an author before the title
@@ -133,6 +133,10 @@ class TextBuilder:
     def omit(self, kind: str, count: int = 1) -> None:
         """Note that so many things of a kind, one of `kb.api.omitted`, are not read."""
         self._omitted[kind] += count
+
+    def omit_all(self, counts: Mapping[str, int]) -> None:
+        """Note how many things of several kinds are not read."""
+        self._omitted.update(counts)
 
     def opening_title(self) -> str | None:
         """Return the first heading of a high level if the document begins with it, or nearly."""

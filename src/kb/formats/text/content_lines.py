@@ -10,10 +10,10 @@ from quopri import decodestring
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
-from kb.formats.text.encoding import clean, decode
+from kb.formats.text.encoding import as_utf8, clean, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 # A line goes on in the next one that begins with a space, wherever that cuts it: within a character, too.
 _FOLDS: Final = (b"\r\n ", b"\r\n\t", b"\n ", b"\n\t")
@@ -24,6 +24,7 @@ _LINE: Final = re.compile(
 )
 _PARAMETER: Final = re.compile(r";(?P<name>[^=;\"]*)(?:=(?P<value>(?:[^\";]|\"[^\"]*\")*+))?")
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_OWN: Final = re.compile(r"^X-(?:(?:MS|EVOLUTION|KADDRESSBOOK|PHONETIC)-)?(?=.)")
 _SEMICOLON: Final = re.compile(r"(?<!\\);")
 
 
@@ -47,28 +48,48 @@ class ContentLine(NamedTuple):
 
     @property
     def is_base64(self) -> bool:
-        return self.parameters.get("ENCODING", "").upper() in ("B", "BASE64") or ";base64," in self.value[:200]
+        return self.parameters.get("ENCODING", "").upper() in ("B", "BASE64") or ";base64," in self.value[:200].lower()
 
 
 def content_lines(data: bytes) -> Iterator[ContentLine]:
-    """Yield the lines of a file, those that are none left out.
+    """Yield the lines of a file; one that is none is more of the value before it.
 
     Raises:
         Unreadable: the bytes are not text.
     """
+    data = as_utf8(data)
     for fold in _FOLDS:
         data = data.replace(fold, b"")
-    lines = iter(decode(data).split("\n"))
-    for line in lines:
-        found = _LINE.match(line)
+    begun, written = None, list[str]()
+    for line in decode(data).split("\n"):
+        found = None if begun and _goes_on(begun, written[-1]) else _LINE.match(line)
         if not found:
+            written.append(line)
             continue
-        value, parameters = found["value"], _joined(_parameters(found["parameters"]))
-        if parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
-            while value.endswith("=") and (following := next(lines, None)) is not None:
-                value = value[:-1] + following
-            value = _quoted(value, parameters.get("CHARSET"))
-        yield ContentLine(found["group"] or "", found["name"].upper(), parameters, value)
+        if begun:
+            yield _content_line(begun, written)
+        begun, written = found, [found["value"]]
+    if begun:
+        yield _content_line(begun, written)
+
+
+def _goes_on(begun: re.Match[str], written: str) -> bool:
+    """Return whether a value that is quoted goes on in the next line."""
+    return written.endswith("=") and "QUOTED-PRINTABLE" in begun["parameters"].upper()
+
+
+def _content_line(begun: re.Match[str], written: Sequence[str]) -> ContentLine:
+    value, parameters = "\n".join(written), _joined(_parameters(begun["parameters"]))
+    if len(written) > 1:
+        value = value.rstrip()
+    if parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
+        value = _quoted(value, parameters.get("CHARSET"))
+    return ContentLine(begun["group"] or "", begun["name"].upper(), parameters, value)
+
+
+def spoken_name(name: str) -> str:
+    """Return what people may call a property that has no name of its own here: X-SPOUSE is Spouse."""
+    return _OWN.sub("", name).replace("-", " ").capitalize()
 
 
 def unescaped(value: str) -> str:
@@ -78,10 +99,10 @@ def unescaped(value: str) -> str:
 
 def _joined(parameters: Iterator[tuple[str, str]]) -> dict[str, str]:
     """Return parameters by their names; those given several times have their values in one, with commas between."""
-    joined = dict[str, str]()
+    joined = dict[str, list[str]]()
     for name, value in parameters:
-        joined[name] = f"{joined[name]},{value}" if name in joined else value
-    return joined
+        joined.setdefault(name, []).append(value)
+    return {name: ",".join(values) for name, values in joined.items()}
 
 
 def _parameters(written: str) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -40,17 +41,36 @@ def in_reading_order(shapes: Sequence[Shape], place: Callable[[Shape], Box | Non
     for index, shape in enumerate(shapes):
         last = place(shape) or last
         placed.append((last, index, shape))
-    rows: list[list[tuple[Box, int, Shape]]] = []
-    for each in sorted(placed, key=lambda one: (one[0].top, one[1])):
-        if rows and all(_is_beside(other, each[0]) for other, _, _ in rows[-1]):
-            rows[-1].append(each)
-        else:
-            rows.append([each])
-    return [shape for row in rows for _, _, shape in sorted(row, key=lambda one: (one[0].left, one[1]))]
+    row, ordered = _Row[Shape](), list[Shape]()
+    for box, index, shape in sorted(placed, key=lambda one: (one[0].top, one[1])):
+        if not row.add(box, index, shape):
+            ordered += row.shapes
+            row = _Row[Shape]()
+            row.add(box, index, shape)
+    return ordered + row.shapes
 
 
-def _is_beside(first: Box, other: Box) -> bool:
-    """Return whether two stand in one row: each begins above the middle of the other, and they do not overlap."""
-    if other.top > first.middle or first.top > other.middle:
-        return False
-    return first.left + first.width <= other.left or other.left + other.width <= first.left
+class _Row(Generic[Shape]):
+    """Shapes side by side: each begins above the middle of every other, and no two overlap."""
+
+    def __init__(self) -> None:
+        self._spans: list[tuple[float, float, int, Shape]] = []
+        self._lowest_top, self._highest_middle = float("-inf"), float("inf")
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shapes from left to right."""
+        return [shape for *_, shape in self._spans]
+
+    def add(self, box: Box, index: int, shape: Shape) -> bool:
+        """Add a shape, if it is beside all others; return whether it is."""
+        span = (box.left, box.left + box.width, index, shape)
+        place = bisect_left(self._spans, span[:3])
+        left, right = self._spans[place - 1 : place] if place else [], self._spans[place : place + 1]
+        is_free = all(end <= box.left for _, end, *_ in left) and all(span[1] <= start for start, *_ in right)
+        if not is_free or box.top > self._highest_middle or self._lowest_top > box.middle:
+            return False
+        self._spans.insert(place, span)
+        self._lowest_top = max(self._lowest_top, box.top)
+        self._highest_middle = min(self._highest_middle, box.middle)
+        return True

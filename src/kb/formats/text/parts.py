@@ -14,6 +14,8 @@ MAX_PARTS: Final = 100
 MAX_NAME_CHARS: Final = 100
 NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|#\0-\x1f]+")
 
+_BATCH: Final = re.compile(r"\d{4,}-\d{4,}\.(?:mbox|enex|csv|json)")
+
 Item = TypeVar("Item")
 
 
@@ -32,6 +34,16 @@ def batches(items: Sequence[Item]) -> Iterator[Batch[Item]]:
         size *= MAX_PARTS
     for start in range(0, len(items), size):
         yield Batch(start + 1, start + size, items[start : start + size])
+
+
+def batch_name(batch: Batch[Item], suffix: str) -> str:
+    """Return what the file of a batch is called."""
+    return f"{batch.first:04}-{batch.first + len(batch.items) - 1:04}{suffix}"
+
+
+def is_batch(filename: str) -> bool:
+    """Return whether a file is called as that of a batch."""
+    return _BATCH.fullmatch(filename) is not None
 
 
 def filename_of(title: str, unfit: re.Pattern[str] = NOT_IN_NAMES) -> str:

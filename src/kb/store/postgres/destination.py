@@ -21,7 +21,7 @@ from kb.store.postgres.statements import statements
 from kb.store.postgres.store import WRITING
 from kb.store.postgres.vector_space import are_engines_there, bind_space, table_in_use
 from kb.store.postgres.words import FullText
-from kb.store.transfer import BIN, DOCUMENTS, VERSIONS, check_ids, check_source
+from kb.store.transfer import BIN, DOCUMENTS, VERSIONS, check_ids, check_source, take_folders
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +38,7 @@ SEQUENCES: Final = {
     "chunks": "chunk_ids",
     "jobs": "jobs_id_seq",
     "audit": "audit_id_seq",
+    "operations": "operations_id_seq",
     "contents": "former_contents_id_seq",
 }
 EMPTY: Final = (None,) * len(DOCUMENTS.columns)
@@ -123,9 +124,13 @@ class PostgresDestination:
         """Bring what stands for itself over, and make the index that was left for the end."""
         with self._changing():
             self._execute(self._sql["set_beginning"], (facts.begins,))
+            self._execute(statements("vectors")["forget_precisions"])
+            for counted in facts.precisions.items():
+                self._execute(statements("vectors")["count_precision"], counted)
             for name, sequence in SEQUENCES.items():
                 if last := facts.last_ids[name]:
                     self._execute(self._sql["set_last_id"], (sequence, last))
+            take_folders(self.origin.tx.folders, facts)
             self._execute(statements("search")["update_generation"])
             if not self._execute(self._sql["is_indexed"].format(vectors=self._vectors)).get:
                 sql = statements("vectors")["create_index"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from kb.lexical.names import FILE_MARK, folded
 from kb.store.prefix import after_prefix
 from kb.store.row_mapping import moment, stored
 
@@ -29,8 +30,8 @@ CARRIES_ALL = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents
 MOST_JOINED: Final = 8
 """So many tags are each a table to join, which takes the planner the cube of their number; the others are a set."""
 
-NAME = "CASE WHEN source_path IS NULL THEN title ELSE regexp_replace(source_path, '^.*/', '') END"
-"""What a file is called without its folders, or else a note."""
+CALLED = "id IN (SELECT document_id FROM names WHERE token LIKE %s)"
+"""That a document's file, or else its title, has a name of a pattern."""
 
 STAYS_BELOW = r"strpos('/' || replace(source_path, '\', '/') || '/', '/../') = 0"
 """Of a path: it does not lead up again, as `kb.api.access` has it."""
@@ -81,7 +82,7 @@ def exact_conditions(where: Filter) -> list[Condition]:
     if where.source_part is not None:
         conditions.append(("strpos(lower(source_path), %s) > 0", (where.source_part.encode().lower().decode(),)))
     if where.name is not None:
-        conditions.append((f"{NAME} ILIKE %s", (like_pattern(where.name),)))
+        conditions.append((CALLED, (like_pattern(f"{FILE_MARK}{where.name}"),)))
     if where.id_prefix is not None:
         conditions.append(("starts_with(id::text, %s)", (where.id_prefix,)))
     if where.document_id is not None:
@@ -94,8 +95,8 @@ def exact_conditions(where: Filter) -> list[Condition]:
 
 
 def like_pattern(pattern: str) -> str:
-    """Return a pattern with stars as LIKE has it."""
-    return pattern.translate(LIKE_ESCAPED).replace("*", "%").replace("?", "_")
+    """Return a pattern of names with stars as LIKE has it."""
+    return folded(pattern).translate(LIKE_ESCAPED).replace("*", "%").replace("?", "_")
 
 
 def prefix_conditions(prefix: str) -> list[Condition]:

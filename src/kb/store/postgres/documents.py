@@ -320,6 +320,8 @@ class PostgresDocuments:
             cursor.executemany(self._sql["insert_chunk"], rows)
             cursor.executemany(self._sql["insert_vector"].format(vectors=self._vectors.name), vectors)
         self._words.add(texts)
+        precision = (content.space or self._vectors.space).precision
+        self._execute(statements("vectors")["count_precision"], (precision, len(ids)))
 
     def _remove_chunks(self, document_id: int) -> None:
         if self.former.is_missing(document_id):

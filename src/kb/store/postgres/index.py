@@ -83,9 +83,9 @@ class PostgresSelection:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._words.scores(self._look_up(words), ids)
 
-    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks; None for a beginning, which has no weight of its own."""
-        return None if word.endswith("*") else self._words.occurrences(self._look_up((word,)), ids)
+    def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
+        """Return the occurrences of each word in these chunks; None for a beginning, which has no weight of its own."""
+        return self._words.occurrences(words, ids)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""

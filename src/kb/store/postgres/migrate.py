@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 ANALYSED: Final = 8
 """From this version on texts are indexed as they are now."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kb.lexical.names import tokens_of
+from kb.lexical.names import FILE_MARK, tokens_of
 from kb.store.postgres.document_query import EVERY_DOCUMENT
 from kb.store.postgres.statements import statements
 from kb.store.rows import Named
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from kb.store.postgres.document_query import Condition
 
 
-WITHIN: Final = "AND document_id IN (SELECT id FROM documents WHERE {condition})"
+LONGEST_NAME: Final = 500
+"""How many characters of a name a filter compares: more would not fit the index."""
+
+WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
 """That a document is one of those that a key may see."""
 
 
@@ -38,12 +41,18 @@ def named(
 def write_names(execute: Any, tokenizer: Tokenizer, limit: int) -> bool:  # noqa: ANN401 - psycopg's
     """See `kb.store.protocol.Documents.write_names`."""
     sql = statements("names")
-    rows = execute(sql["select_unnamed"], (limit,)).fetchall()
+    rows = [Named(*row) for row in execute(sql["select_unnamed"], (limit,))]
     if not rows:
         return False
-    ids = [document_id for document_id, *_ in rows]
-    pairs = [(id_, token) for id_, *names in rows for token in tokens_of(tokenizer.indexed, *names)]
+    ids = [each.document_id for each in rows]
+    pairs = [(each.document_id, token) for each in rows for token in _tokens(tokenizer, each)]
     execute(sql["delete_names"], (ids,))
     execute(sql["insert_names"], ([id_ for id_, _ in pairs], [token for _, token in pairs]))
     execute(sql["forget_unnamed"], (ids,))
     return len(rows) == limit
+
+
+def _tokens(tokenizer: Tokenizer, named: Named) -> list[str]:
+    """Return by which words a document is found, and its name as a whole for a filter."""
+    words = tokens_of(tokenizer.indexed, named.names, named.source_path)
+    return [*words, f"{FILE_MARK}{named.folded_name}"[:LONGEST_NAME]]

@@ -105,7 +105,9 @@ class PostgresOrigin:
         """Return what stands for itself."""
         [(begins, _)] = self._select(statements("history")["select_history"])
         last_ids = self._select(self._sql["select_last_ids"])
-        return Facts(begins, {name: last or 0 for name, last in last_ids})
+        known = {name: last or 0 for name, last in last_ids}
+        precisions = dict(self._select(statements("vectors")["select_precisions"]))
+        return Facts(begins, known, self.tx.folders.all(), self.tx.folders.left_out(), precisions)
 
     def full_text_faults(self) -> Iterator[str]:
         """Yield what the full text has otherwise than the texts say."""

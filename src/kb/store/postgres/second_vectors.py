@@ -1,4 +1,4 @@
-"""Vectors of another model, precision or prefix beside those in use, which take their place in one transaction.
+"""Vectors of another model or prefix beside those in use, which take their place in one transaction.
 
 There are two tables of vectors, and a row says which is in use. Each has its index, which grows with it, so a switch
 changes that row: nobody waits for it. One of the engines makes them; another one takes that up when it is gone. What is
@@ -16,7 +16,7 @@ from kb.api.errors import NotReembedding, StoreUnavailable
 from kb.store.compressed import decompressed
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
-from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, columns_of, index_vectors
+from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, columns_of, index_vectors, recount_precisions
 from kb.store.rows import MissingVector, SecondSpace, VectorSpace
 
 if TYPE_CHECKING:
@@ -124,9 +124,11 @@ class PostgresSecondVectors:
 
         Nothing else may be written in the same transaction.
         """
-        if self.get() is None or self._execute(self._sql("is_incomplete")).get:
+        second = self.get()
+        if second is None or self._execute(self._sql("is_incomplete")).get:
             return False
         former = self._vectors.space
+        recount_precisions(self._connection, second.space.precision)
         self._execute(self._sql("switch_space"), (self._vectors.other,))
         self._record("kept", former)
         for name in ("switch_former", "delete_empty_former"):

@@ -142,6 +142,7 @@ class PostgresTransaction:
             jobs=self.jobs.count(of),
             queue_age=0 if of else self.jobs.queue_age(),
             size=0 if of else self._execute(sql["select_size"]).get,
+            precisions={} if of else dict(self._execute(statements("vectors")["select_precisions"]).fetchall()),
         )
 
     def publish(self) -> None:

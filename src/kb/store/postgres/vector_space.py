@@ -1,8 +1,9 @@
-"""What made the database's vectors, recorded in it: those of two models, precisions or prefixes cannot be compared."""
+"""What made the database's vectors, recorded in it: those of two models or prefixes cannot be compared."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from time import sleep
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
     """Record `space` in a database without vectors; check it against the record of one that has some.
 
     Raises:
-        StoreError: the vectors are of another model, precision or prefix, or those of another engine will be.
+        StoreError: the vectors are of another model or prefix, or those of another engine will be.
     """
     if space.dimensions > MOST_DIMENSIONS:
         raise StoreError(TOO_LONG)
@@ -44,6 +45,7 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
         if recorded not in (None, space) and are_engines_there(connection):
             raise StoreError(f"Another engine uses the database with {recorded}, and this one would with {space}.")
         record_space(connection, space)
+        recount_precisions(connection, space.precision)
         if recorded is None or recorded.dimensions != space.dimensions:
             index_vectors(connection, table_in_use(connection), space.dimensions)
         if recorded not in (None, space):
@@ -52,7 +54,7 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
     elif recorded != space:
         raise StoreError(refusal("The database", recorded, space))
     elif recorded.folder != space.folder:
-        record_space(connection, space)
+        record_space(connection, replace(space, precision=recorded.precision))
 
 
 def are_engines_there(connection: Connection) -> bool:
@@ -79,6 +81,12 @@ def table_in_use(connection: Connection) -> str:
 def record_space(connection: Connection, space: VectorSpace) -> None:
     """Record what the vectors are of."""
     connection.execute(statements("vectors")["record_space"], columns_of(space))
+
+
+def recount_precisions(connection: Connection, precision: str) -> None:
+    """Note that all vectors are of one precision."""
+    connection.execute(statements("vectors")["forget_precisions"])
+    connection.execute(statements("vectors")["recount_precisions"], (precision,))
 
 
 def columns_of(space: VectorSpace) -> tuple[object, ...]:

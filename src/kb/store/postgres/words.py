@@ -15,16 +15,17 @@ from functools import cached_property, reduce
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter, xor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import numpy as np
 
-from kb.lexical.bm25 import LEAST_IDF, Matches
+from kb.lexical.bm25 import LEAST_IDF, Matches, Occurrences, idf_of
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import K1, B, LexicalSnapshot
+from kb.lexical.variants import alternatives
 from kb.store.analyzer import Tokenizer
 from kb.store.postgres.document_query import EVERY_DOCUMENT, among
 from kb.store.postgres.statements import statements
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.lexical.bm25 import Occurrences
     from kb.store.postgres.connection import Connection
     from kb.store.postgres.document_query import Condition
 
@@ -45,6 +45,9 @@ LONGEST = 500
 BEGINNING, DIGEST_MARK = 100, "\ufdd1"
 LAST = chr(0x10FFFF)
 """No term has it: it comes after all that begin alike."""
+
+MAX_TOKENS = 8
+"""How many tokens a word has at most whose occurrences are counted, as in SQLite."""
 
 MARGIN = 16
 """How many more than wanted the database finds: it may round otherwise."""
@@ -123,6 +126,13 @@ class Word:
     phrase: Phrase | None = None
 
 
+class WordKey(NamedTuple):
+    """The tokens of a word, and whether the last is only the beginning of one."""
+
+    tokens: tuple[str, ...]
+    begins: bool
+
+
 @dataclass(frozen=True, eq=False)
 class SomeChunks(LexicalSnapshot):
     """Some chunks, counted among all there are.
@@ -160,6 +170,8 @@ class FullText:
         self._connection = connection
         self._execute: Any = connection.execute
         self._sql = statements("words")
+        self._known: dict[WordKey, Word | None] = {}
+        self._some: dict[bytes, SomeChunks] = {}
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -179,12 +191,14 @@ class FullText:
                 for term, count, where in each:
                     copy.write_row((chunk.chunk_id, chunk.document_id, ids[term], count, chunk.length, where))
         self._execute(self._sql["count_chunks"], (len(chunks), sum(chunk.length for chunk in chunks)))
+        self._forget()
 
     def remove(self, document_id: int) -> None:
         """Forget a document's words, before its chunks go."""
         self._execute(self._sql["discount_chunks"], (document_id,))
         unused = [term_id for (term_id,) in self._execute(self._sql["delete_postings"], (document_id,))]
         self._execute(self._sql["delete_terms"], (unused,))
+        self._forget()
 
     @cached_property
     def statistics(self) -> tuple[int, int]:
@@ -199,10 +213,13 @@ class FullText:
         return np.unique(found.table[:, 1]).tolist() if found else []
 
     def look_up(self, words: Iterable[str]) -> list[Word]:
-        """Return the words that stand somewhere."""
-        keys = [self._tokens(word) for word in words]
-        terms = self.terms({term_of(token) for tokens, _ in keys for token in tokens})
-        return [word for tokens, begins in keys if (word := self._word(tokens, terms, begins=begins))]
+        """Return the words that some chunk has; the spellings of one word as one."""
+        keys = [[self._key(word) for word in group] for group in alternatives(words)]
+        if any(len(key.tokens) > MAX_TOKENS for group in keys for key in group):  # SQLite looks for all by itself then
+            keys = [[key] for group in keys for key in group]
+        found = self._found(key for group in keys for key in group)
+        groups = ([word for key in group if (word := found[key])] for group in keys)
+        return [self._merged(group) if len(group) > 1 else group[0] for group in groups if group]
 
     def terms(self, names: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return those terms that stand somewhere: the id of each, and in how many chunks it stands."""
@@ -239,15 +256,23 @@ class FullText:
             scores[found] = self.matches(some, words).scores(rows)
         return scores
 
-    def occurrences(self, words: Sequence[Word], ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks, of which each is there; None unless it is one."""
-        if not ids.size or not words:
-            return None
+    def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
+        """See `kb.store.protocol.Selection.occurrences`."""
+        keys = [self._key(word) for word in words]
+        found = self._found(key for key in keys if not key.begins and len(key.tokens) <= MAX_TOKENS)
+        standing = {key: word for key, word in found.items() if word}
         some = self.some(ids)
-        return self.matches(some, words).occurrences(some.rows(ids)[0])
+        rows, _ = some.rows(ids)
+        postings = dict(zip(standing, self._postings(some, [*standing.values()]), strict=True))
+        return [_occurrences(standing[key], some, postings[key], rows) if key in standing else None for key in keys]
 
     def some(self, ids: NDArray[np.int64]) -> SomeChunks:
         """Return these chunks, counted among all."""
+        if (key := ids.tobytes()) not in self._some:
+            self._some[key] = self._chunks(ids)
+        return self._some[key]
+
+    def _chunks(self, ids: NDArray[np.int64]) -> SomeChunks:
         rows = self._execute(self._sql["select_lengths"], (ids.tolist(),)).fetchall()
         table = np.array(rows, np.int64).reshape(-1, 3)
         documents = np.unique(table[:, 1], return_inverse=True)[1]  # their numbers may be larger than a snapshot's
@@ -264,20 +289,27 @@ class FullText:
 
     def matches(self, some: SomeChunks, words: Sequence[Word]) -> Matches:
         """Return how words match some chunks."""
+        found = []
+        for number, (word, postings) in enumerate(zip(words, self._postings(some, words), strict=True)):
+            some.frequencies[str(number),] = word.frequency
+            found.append(((str(number),), postings))
+        return Matches(some, found)
+
+    def _postings(self, some: SomeChunks, words: Sequence[Word]) -> list[Postings]:
+        """Return where words stand among some chunks."""
         ids = [word.term_id for word in words if word.term_id is not None]
         counted = defaultdict[int, list[tuple[int, int]]](list)
         for term_id, chunk_id, count in self._execute(self._sql["select_counts"], (ids, some.chunk_ids.tolist())):
             counted[term_id].append((chunk_id, count))
         found = []
-        for number, word in enumerate(words):
+        for word in words:
             if word.phrase is not None:
                 chunk_ids, counts = word.phrase.chunk_ids, word.phrase.counts
             else:
                 chunk_ids, counts = np.array(counted[word.term_id or 0], np.int64).reshape(-1, 2).T
             rows, known = some.rows(chunk_ids)
-            some.frequencies[str(number),] = word.frequency
-            found.append(((str(number),), Postings.of(rows, counts[known])))
-        return Matches(some, found)
+            found.append(Postings.of(rows, counts[known]))
+        return found
 
     def some_with(self, tokens: Sequence[str], condition: Condition, most: int) -> tuple[int, list[int]]:
         """Return in how many chunks of a condition's documents tokens follow each other, and the first of them."""
@@ -298,16 +330,20 @@ class FullText:
         """Return headers and texts of chunks as they were written."""
         return [text for (text,) in self._execute(self._sql["select_sources"], (list(chunk_ids),))]
 
-    def phrase(self, tokens: Sequence[str], *, begins: bool = False) -> Phrase | None:
-        """Return where the tokens follow each other; None if they do nowhere."""
-        known = self.terms({term_of(token) for token in tokens})
+    def phrase(
+        self, tokens: Sequence[str], *, begins: bool = False, known: dict[str, tuple[int, int]] | None = None
+    ) -> Phrase | None:
+        """Return where the tokens follow each other; None if they do nowhere. The terms may be known already."""
+        known = self.terms({term_of(token) for token in tokens}) if known is None else known
         found = [[known[term]] if (term := term_of(token)) in known else [] for token in tokens]
         if begins and tokens:
             found[-1] = list(self.begun(tokens[-1]).values())
         if not found or not all(found):
             return None
-        rarest = min(range(len(found)), key=lambda place: sum(chunks for _, chunks in found[place]))
-        ids = [[term_id for term_id, _ in each] for each in found]
+        return self._phrase([[term_id for term_id, _ in each] for each in found], _rarest(found))
+
+    def _phrase(self, ids: Sequence[Sequence[int]], rarest: int = 0) -> Phrase:
+        """Return where terms, at each place one of some, follow each other; the search begins at the rarest place."""
         others = [(ids[place], 2 * (place - rarest)) for place in range(len(ids)) if place != rarest]
         sql = self._sql["select_phrase"].format(followed=self._sql["is_followed"] * len(others))
         rows = self._execute(sql, (ids[rarest], *(value for other in others for value in other))).fetchall()
@@ -353,17 +389,52 @@ class FullText:
         idf = math.log((chunks - word.frequency + 0.5) / (word.frequency + 0.5))
         return (idf if idf > 0 else LEAST_IDF) * (K1 + 1)
 
+    def _key(self, word: str) -> WordKey:
+        tokens, begins = self._tokens(word)
+        return WordKey(tuple(tokens), begins)
+
+    def _found(self, keys: Iterable[WordKey]) -> dict[WordKey, Word | None]:
+        """Return words by their tokens, None for one that no chunk has; each is read once."""
+        wanted = dict.fromkeys(keys)
+        if missing := [key for key in wanted if key not in self._known]:
+            terms = self.terms({term_of(token) for key in missing for token in key.tokens})
+            self._known |= {key: self._word(key, terms) for key in missing}
+        return {key: self._known[key] for key in wanted}
+
+    def _merged(self, words: Sequence[Word]) -> Word:
+        """Return spellings of one word as one, which occurs in a chunk as often as the most frequent of them."""
+        phrases = (word.phrase or self._phrase([[word.term_id or 0]]) for word in words)
+        table = np.concatenate([phrase.table for phrase in phrases])
+        table = table[np.lexsort((-table[:, 3], table[:, 0]))]
+        table = table[np.flatnonzero(np.diff(table[:, 0], prepend=-1))]
+        return Word(len(table), phrase=Phrase(table))
+
+    def _forget(self) -> None:
+        """Read anew what the transaction changed."""
+        self._known.clear()
+        self._some.clear()
+
     def _tokens(self, text: str, *, begins: bool = False) -> tuple[list[str], bool]:
         """Return the tokens of a word, and whether the last is but the beginning of one."""
         phrase = as_phrase(text.removesuffix("*"), begins=begins)
         return self.tokenizer.tokens(phrase.removesuffix("*")), text.endswith("*") or phrase.endswith("*")
 
-    def _word(self, tokens: list[str], terms: dict[str, tuple[int, int]], *, begins: bool) -> Word | None:
-        if len(tokens) == 1 and not begins:
-            term_id, frequency = terms.get(term_of(tokens[0]), (None, 0))
+    def _word(self, key: WordKey, terms: dict[str, tuple[int, int]]) -> Word | None:
+        if len(key.tokens) == 1 and not key.begins:
+            term_id, frequency = terms.get(term_of(key.tokens[0]), (None, 0))
             return Word(frequency, term_id) if term_id is not None else None
-        phrase = self.phrase(tokens, begins=begins)
+        phrase = self.phrase(key.tokens, begins=key.begins, known=terms)
         return Word(phrase.chunk_ids.size, phrase=phrase) if phrase and phrase.chunk_ids.size else None
+
+
+def _rarest(found: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """Return the place whose terms are in the fewest chunks."""
+    return min(range(len(found)), key=lambda place: sum(chunks for _, chunks in found[place]))
+
+
+def _occurrences(word: Word, some: SomeChunks, postings: Postings, rows: NDArray[np.int32]) -> Occurrences:
+    counts = postings.counts_of(rows) if postings.size else np.zeros(rows.size)
+    return Occurrences(idf_of(word.frequency, some.count), counts, word.frequency, some.count)
 
 
 def term_of(token: str) -> str:

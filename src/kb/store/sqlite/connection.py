@@ -13,6 +13,7 @@ from apsw import bestpractice
 from kb import clock
 from kb.api.errors import REMEDY, StoreError
 from kb.api.own_day import own_day
+from kb.lexical.names import folded_name
 from kb.store.row_mapping import moment
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         bestpractice.connection_busy_timeout(connection, BUSY_MS)
         load_vectors(connection)
         connection.create_scalar_function("own_day", cast("Any", own_day), 1, deterministic=True)
+        connection.create_scalar_function("folded_name", cast("Any", folded_name), 3, deterministic=True)
         connection.create_scalar_function("kb_now", cast("Any", _now), 0, deterministic=True)
         connection.create_scalar_function("kb_expiry", cast("Any", _expiry), 0, deterministic=True)
         if not connection.pragma("page_count"):  # only a new database takes it, and only before it has a page

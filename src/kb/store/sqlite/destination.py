@@ -17,7 +17,7 @@ from kb.store.sqlite.origin import SqliteOrigin
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_space import bind_space
-from kb.store.transfer import BIN, DOCUMENTS, VERSIONS, check_ids, check_source
+from kb.store.transfer import BIN, DOCUMENTS, VERSIONS, check_ids, check_source, take_folders
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -87,11 +87,15 @@ class SqliteDestination:
         """Bring what stands for itself over."""
         with self._changing():
             self._execute(self._sql["set_beginning"], (facts.begins,))
+            self._execute(statements("vectors")["forget_precisions"])
+            for counted in facts.precisions.items():
+                self._execute(statements("vectors")["count_precision"], counted)
             self._execute(self._sql["delete_unused_tags"])
             for name, last in facts.last_ids.items():
                 self._execute(self._sql["raise_last_id"], (last, name))
             self._execute(self._sql["delete_audit_sequence"])
             self._execute(self._sql["insert_audit_sequence"], (facts.last_ids["audit"],))
+            take_folders(self.origin.tx.folders, facts)
             self._execute(statements("search")["update_generation"], (self.origin.tx.generation + 1,))
 
     def finish(self) -> None:

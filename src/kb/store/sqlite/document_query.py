@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kb.lexical.names import folded
 from kb.lexical.segment import as_phrase
 from kb.store.prefix import after_prefix
 from kb.store.row_mapping import Execute, moment, stored
@@ -37,11 +38,8 @@ AFTER_OLDER = f"{RECENT} >= ? AND ({RECENT}, id) > (?, ?)"
 QUOTED = str.maketrans({'"': '""', "\0": " "})
 """How a word stands between quotation marks in FTS5's syntax."""
 
-NAME = (
-    "CASE WHEN source_path IS NULL THEN title"
-    " ELSE substr(source_path, length(rtrim(source_path, replace(source_path, '/', ''))) + 1) END"
-)
-"""What a file is called without its folders, or else a note."""
+NAME = "folded_name(source_path, title, part_of IS NOT NULL)"
+"""The name of a document's file without its folders, or else its title."""
 
 LIKE_ESCAPED = str.maketrans({each: f"\\{each}" for each in r"\%_"})
 ID_DIGITS = 18
@@ -166,8 +164,8 @@ def exact_conditions(where: Filter) -> list[Condition]:
 
 
 def like_pattern(pattern: str) -> str:
-    """Return a pattern with stars as LIKE has it."""
-    return pattern.translate(LIKE_ESCAPED).replace("*", "%").replace("?", "_")
+    """Return a pattern of names with stars as LIKE has it."""
+    return folded(pattern).translate(LIKE_ESCAPED).replace("*", "%").replace("?", "_")
 
 
 def beginning_id(digits: str) -> Condition:

@@ -308,6 +308,8 @@ class SqliteDocuments:
         for chunk_id, vector in zip(ids, content.vectors, strict=True):
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
+        if space := content.space or self._space:
+            self._execute(statements("vectors")["count_precision"], (space.precision, len(ids)))
 
     def insert_chunks(self, document_id: int, chunks: Iterable[tuple[int, NewChunk | Chunk]]) -> None:
         """Write the chunks of a document that has none, under these ids, without their vectors."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import apsw
 
 from kb.api.errors import StoreError
+from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,8 +122,8 @@ def known() -> frozenset[str]:
     folder = files(__package__)
     sources = [folder.joinpath("schema.sql"), folder.joinpath("legacy_v2", "schema_v3.sql")]
     sources += folder.joinpath("migrations").iterdir()
-    declared = (sql.replace("{text}", "text") for source in sources for sql in _declarations(source))
-    return frozenset(map(plain, declared))
+    declared = [sql.replace("{text}", "text") for source in sources for sql in _declarations(source)]
+    return frozenset(map(plain, [*declared, statements("transfer")["create_arrival"]]))
 
 
 @cache

@@ -14,6 +14,9 @@ import numpy as np
 from kb.lexical.beginnings import completed
 from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import HEADER_WEIGHT
+from kb.lexical.postings import merged
+from kb.lexical.snapshot import group_key
+from kb.lexical.variants import alternatives
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.row_mapping import Execute, hit_of, mapped
 from kb.store.speller import Speller
@@ -114,10 +117,10 @@ class SqliteSelection:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
 
-    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks; None while SQLite looks for it."""
-        leg = self._leg_for((word,))
-        return leg.occurrences(word, ids) if isinstance(leg, MemoryLeg) else None
+    def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
+        """Return the occurrences of each word in these chunks; None while SQLite looks for it."""
+        legs = [(word, self._leg_for((word,))) for word in words]
+        return [leg.occurrences(word, ids) if isinstance(leg, MemoryLeg) else None for word, leg in legs]
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
@@ -223,8 +226,9 @@ class MemoryLeg:
     def matches(self, words: Terms) -> Matches:
         """Return the chunks that have any of the words."""
         if words not in self._matches:
-            keys = self._words.keys(words)
-            self._matches[words] = Matches(self._words.snapshot, [(key, self._words.postings(key)) for key in keys])
+            groups = [keys for group in alternatives(words) if (keys := self._words.keys(group))]
+            found = [(group_key(keys), merged([*map(self._words.postings, keys)])) for keys in groups]
+            self._matches[words] = Matches(self._words.snapshot, found)
         return self._matches[words]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kb.store.row_mapping import Execute
 
 
-WITHIN: Final = "AND document_id IN (SELECT id FROM documents WHERE {condition})"
+WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
 """That a document is one of those that a key may see."""
 
 
@@ -43,11 +43,11 @@ def write_names(connection: apsw.Connection, limit: int) -> bool:
         return False
     tokenizer = Tokenizer(connection)
     rows = execute(sql["select_unnamed"], (limit,)).fetchall()
-    for document_id, *names in rows:
-        tokens = tokens_of(tokenizer.indexed, *names)
-        execute(sql["delete_names"], (document_id,))
-        connection.executemany(sql["insert_name"], [(token, document_id) for token in tokens])
-        execute(sql["forget_unnamed"], (document_id,))
+    for each in map(Named._make, rows):
+        tokens = tokens_of(tokenizer.indexed, each.names, each.source_path)
+        execute(sql["delete_names"], (each.document_id,))
+        connection.executemany(sql["insert_name"], [(token, each.document_id) for token in tokens])
+        execute(sql["forget_unnamed"], (each.document_id,))
     if len(rows) < limit:
         execute(sql["forget_gone_unnamed"])
     return len(rows) == limit

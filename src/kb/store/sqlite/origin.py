@@ -109,7 +109,9 @@ class SqliteOrigin:
     def facts(self) -> Facts:
         """Return what stands for itself."""
         [(begins, _)] = self._select(statements("history")["select_history"])
-        return Facts(begins, dict(self._select(self._sql["select_last_ids"])))
+        last_ids = dict(self._select(self._sql["select_last_ids"]))
+        precisions = dict(self._select(statements("vectors")["select_precisions"]))
+        return Facts(begins, last_ids, self.tx.folders.all(), self.tx.folders.left_out(), precisions)
 
     def full_text_faults(self) -> Iterator[str]:
         """Yield what the full text has otherwise than the texts say."""

@@ -1,7 +1,11 @@
-"""A database that an older kb filled is indexed again, some documents at a time, while searches go on."""
+"""A database that an older kb filled is indexed again, some chunks at a time, while searches go on.
+
+What changes is found out while others may write; they wait only while some changes are written.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import apsw
@@ -11,10 +15,44 @@ from kb.lexical.segment import segmented, varied
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kb.store.row_mapping import Execute
 
+CHUNKS, LOOKED_AT = 500, 5000
+"""How many chunks are indexed again in one transaction, for which others wait that write; after looking at how many
+documents are left for the next time.
+"""
+
 DOCUMENTS = 50
-"""How many documents are indexed again in one transaction, for which others wait that write."""
+"""How many documents are looked at before at most."""
+
+Change = tuple[int, str, str | None, str | None]
+"""The id of a section or a chunk, what it says, and how that is indexed now."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """What the next documents are indexed by now.
+
+    Args:
+        sections: what chunks stand under.
+        chunks: the chunks.
+        done: the last document that is done with these; 0 if the first is not.
+        is_last: whether no document follows.
+        looked_at: how many chunks were compared.
+    """
+
+    sections: list[Change] = field(default_factory=list)
+    chunks: list[Change] = field(default_factory=list)
+    done: int = 0
+    is_last: bool = False
+    looked_at: int = 0
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether more would let others wait for long."""
+        return len(self.chunks) >= CHUNKS or self.looked_at >= LOOKED_AT
 
 
 def is_due(execute: Execute) -> bool:
@@ -28,34 +66,56 @@ def progress(execute: Execute) -> tuple[int, int]:
     return done, total
 
 
-def reanalyse_some(connection: apsw.Connection) -> bool:
-    """Index the next documents again whose words are others now; return whether some were."""
+def next_changes(execute: Execute) -> Changes:
+    """Return how the next documents are indexed now."""
+    changes = Changes()
+    ids = [document_id for (document_id,) in execute(statements("reanalysis")["select_next"], (DOCUMENTS,)).fetchall()]
+    for document_id in ids:
+        is_whole = _compare(execute, document_id, changes)
+        if is_whole:
+            changes.done = document_id
+        if not is_whole or changes.is_enough:
+            break
+    changes.is_last = len(ids) < DOCUMENTS and changes.done == max(ids, default=0)
+    return changes
+
+
+def write_changes(connection: apsw.Connection, changes: Changes) -> list[int]:
+    """Index again what still says the same; return the chunks that have other words now."""
     execute: Execute = connection.execute
     sql = statements("reanalysis")
-    ids = [document_id for (document_id,) in execute(sql["select_next"], (DOCUMENTS,))]
-    changed = [document_id for document_id in ids if _reanalyse(execute, document_id)]
-    execute(sql["set_done"], (ids[-1],)) if len(ids) == DOCUMENTS else execute(sql["finish"])
-    return bool(changed)
+    sections = [section for section in changes.sections if execute(sql["has_section"], section[:2]).get]
+    under = _write_sections(execute, sections) if sections else []
+    for chunk_id, text, *now in changes.chunks:
+        execute(sql["update_chunk"], (*now, chunk_id, text))
+    if changes.is_last:
+        execute(sql["finish"])
+    elif changes.done:
+        execute(sql["set_done"], (changes.done,))
+    return sorted({*under, *(chunk_id for chunk_id, *_ in changes.chunks)})
 
 
-def _reanalyse(execute: Execute, document_id: int) -> bool:
+def _write_sections(execute: Execute, sections: Sequence[Change]) -> list[int]:
+    """Index sections again; return the chunks under them."""
     sql = statements("reanalysis")
-    sections = [
-        (section_id, *now)
-        for section_id, header, *before in execute(sql["select_sections"], (document_id,)).fetchall()
-        if (now := [segmented(header), varied(header)]) != before
-    ]
-    if sections:
-        ids = apsw.carray(np.array([section_id for section_id, *_ in sections], np.int64))
-        execute(sql["unindex_sections"], (ids,))
-        for section_id, *now in sections:
-            execute(sql["update_section"], (*now, section_id))
-        execute(sql["index_sections"], (ids,))
-    chunks = [
-        (chunk_id, *now)
-        for chunk_id, text, *before in execute(sql["select_chunks"], (document_id,)).fetchall()
-        if (now := [segmented(text), varied(text)]) != before
-    ]
-    for chunk_id, *now in chunks:
-        execute(sql["update_chunk"], (*now, chunk_id))
-    return bool(sections or chunks)
+    ids = apsw.carray(np.array([section_id for section_id, *_ in sections], np.int64))
+    execute(sql["unindex_sections"], (ids,))
+    for section_id, _, *now in sections:
+        execute(sql["update_section"], (*now, section_id))
+    execute(sql["index_sections"], (ids,))
+    return [chunk_id for (chunk_id,) in execute(sql["select_under"], (ids,))]
+
+
+def _compare(execute: Execute, document_id: int, changes: Changes) -> bool:
+    """Add what changes of a document; return whether that is all."""
+    sql = statements("reanalysis")
+    for section_id, header, *before in execute(sql["select_sections"], (document_id,)).fetchall():
+        if (now := (segmented(header), varied(header))) != tuple(before):
+            changes.sections.append((section_id, header, *now))
+    for chunk_id, text, *before in execute(sql["select_chunks"], (document_id,)).fetchall():
+        changes.looked_at += 1
+        if (now := (segmented(text), varied(text))) != tuple(before):
+            if len(changes.chunks) >= CHUNKS:
+                return False
+            changes.chunks.append((chunk_id, text, *now))
+    return True

@@ -15,7 +15,7 @@ from kb.lexical.segment import segmented, varied
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import VectorTable
-from kb.store.sqlite.vector_space import bind_space, change_space
+from kb.store.sqlite.vector_space import bind_space, change_space, recount_precisions
 from kb.store.sqlite.verify import is_unit
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
             with new:
                 _write(new, embed, on_chunks, anew=anew)
                 change_space(new, space)
+                if anew:
+                    recount_precisions(new, space.precision)
         sync(target)
         if path.with_name(f"{path.name}-wal").exists():  # the last program to close a database brings its log into it
             raise StoreError(f"Another program reads the database {path}, such as a backup: wait until it has ended.")

@@ -216,6 +216,12 @@ CREATE TABLE vector_space (
   folder TEXT
 );
 
+-- How many vectors were made in each precision since these are in use, those of deleted chunks included.
+CREATE TABLE vector_precisions (
+  precision TEXT PRIMARY KEY,
+  vectors INTEGER NOT NULL
+);
+
 -- What makes a search over many vectors fast, made from chunks_vec when there are many; see vector_codes.py.
 
 -- The mean that the codes are centred on. Without it there are no codes.

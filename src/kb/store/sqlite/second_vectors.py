@@ -1,4 +1,4 @@
-"""Vectors of another model, precision or prefix beside those in use, which take their place in one transaction.
+"""Vectors of another model or prefix beside those in use, which take their place in one transaction.
 
 Those that were in use stay in their place then, so the way back is the same. What is added is embedded for the vectors
 in use alone, and for these afterwards: they take the place of the others only when none is missing. What is deleted is
@@ -17,7 +17,7 @@ from kb.store.rows import MissingVector, SecondSpace, VectorSpace
 from kb.store.sqlite.schema import declare_vectors
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, numbers, pack, unpack, unpacked_mean
-from kb.store.sqlite.vector_space import HISTORY_SIZE, record_space, space_of
+from kb.store.sqlite.vector_space import HISTORY_SIZE, record_space, recount_precisions, space_of
 from kb.vectors.quantize import Quantizer
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ class SqliteSecondVectors:
         if not self._execute("SELECT EXISTS (SELECT 1 FROM vector_mean)").get:
             self._execute("DELETE FROM vector_copies")
         record_space(self._connection, second.space)
+        recount_precisions(self._connection, second.space.precision)
         self._record("kept", former)
         self.switched = second.space
         return True

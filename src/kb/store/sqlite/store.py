@@ -81,7 +81,7 @@ class SqliteTransaction:
         self.audit = SqliteAudit(connection, retention)
         self.operations = SqliteOperations(connection.execute)
         self.folders = SqliteFolders(connection.execute)
-        self.is_reanalysed = False
+        self.reanalysed: list[int] = []
         self._vectors = vectors
         self._words = words
 
@@ -123,6 +123,7 @@ class SqliteTransaction:
             jobs=self.jobs.count(of),
             queue_age=0 if of else self.jobs.queue_age(),
             size=0 if of else self.connection.pragma("page_count") * self.connection.pragma("page_size"),
+            precisions={} if of else dict(execute(statements("vectors")["select_precisions"]).fetchall()),
         )
 
 
@@ -259,11 +260,12 @@ class SqliteStore:
         """Index some documents as this kb does it that an older one indexed; return whether more are left."""
         with self.read() as tx:
             execute: Execute = tx.connection.execute
-            if not (reanalysis.is_due(execute) or execute(statements("names")["has_unnamed"]).get):
+            changes = reanalysis.next_changes(execute) if reanalysis.is_due(execute) else None
+            if not changes and not execute(statements("names")["has_unnamed"]).get:
                 return False
         with self.write() as tx:
-            if reanalysis.is_due(self._writer.execute):
-                tx.is_reanalysed = reanalysis.reanalyse_some(self._writer)
+            if changes:
+                tx.reanalysed = reanalysis.write_changes(self._writer, changes)
         return True
 
     def reanalysed(self) -> tuple[int, int]:
@@ -323,9 +325,9 @@ class SqliteStore:
         elif added or removed:
             added = [(chunk_id, vector) for chunk_id, vector in added if chunk_id not in removed]
             number = self._vectors.publish(self._writer, added, removed)
-        elif tx.is_reanalysed:
+        elif tx.reanalysed:
             number = self._vectors.publish(self._writer, [], set())
-            self.words.replace(self._writer, number)
+            self.words.replace(self._writer, number, tx.reanalysed)
             self._writer.execute(statements("search")["update_generation"], (number,))
             return
         else:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
+from kb.api.errors import KbError
 from kb.lexical.stop_words import STOP_WORDS
+from kb.lexical.variants import alternatives
 from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.statements import statements
@@ -123,18 +125,26 @@ class Upkeep:
     def _run(self) -> None:
         if self._stopping.wait(self._delay):
             return
-        self._try(self.reanalyse)
+        is_reanalysed = self._try(self.reanalyse)
         self._try(self.learn_terms)
         self._try(self.warm)
         while not self._stopping.wait(self._seconds):
+            if not is_reanalysed and (is_reanalysed := self._try(self.reanalyse)):
+                self._try(self.learn_terms)
             self._try(self.check)
 
-    def _try(self, act: Callable[[], None]) -> None:
+    def _try(self, act: Callable[[], None]) -> bool:
+        """Return whether something could be done."""
         try:
             act()
+        except (KbError, apsw.BusyError) as error:
+            logger.warning("the full text was not kept up, which is tried again in %.0f s: %s", self._seconds, error)
+            return False
         except (apsw.Error, MemoryError, ValueError, IndexError):
             self._store.words.faults += 1
             logger.exception("full text in memory was not kept up")
+            return False
+        return True
 
     def _common(self) -> list[str]:
         """Return the words that more than one chunk of a sample has, the most common first."""
@@ -170,6 +180,7 @@ class Upkeep:
 
 def agree(tx: SqliteTransaction, reader: WordReader, words: tuple[str, ...]) -> bool:
     """Return whether memory and SQLite find chunks of the same scores."""
+    words = tuple(word for word, *_ in alternatives(words))  # whose spellings count once, but twice in FTS5
     memory = MemoryLeg(reader, None)
     found, expected = memory.best(words, CHECKED), TableLeg(tx.connection.execute, None).best(words, CHECKED)
     return bool(

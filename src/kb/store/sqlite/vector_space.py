@@ -1,4 +1,4 @@
-"""What made the database's vectors, recorded in it: those of two models, precisions or prefixes cannot be compared."""
+"""What made the database's vectors, recorded in it: those of two models or prefixes cannot be compared."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
     """Record `space` in a database without vectors; check it against the record of one that has some.
 
     Raises:
-        StoreError: the vectors are of another model, precision or prefix. One line, with the remedy.
+        StoreError: the vectors are of another model or prefix. One line, with the remedy.
     """
     with write_transaction(connection):
         if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
@@ -45,16 +45,24 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
         raise StoreError(refusal(f"The database {path}", recorded, space))
     if recorded.folder != space.folder:
         with write_transaction(connection):
-            record_space(connection, space)
+            record_space(connection, replace(space, precision=recorded.precision))
 
 
 def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
     """Record what the vectors are of now; those of former versions go if they are of something else."""
     is_other = not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get or space_of(connection) != space
     record_space(connection, space)
+    if is_other or not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
+        recount_precisions(connection, space.precision)
     if is_other:
         connection.execute("UPDATE former_contents SET vectors = NULL")
         connection.execute(f"UPDATE history SET size = ({HISTORY_SIZE})")  # noqa: S608 - a constant
+
+
+def recount_precisions(connection: apsw.Connection, precision: str) -> None:
+    """Note that all vectors are of one precision."""
+    connection.execute("DELETE FROM vector_precisions")
+    connection.execute("INSERT INTO vector_precisions SELECT ?, count(*) FROM chunks", (precision,))
 
 
 def space_of(connection: apsw.Connection) -> VectorSpace:

@@ -7,9 +7,8 @@ Snapshots are numbered like those of the vectors; see vectors.py.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 import numpy as np
@@ -105,10 +104,10 @@ class Words:
         if index := self._index:
             index.publish(number, indexed_chunks(connection, added), removed)
 
-    def replace(self, connection: apsw.Connection, number: int) -> None:
-        """Make the next snapshot, of chunks that have other words now."""
-        if index := self._index:
-            index.replace(replace(read_snapshot(connection), number=number))
+    def replace(self, connection: apsw.Connection, number: int, changed: Sequence[int]) -> None:
+        """Make the next snapshot, of which some chunks have other words now."""
+        if (index := self._index) and (snapshot := index.snapshot(index.newest)):
+            index.replace(snapshot.with_lengths(number, *lengths_of(connection, changed)))
 
     def withdraw(self) -> None:
         """Take the newest snapshot back: its transaction was rolled back."""
@@ -243,6 +242,16 @@ def read_snapshot(connection: apsw.Connection) -> LexicalSnapshot:
         raise ValueError("the full text has other chunks than there are")
     columns = (pairs[:, 0], pairs[:, 1], lengths[order])
     return LexicalSnapshot.of(generation(connection), *(np.ascontiguousarray(column) for column in columns))
+
+
+def lengths_of(connection: apsw.Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return chunks by ascending id, with how many tokens they have."""
+    if not ids:
+        return np.empty(0, np.int64), np.empty(0, np.int32)
+    sql = statements("postings")["select_lengths_of"]
+    rows: list[Any] = connection.execute(sql, (apsw.carray(np.array(ids, np.int64)),)).fetchall()
+    sizes = np.array([len(size) for _, size in rows], np.int32)
+    return np.array([chunk_id for chunk_id, _ in rows], np.int64), _lengths(b"".join(size for _, size in rows), sizes)
 
 
 def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[NewChunk]:

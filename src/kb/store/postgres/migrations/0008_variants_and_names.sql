@@ -13,7 +13,7 @@ CREATE TABLE unnamed (
   document_id bigint PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE
 );
 COMMENT ON TABLE unnamed IS 'documents whose names are to be written, by the transaction that changes them';
-CREATE FUNCTION note_names() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_names() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO unnamed VALUES (NEW.id) ON CONFLICT DO NOTHING;
   RETURN NULL;
@@ -23,3 +23,6 @@ CREATE TRIGGER documents_insert_names AFTER INSERT ON documents FOR EACH ROW EXE
 CREATE TRIGGER documents_update_names AFTER UPDATE OF title, source_path, uploaded_as ON documents
   FOR EACH ROW EXECUTE FUNCTION note_names();
 INSERT INTO unnamed SELECT id FROM documents;
+
+-- One spelling of each path; 0007 has done so for documents.
+UPDATE jobs SET source_path = normalize(source_path, NFC) WHERE source_path <> normalize(source_path, NFC);

@@ -2,7 +2,8 @@
 
 -- name: select_unnamed
 -- Documents whose names are to be written, the last ones first.
-SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_of IS NOT NULL,
+  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), '')
 FROM unnamed JOIN documents ON documents.id = unnamed.document_id ORDER BY unnamed.document_id DESC LIMIT %s
 
 -- name: forget_unnamed
@@ -19,7 +20,7 @@ INSERT INTO names (document_id, token) SELECT * FROM unnest(%s::bigint[], %s::te
 
 -- name: select_named
 -- Documents with some words in their names, those with the rarest first; words that very many have tell nothing.
-WITH counted AS (
+WITH counted AS MATERIALIZED (
     SELECT token, (
       SELECT count(*)
       FROM (SELECT 1 FROM names WHERE names.token = wanted.token {admitted_only} LIMIT %s) AS counted_up_to
@@ -27,9 +28,10 @@ WITH counted AS (
     FROM unnest(%s::text[]) AS wanted (token)
   ),
   found AS (
-    SELECT document_id, sum(1.0::double precision / there) AS weight
+    SELECT document_id, sum(1000000000000 / there) AS weight
     FROM counted JOIN names ON names.token = counted.token COLLATE "C"
     WHERE there BETWEEN 1 AND %s {admitted_only} GROUP BY document_id ORDER BY weight DESC, document_id LIMIT %s
   )
-SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_of IS NOT NULL,
+  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), '')
 FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id

@@ -63,6 +63,7 @@ UNION ALL
 SELECT 'chunks', GREATEST((SELECT CASE WHEN is_called THEN last_value END FROM chunk_ids), (SELECT max(id) FROM chunks))
 UNION ALL SELECT 'jobs', GREATEST(pg_sequence_last_value(pg_get_serial_sequence('jobs', 'id')), (SELECT max(id) FROM jobs))
 UNION ALL SELECT 'audit', GREATEST(pg_sequence_last_value(pg_get_serial_sequence('audit', 'id')), (SELECT max(id) FROM audit))
+UNION ALL SELECT 'operations', (SELECT max(id) FROM operations)
 UNION ALL SELECT 'contents', (SELECT max(id) FROM former_contents)
 
 -- name: set_last_id
@@ -84,7 +85,7 @@ ANALYZE documents, document_tags, sections, chunks, vectors_a, vectors_b, terms,
 -- name: is_used
 -- Whether there is anything.
 SELECT EXISTS (SELECT 1 FROM documents) OR EXISTS (SELECT 1 FROM versions) OR EXISTS (SELECT 1 FROM bin)
-  OR EXISTS (SELECT 1 FROM jobs) OR EXISTS (SELECT 1 FROM audit)
+  OR EXISTS (SELECT 1 FROM jobs) OR EXISTS (SELECT 1 FROM audit) OR EXISTS (SELECT 1 FROM folders)
 
 -- name: is_arriving
 -- Whether the database is a copy that no engine has used yet.

@@ -1,6 +1,23 @@
 -- Vectors, of a length that the model says; the table in use is put in. In it they are exact, the index has them in half
 -- precision. As they are unit vectors, the inner product is the cosine.
 
+-- name: count_precision
+-- So many more vectors were made in a precision.
+INSERT INTO vector_precisions (precision, vectors) VALUES (%s, %s)
+ON CONFLICT (precision) DO UPDATE SET vectors = vector_precisions.vectors + excluded.vectors
+
+-- name: select_precisions
+-- How many vectors were made in each precision.
+SELECT precision, vectors FROM vector_precisions WHERE vectors > 0 ORDER BY vectors DESC, precision
+
+-- name: recount_precisions
+-- All vectors are of one precision.
+INSERT INTO vector_precisions (precision, vectors) SELECT %s, chunks FROM statistics
+
+-- name: forget_precisions
+-- None were made.
+DELETE FROM vector_precisions
+
 -- name: empty
 -- Have none.
 TRUNCATE {vectors}

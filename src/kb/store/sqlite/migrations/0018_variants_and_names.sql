@@ -51,4 +51,6 @@ CREATE TABLE reanalysis (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   document_id INTEGER NOT NULL
 );
+-- One spelling of each path; 0017 has done so for documents.
+UPDATE jobs SET source_path = nfc(source_path) WHERE CASE WHEN source_path IS NOT NULL THEN source_path <> nfc(source_path) END;
 INSERT INTO reanalysis SELECT 1, 0 WHERE EXISTS (SELECT 1 FROM chunks);

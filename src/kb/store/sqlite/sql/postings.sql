@@ -12,6 +12,10 @@ SELECT
   unhex(group_concat(printf('%08x', octet_length(sz)), ''))
 FROM chunks_fts_docsize
 
+-- name: select_lengths_of
+-- Those of some chunks, by an array of ids.
+SELECT id, sz FROM chunks_fts_docsize WHERE id IN carray(?) ORDER BY id
+
 -- name: select_document_ids
 -- Every chunk's id and its document's; an index has both.
 SELECT unhex(group_concat(printf('%08x%08x', id, document_id), '')) FROM chunks

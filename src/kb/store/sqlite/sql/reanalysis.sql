@@ -46,5 +46,13 @@ SELECT chunk_texts.id, chunk_texts.text, chunk_texts.header
 FROM chunks JOIN chunk_texts ON chunk_texts.id = chunks.id WHERE section_id IN carray(?)
 
 -- name: update_chunk
--- How a chunk is indexed; a trigger writes its words.
-UPDATE chunks SET segmented = ?, variants = ? WHERE id = ?
+-- How a chunk is indexed that says this; a trigger writes its words.
+UPDATE chunks SET segmented = ?, variants = ? WHERE id = ? AND text = ?
+
+-- name: has_section
+-- Whether a section is there and says this.
+SELECT EXISTS (SELECT 1 FROM sections WHERE id = ? AND header = ?)
+
+-- name: select_under
+-- The chunks under some sections.
+SELECT id FROM chunks WHERE section_id IN carray(?)

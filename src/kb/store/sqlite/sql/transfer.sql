@@ -59,6 +59,7 @@ SELECT name, max(id) FROM (
   UNION ALL SELECT 'chunks', max(id) FROM chunks
   UNION ALL SELECT 'jobs', max(id) FROM jobs
   UNION ALL SELECT 'contents', COALESCE(max(id), 0) FROM former_contents
+  UNION ALL SELECT 'operations', COALESCE(max(id), 0) FROM operations
   UNION ALL SELECT 'audit', COALESCE(max(seq), 0) FROM sqlite_sequence WHERE name = 'audit'
 ) GROUP BY name
 
@@ -93,7 +94,7 @@ DELETE FROM documents WHERE id = ?
 -- name: is_used
 -- Whether there is anything.
 SELECT EXISTS (SELECT 1 FROM documents) OR EXISTS (SELECT 1 FROM versions) OR EXISTS (SELECT 1 FROM bin)
-  OR EXISTS (SELECT 1 FROM jobs) OR EXISTS (SELECT 1 FROM audit)
+  OR EXISTS (SELECT 1 FROM jobs) OR EXISTS (SELECT 1 FROM audit) OR EXISTS (SELECT 1 FROM folders)
 
 -- name: select_made
 -- What each document holds and when it was made, those in the bin too.

@@ -1,5 +1,18 @@
 -- Codes and copies of the vectors, made from chunks_vec; see vector_codes.py.
 
+-- name: count_precision
+-- So many more vectors were made in a precision.
+INSERT INTO vector_precisions (precision, vectors) VALUES (?, ?)
+ON CONFLICT (precision) DO UPDATE SET vectors = vector_precisions.vectors + excluded.vectors
+
+-- name: select_precisions
+-- How many vectors were made in each precision.
+SELECT precision, vectors FROM vector_precisions WHERE vectors > 0 ORDER BY vectors DESC, precision
+
+-- name: forget_precisions
+-- None were made.
+DELETE FROM vector_precisions
+
 -- name: select_chunk_ids
 -- The id of every chunk, with commas between them.
 SELECT group_concat(id) FROM chunks

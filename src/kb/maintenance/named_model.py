@@ -1,0 +1,26 @@
+"""The model that the settings name, as the database at hand wants it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.embed.open import open_embedder
+from kb.store.open import space_in_use
+
+if TYPE_CHECKING:
+    from kb.embed.onnx.embedder import OnBatch
+    from kb.embed.protocol import Embedder
+    from kb.settings import Settings
+    from kb.store.rows import VectorSpace
+
+
+def open_named_model(settings: Settings, on_batch: OnBatch = lambda *_: None) -> tuple[Embedder, VectorSpace | None]:
+    """Return the model that the settings name, and what the vectors of their database are of, if it holds any.
+
+    Raises:
+        ModelError: the model or the device cannot be used, or not in this precision.
+    """
+    in_use = space_in_use(settings.database_url, settings.data_dir)
+    begun_in = in_use.precision if in_use else None
+    where = settings.model_dir, settings.data_dir, settings.device
+    return open_embedder(*where, settings.precision, begun_in, on_batch), in_use

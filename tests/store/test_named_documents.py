@@ -1,0 +1,124 @@
+"""Documents by their names: which a filter admits, and how much is read to find them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from unicodedata import normalize
+
+import pytest
+
+from kb.api.access import Limit
+from kb.lexical.names import folded_name
+from kb.store.rows import Filter, NewJob
+from kb.store.sqlite.names import named
+from kb.store.sqlite.store import SqliteStore
+from tests.store.test_numbered_migrations import go_back
+from tests.support.documents import DIMENSIONS, content
+from tests.support.spaces import space
+from tests.support.store_v2 import connect
+
+PATHS = (
+    "a/ÜBERSICHT.md",
+    normalize("NFD", "b/Übersicht 2.md"),
+    "c/Straße.txt",
+    "d/ΛΌΓΟΣ.md",
+    "Issue #42 login.md",
+    "e/100%_done.md",
+)
+
+
+@pytest.fixture
+def filled(make_store):
+    with make_store(dimensions=DIMENSIONS) as store:
+        with store.write() as tx:
+            ids = {path: tx.documents.add(content(path), path, ()) for path in PATHS}
+            mail = tx.documents.add(content("A mail"), "f/mail.eml", ())
+            lease = replace(content("A lease"), filename="Lease.txt")
+            ids["lease"] = tx.documents.add(lease, "f/mail.eml#Lease.txt", (), part_of=mail)
+            ids["note"] = tx.documents.add(content("Ahoi"), None, ())
+        yield store, {number: path for path, number in ids.items()}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("übersicht*", {PATHS[0], PATHS[1]}),
+        (normalize("NFD", "Übersicht.md"), {PATHS[0]}),
+        ("STRASSE.*", {PATHS[2]}),
+        ("λόγος.md", {PATHS[3]}),
+        ("lease*", {"lease"}),
+        ("issue #42*", {PATHS[4]}),
+        ("login*", set()),
+        ("100%_d*", {PATHS[5]}),
+        ("100%?d*", {PATHS[5]}),
+        ("1000*", set()),
+    ],
+)
+def test_a_filter_by_name_folds_letters_and_knows_attachments_today_and_at_a_former_moment(filled, pattern, found):
+    store, paths = filled
+    later = datetime.now(UTC) + timedelta(seconds=5)
+    for where in (Filter(name=pattern), Filter(name=pattern, as_of=later)):
+        with store.read() as tx:
+            page = tx.documents.page(where, sort="id", limit=20, cursor=None)
+        assert {paths[each.id] for each in page if each.id in paths} == found
+
+
+def test_names_are_counted_once_for_each_word_and_never_by_reading_all_documents(tmp_path):
+    with closing(SqliteStore(tmp_path / "kb.db", space(dimensions=DIMENSIONS))) as store, store.write() as tx:
+        execute, plans = tx.connection.execute, []
+
+        def explain(sql, parameters=()):
+            if sql.startswith("WITH"):
+                plans.append([row[3] for row in execute(f"EXPLAIN QUERY PLAN {sql}", parameters)])
+            return execute(sql, parameters)
+
+        for limit in (None, Limit(folder="a/"), Limit(tags=("x",))):
+            tx.documents.add(content("One"), "a/one.md", ("x",))
+            named(explain, ["one", "two", "three"], 500, 50, limit)
+        for plan in plans:
+            assert "MATERIALIZE counted" in plan
+            assert not [step for step in plan if re.match(r"SCAN (documents|names)", step)]
+
+
+def test_documents_with_the_rarest_words_come_first_in_each_store(make_store):
+    with make_store(dimensions=DIMENSIONS) as store:
+        with store.write() as tx:
+            for number in range(7):
+                tx.documents.add(content(f"Text {number}"), f"plan {number}.md", ())
+            for number in range(3):
+                tx.documents.add(content(f"More {number}"), f"harbour plan x{number}.md", ())
+            tx.documents.add(content("Last"), "harbour.md", ())
+        with store.read() as tx:
+            found = [each.source_path for each in tx.documents.named(["plan", "harbour"], 500, 5)]
+            words = sum(("plan" in path) + 10 * ("harbour" in path) for path in found)
+            assert found[0].startswith("harbour plan")
+            assert found[3] == "harbour.md"
+            assert words > 40
+            assert [each.source_path for each in tx.documents.named(["plan"], 5, 50)] == []
+            admitted = tx.documents.named(["harbour"], 500, 50, Limit(folder="harbour."))
+            assert [each.source_path for each in admitted] == ["harbour.md"]
+
+
+def test_decomposed_paths_of_an_older_kb_are_composed_unless_that_path_is_taken(tmp_path):
+    """As macOS names files: else a search by path misses them, and a second document is added for each such file."""
+    path = tmp_path / "kb.db"
+    plain, taken = "Café/Übersicht.md", "Café/taken.md"
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
+        ids = [
+            tx.documents.add(content(each), each, ())
+            for each in (normalize("NFD", plain), normalize("NFD", taken), taken)
+        ]
+        job = tx.jobs.add(NewJob("note", text="text", source_path=normalize("NFD", plain)))
+    go_back(connect(path), 16)
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.read() as tx:
+        assert [tx.documents.get(each).source_path for each in ids] == [plain, normalize("NFD", taken), taken]
+        assert tx.jobs.get(job).source_path == plain
+
+
+def test_a_name_is_folded_whatever_it_is_of():
+    assert folded_name("a/B.MD", "Title", is_part=False) == "b.md"
+    assert folded_name("mail.eml#Größe.txt", "Title", is_part=True) == "grösse.txt"
+    assert folded_name(None, "TITLE", is_part=False) == "title"

@@ -1,0 +1,105 @@
+"""What an older kb indexed is indexed again in steps that let others write, and again after a disk was full."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+import apsw
+import numpy as np
+import pytest
+
+from kb.api.errors import DiskFull
+from kb.store.rows import Filter, NewChunk, Place
+from kb.store.sqlite import reanalysis
+from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.upkeep import Upkeep, agree
+from kb.store.sqlite.words import read_snapshot
+from tests.store.test_numbered_migrations import go_back
+from tests.support.documents import DIMENSIONS, content
+from tests.support.eventually import eventually
+from tests.support.spaces import space
+from tests.support.store_v2 import connect
+
+WORDS = ("Łódź tram", "getUserById", "Größe and Höhe", "plain harbour")
+
+
+def book(chunks):
+    one = content("x")
+    texts = [NewChunk(f"{WORDS[number % 4]} {number}", "Müller", Place(1, 1, 0, 9)) for number in range(chunks)]
+    return replace(one, chunks=texts, vectors=np.repeat(one.vectors, chunks, axis=0), content_hash=f"{chunks:064}")
+
+
+@pytest.fixture
+def old(tmp_path):
+    """The path of a database that an older kb filled."""
+    path = tmp_path / "kb.db"
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
+        for chunks in (3, 260, 2, 1):
+            tx.documents.add(book(chunks), f"{chunks}.md", ())
+    connection = connect(path)
+    connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL")
+    connection.execute("UPDATE sections SET segmented = NULL, variants = NULL")
+    go_back(connection, 17)
+    with closing(connect(path)) as connection:
+        connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+    return path
+
+
+def found(store, word):
+    with store.read() as tx:
+        return tx.index.select(Filter()).full_text((word,), 1000).ids.size
+
+
+def test_each_step_writes_some_chunks_and_memory_is_what_is_written(old, monkeypatch):
+    monkeypatch.setattr(reanalysis, "CHUNKS", 50)
+    with closing(SqliteStore(old, space(dimensions=DIMENSIONS))) as store:
+        steps, before = [], found(store, "lodz")
+        while store.reanalyse():
+            steps.append(found(store, "lodz"))
+            with store.read() as tx:
+                assert agree(tx, tx.words, ("tram", "harbour", "lodz"))
+                kept, read = tx.words.snapshot, read_snapshot(tx.connection)
+            assert kept.lengths[: kept.size].tolist() == read.lengths.tolist()
+            assert kept.tokens == read.tokens
+        assert max(np.diff([before, *steps])) <= 50
+        assert steps == sorted(steps)
+        assert len(steps) > 4
+        assert found(store, "lodz") == found(store, "tram")
+        assert found(store, "mueller") == 266
+        assert not store.words_faults
+
+
+def test_what_somebody_changed_meanwhile_is_left_as_it_is_now(old):
+    with closing(SqliteStore(old, space(dimensions=DIMENSIONS))) as store:
+        with store.read() as tx:
+            changes = reanalysis.next_changes(tx.connection.execute)
+        with store.write() as tx:
+            for document in tx.documents.page(Filter(), sort="id", limit=9, cursor=None):
+                tx.documents.delete(document.id)
+            tx.documents.add(content("Other words"), "new.md", ())
+        with store.write() as tx:
+            tx.reanalysed = reanalysis.write_changes(tx.connection, changes)
+        assert found(store, "words") == 1
+        assert found(store, "lodz") == 0
+        with store.read() as tx:
+            assert agree(tx, tx.words, ("other", "words"))
+
+
+@pytest.mark.parametrize("fault", [DiskFull(), apsw.BusyError("locked")])
+def test_a_full_or_a_busy_disk_ends_nothing_and_it_is_tried_again(old, monkeypatch, fault):
+    with closing(SqliteStore(old, space(dimensions=DIMENSIONS))) as store:
+        write, faults = store.write, [fault, fault]
+
+        @contextmanager
+        def failing(*args):
+            if faults:
+                raise faults.pop()
+            with write(*args) as tx:
+                yield tx
+
+        monkeypatch.setattr(store, "write", failing)
+        with Upkeep(store, seconds=0.01):
+            eventually("all documents are indexed again", lambda: found(store, "mueller") == 266)
+        assert not faults
+        assert not store.words_faults

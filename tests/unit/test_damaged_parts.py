@@ -1,0 +1,129 @@
+"""A document is read without the parts of it that are damaged, and says how many those are."""
+
+import io
+import zipfile
+
+import pytest
+
+from kb.api.errors import Unreadable
+from kb.formats import attached
+from kb.formats.attached import MOST_FILES, attached_room
+from kb.formats.extract import extract
+from kb.formats.extracted import Attachment, Extracted
+from tests.support.office import DRAWING, RELATIONS, package, paragraph, word, workbook
+from tests.support.samples import zipped
+
+CHARTS = "http://schemas.openxmlformats.org/drawingml/2006/chart"
+SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("numbering", "word/numbering.xml"),
+        ("styles", "word/styles.xml"),
+        ("footnotes", "word/footnotes.xml"),
+        ("comments", "word/comments.xml"),
+        ("header", "word/header1.xml"),
+    ],
+)
+def test_a_word_document_is_read_without_a_damaged_part(kind, name):
+    data = word(paragraph("The text."), {name: "<w:damaged"}, {"x": (kind, name)})
+    _, extracted = extract(data, "a.docx")
+    assert (extracted.text, extracted.omitted) == ("The text.\n", {"parts": 1})
+
+
+def chart_frame(name):
+    return f"<w:p><w:r><w:drawing><a:graphic><a:graphicData><c:chart xmlns:c='{CHARTS}' r:id='{name}'/></a:graphicData></a:graphic></w:drawing></w:r></w:p>"
+
+
+def test_a_damaged_chart_and_an_embedded_workbook_cost_nothing_else():
+    data = word(
+        chart_frame("c") + paragraph("after"),
+        {"word/chart.xml": "<broken"},
+        {"c": ("chart", "word/chart.xml")},
+    )
+    _, extracted = extract(data, "a.docx")
+    assert (extracted.text, extracted.omitted) == ("after\n", {"parts": 1})
+
+
+def test_an_embedded_document_that_is_larger_than_there_is_room_for_is_counted():
+    large, small = b"%PDF-" + bytes(4 << 20), b"%PDF-small"
+    parts = {"word/embeddings/large.pdf": large, "word/embeddings/small.pdf": small}
+    relations = {name[16:]: ("package", name) for name in parts}
+    _, extracted = extract(deflated(word(paragraph("The text."), parts, relations)), "a.docx")
+    assert [file.filename for file in extracted.attachments] == ["small.pdf"]
+    assert extracted.omitted == {"files": 1}
+
+
+def deflated(data):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as given, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as taken:
+        for name in given.namelist():
+            taken.writestr(name, given.read(name))
+    return packed.getvalue()
+
+
+def slide(name, text):
+    return f"<p:{name} xmlns:p='{SLIDES}' xmlns:a='{DRAWING}'><p:cSld><p:spTree>{''.join(f'<p:sp><p:txBody><a:p><a:r><a:t>{each}</a:t></a:r></a:p></p:txBody></p:sp>' for each in text)}</p:spTree></p:cSld></p:{name}>"
+
+
+def test_slides_are_read_without_a_damaged_layout_or_slide():
+    main = f"<p:presentation xmlns:p='{SLIDES}' xmlns:r='{RELATIONS}'><p:sldIdLst><p:sldId r:id='a'/><p:sldId r:id='b'/></p:sldIdLst></p:presentation>"
+    parts = {
+        "ppt/presentation.xml": main,
+        "ppt/slides/a.xml": slide("sld", ["first", "second"]),
+        "ppt/slides/b.xml": "<damaged",
+        "ppt/layout.xml": "<damaged",
+    }
+    relations = {
+        "ppt/presentation.xml": {"a": ("slide", "ppt/slides/a.xml"), "b": ("slide", "ppt/slides/b.xml")},
+        "ppt/slides/a.xml": {"l": ("slideLayout", "ppt/layout.xml")},
+    }
+    _, extracted = extract(package("ppt/presentation.xml", parts, relations), "a.pptx")
+    assert ("first\n\nsecond" in extracted.text, extracted.omitted) == (True, {"parts": 2})
+
+
+def test_a_sheet_with_damaged_notes_keeps_its_formulas_and_boxes():
+    box = f"<xdr:wsDr xmlns:xdr='x' xmlns:a='{DRAWING}'><xdr:sp><xdr:txBody><a:p><a:r><a:t>In the box</a:t></a:r></a:p></xdr:txBody></xdr:sp></xdr:wsDr>"
+    data = workbook(
+        "<row r='1'><c r='A1'><f>B1*2</f></c></row>",
+        parts={"xl/comments1.xml": "<damaged", "xl/drawing1.xml": box},
+        relations={"c": ("comments", "xl/comments1.xml"), "d": ("drawing", "xl/drawing1.xml")},
+    )
+    _, extracted = extract(data, "a.xlsx")
+    assert "=B1*2" in extracted.text
+    assert "In the box" in extracted.text
+    assert extracted.omitted == {"formulas": 1, "parts": 1}
+
+
+def test_files_beyond_the_number_and_the_room_that_there_is_are_counted():
+    files = tuple(Attachment(f"{number}.txt", b"x") for number in range(MOST_FILES + 5))
+    many = attached.limited(Extracted.of_text("text", None), 1)
+    assert many.omitted == {}
+    text = Extracted("a", "text", (), files)
+    assert (len(attached.limited(text, 1).attachments), attached.limited(text, 1).omitted) == (MOST_FILES, {"files": 5})
+    large = Extracted("a", "text", (), (Attachment("large", bytes(attached_room(1) + 1)), *files[:1]))
+    assert (attached.limited(large, 1).attachments, attached.limited(large, 1).omitted) == (files[:1], {"files": 1})
+
+
+def book(chapters, spine):
+    items = "".join(f"<item id='{name}' href='{name}.xhtml' media-type='application/xhtml+xml'/>" for name in spine)
+    references = "".join(f"<itemref idref='{name}'/>" for name in spine)
+    parts = {f"{name}.xhtml": f"<html><body><p>{words}</p></body></html>" for name, words in chapters.items()}
+    return zipped(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": "<container><rootfiles><rootfile full-path='b.opf'/></rootfiles></container>",
+            "b.opf": f"<package><metadata/><manifest>{items}</manifest><spine>{references}</spine></package>",
+        }
+        | parts
+    )
+
+
+def test_a_book_is_read_without_a_damaged_chapter_and_one_that_is_missing():
+    data = book({"a": "First words.", "b": "Second words."}, ["a", "b", "c"]).replace(b"Second", b"SECOND", 1)
+    _, extracted = extract(data, "a.epub")
+    assert (extracted.text, extracted.omitted) == ("First words.\n", {"parts": 2})
+    with pytest.raises(Unreadable, match="damaged"):
+        extract(book({"a": "First words."}, ["a"]).replace(b"First", b"FIRST", 1), "a.epub")
