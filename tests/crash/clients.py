@@ -60,7 +60,7 @@ class Client:
             try:
                 if len(before) == 1:
                     await self.step(api, path)
-                    if self.random.random() < UNDONE:
+                    if self.possible[path] != before and self.random.random() < UNDONE:  # else there is none to undo
                         await self.take_back(api, path, before)
                 else:
                     await self.learn(api, path)

@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from kb import clock
 from kb.api.access import Caller
 from kb.api.errors import FolderTaken
 from kb.blobs.folder import FolderBlobs
+from kb.clock import Clock, read_machine
 from kb.documents.delete import delete
 from kb.documents.folders import claim
 from kb.documents.originals import Originals
@@ -220,3 +222,16 @@ def test_what_came_inside_a_document_that_stays_in_the_bin_stays_there():
     inner = Step(4, "", "restore", part_of=2)
     taken = _in_turn([whole, part, inner, other], lambda step: step)
     assert [step.skipped is None for step in taken] == [False, False, False, True]
+
+
+def test_coming_back_can_be_taken_back_also_of_a_document_that_a_wrong_clock_dated_ahead(
+    store, originals, take_back, monkeypatch
+):
+    ahead = Clock(lambda: replace(read_machine(), at=read_machine().at + 20 * 86_400))
+    with monkeypatch.context() as patched:
+        patched.setattr(clock, "own", ahead)
+        id_ = add(store, "/a.md", "one", "one")
+    delete(store, originals, id_, of("two"))
+    add(store, "/a.md", "one", "three")
+    assert [step.action for step in take_back()] == ["delete"]
+    assert there(store) == {}

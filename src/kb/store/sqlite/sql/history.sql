@@ -84,7 +84,8 @@ INSERT INTO documents (
   title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, operation
 )
 SELECT
-  document_id, title, source_path, doc_type, content_hash, created_at, max(:now, until), date, own_tags,
+  document_id, title, source_path, doc_type, content_hash, created_at,
+  max(:now, strftime('%Y-%m-%d %H:%M:%f', until, '+0.001 seconds')), date, own_tags,
   CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1, :by, :client, :why,
   source, :replaces, omitted,
   (SELECT id FROM operations WHERE key = :operation_key)
