@@ -8,6 +8,7 @@ there for a day, or `kb doctor --accept-clock` says that it is right.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -52,7 +53,7 @@ NOTE_SECONDS: Final = 30.0
 TICK: Final = 0.001
 MARK: Final = "clock.json"
 ACCEPTED: Final = "clock-accepted"
-"""A file in the data folder by which another process says that the clock is right."""
+"""A file in the data folder: the machine's time that is right, as another process says."""
 
 
 Seconds = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
@@ -110,6 +111,7 @@ class _Noted:
 
 
 _NOTES: Final = TypeAdapter(_Noted)
+_MARKS: Final = TypeAdapter(Mark)
 
 
 class Clock:
@@ -150,27 +152,26 @@ class Clock:
             self._last = own
         return _datetime(own)
 
+    def expiry(self) -> datetime:
+        """Return the time by which things expire: what a clock that jumped says, or said before, does not move it."""
+        with self._lock:
+            own = self._observe()
+            at = min(own, self._jump.own) if self._jump else own
+        return _datetime(at)
+
     def look(self) -> Jump | None:
         """Look at the machine's clock; return its jump, if it is not believed yet. Until then nothing expires."""
         with self._lock:
             self._observe()
             return self._jump
 
-    def accept(self) -> None:
-        """Believe the machine's clock."""
-        with self._lock:
-            self._believe(self._read())
-            self._note()
-
     def _observe(self) -> float:
         """Return kb's own time."""
         now, mark = self._read(), self._mark
-        if self._is_accepted():
+        if self._is_accepted(now):
             self._believe(now)
         elif mark is None or mark.at < EARLIEST or mark.explains(now):
-            if self._jump:
-                logger.warning("the machine's clock is back where it should be: things expire again")
-            self._mark, self._jump = now, None
+            self._come_back(now)
         else:
             self._follow(mark, now)
         if now.uptime - self._noted_at >= NOTE_SECONDS or self._noted_at > now.uptime:
@@ -178,10 +179,26 @@ class Clock:
             self._noted_at = now.uptime
         return now.at if self._jump is None or self._jump.is_dated_by_machine else self._jump.own
 
+    def _come_back(self, now: Mark) -> None:
+        """Go by the machine's clock, which is where it should be."""
+        if self._jump:
+            logger.warning("the machine's clock is back where it should be: things expire again")
+            self._leave(self._jump)
+        self._mark, self._jump = now, None
+
+    def _leave(self, jump: Jump) -> None:
+        """Let no time that only a wrong clock showed hold kb's own time up."""
+        if jump.is_dated_by_machine:
+            self._last = 0.0
+        if self._folder:
+            (self._folder / ACCEPTED).unlink(missing_ok=True)
+
     def _follow(self, mark: Mark, now: Mark) -> None:
         """Note where the clock is that jumped; believe it when it has stayed there."""
         jump = self._jump
         if jump is None or not jump.seen.explains(now):
+            if jump:
+                self._leave(jump)
             moved, is_same = mark.gap(now), now.boot == mark.boot
             own = max(self._last, mark.at + (now.uptime - mark.uptime if is_same else 0.0))
             self._jump = jump = Jump(moved, now.at, now, own, moved > 0 and (not is_same or moved <= PAUSED_SECONDS))
@@ -198,9 +215,13 @@ class Clock:
         self._mark, self._jump, self._last = now, None, 0.0
         self._noted_at = float("-inf")
 
-    def _is_accepted(self) -> bool:
+    def _is_accepted(self, now: Mark) -> bool:
         """Return whether another process says that the clock is right, and let it know that this was heard."""
-        if self._folder is None or self._jump is None:
+        is_ahead = self._last > now.at + TICK
+        if self._folder is None or not (self._jump or is_ahead):
+            return False
+        said = _accepted(self._folder / ACCEPTED)
+        if said is None or not said.explains(now):
             return False
         with suppress(OSError):
             (self._folder / ACCEPTED).unlink()
@@ -215,6 +236,20 @@ class Clock:
         with suppress(OSError):  # a full disk: the next note may go well
             part.write_bytes(noted)
             part.replace(self._folder / MARK)
+
+
+def accept(folder: Path, now: Mark | None = None) -> None:
+    """Say to the engine of a data folder that the machine's clock is right as it stands now, and no other time."""
+    (folder / ACCEPTED).touch(mode=0o600)
+    (folder / ACCEPTED).write_bytes(_MARKS.dump_json(now or read_machine()))
+
+
+def _accepted(path: Path) -> Mark | None:
+    """Return the machine's time that a person said is right, if one did."""
+    try:
+        return _MARKS.validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
 
 
 def describe(jump: Jump) -> str:
@@ -241,7 +276,8 @@ def _length(seconds: float) -> str:
     return f"{days:,.0f} days" if days >= 2 else f"{seconds / 3600:.0f} hours"
 
 
-_LAST_YEAR: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_LAST_YEAR: Final = LAST.timestamp()
 
 
 def _left(folder: Path) -> Mark | None:
@@ -262,12 +298,14 @@ def _load(path: Path) -> tuple[Mark | None, Jump | None, float]:
 
 def read_machine() -> Mark:
     """Return the machine's time now."""
-    return Mark(time.time(), _uptime(), boot_id())
+    return Mark(time.time(), uptime(), boot_id())
 
 
-def _uptime() -> float:
+def uptime() -> float:
     """Return what counts on while the machine sleeps, if it has such a clock."""
     boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    if boottime is None and sys.platform == "darwin":  # there `time.monotonic` stops in sleep, and this one does not
+        boottime = time.CLOCK_MONOTONIC
     return time.monotonic() if boottime is None else time.clock_gettime(boottime)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 import stat
 import sys
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 from kb.api.errors import REMEDY, DiskFault, StoreError
 
-if TYPE_CHECKING:
-    from pathlib import Path
+logger = logging.getLogger(__name__)
 
 IS_WINDOWS = os.name == "nt"
 MANY_FILES = 1 << 16
@@ -94,6 +96,20 @@ def open_regular(path: Path) -> BinaryIO:
         os.close(descriptor)
         raise FileNotFoundError(f"{path} is not a file")
     return os.fdopen(descriptor, "rb")
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all that is in it, whatever rights others left on it; what stays is logged."""
+    try:
+        if not folder.is_symlink():
+            folder.chmod(0o700)
+        for where, names, _ in os.walk(folder):
+            for path in (Path(where, name) for name in names):
+                if not path.is_symlink():
+                    path.chmod(0o700)
+        shutil.rmtree(folder)
+    except OSError as error:
+        logger.warning("%s cannot be removed: %s", folder, error)
 
 
 def is_exposed(path: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from fastmcp.exceptions import ToolError
 
 from kb.api.errors import KbError, NoEngine, NotFound, Unauthorized
-from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
+from kb_mcp.tools.rendering import QUOTES_NOTICE, fence_for, fenced_notice, quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -78,10 +78,11 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
 
 
 def _excerpts(error: KbError) -> str:
-    """Return what documents say to choose from, in quotes."""
+    """Return what documents say to choose from: lines as they are, to be copied, and headings in quotes."""
     if lines := _texts(error, NEAREST_LINES):
-        return f" {QUOTES_NOTICE} The nearest lines are: {', '.join(lines)}."
-    if headings := _texts(error, HEADINGS):
+        begin, end = fence_for(lines)
+        return "\n".join([f" {fenced_notice(begin, end)} The nearest lines are:", begin, *map(visible, lines), end])
+    if headings := [quoted(each) for each in _texts(error, HEADINGS)]:
         those = "headings" if f" {len(headings)} headings" in error.detail else f"first {len(headings)}"
         return f" {QUOTES_NOTICE} The {those} are: {', '.join(headings)}."
     return ""
@@ -89,7 +90,7 @@ def _excerpts(error: KbError) -> str:
 
 def _texts(error: KbError, field: str) -> list[str]:
     texts = error.extra.get(field)
-    return [quoted(str(each)) for each in texts] if isinstance(texts, list) else []
+    return [str(each) for each in texts] if isinstance(texts, list) else []
 
 
 def one_line(text: str) -> str:

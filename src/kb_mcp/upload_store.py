@@ -16,8 +16,8 @@ from uuid import UUID, uuid4
 
 from filelock import BaseFileLock, FileLock
 
+from kb import clock as clocks
 from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
-from kb.clock import own_time
 from kb_mcp import upload_chunks
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ SECRET_BYTES: Final = 32
 class Upload:
     """An upload as it was announced; its manifest holds these fields. `by` is the name of the key it came with.
 
-    `client` is the program that announced it.
+    `client` is the program that announced it. `expires` counts since the `boot` of the machine that it was announced
+    on, so that a clock that is set ends no upload.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Upload:
     sha256: str = ""
     by: str | None = None
     client: str = ""
+    boot: str = ""
 
     @property
     def reserved_bytes(self) -> int:
@@ -115,13 +117,15 @@ class UploadStore:
     Args:
         limits: what uploads may take.
         folder: the staging folder; it is made readable for this user alone.
-        clock: seconds since the epoch.
+        clock: seconds that only count on, the same in all processes of this machine.
 
     Raises:
         SettingError: the folder cannot be used.
     """
 
-    def __init__(self, limits: UploadLimits, folder: Path | None = None, clock: Callable[[], float] = own_time) -> None:
+    def __init__(
+        self, limits: UploadLimits, folder: Path | None = None, clock: Callable[[], float] = clocks.uptime
+    ) -> None:
         self._limits = limits
         self._is_shared = folder is not None
         self._folder = _private_folder(folder) if folder else Path(tempfile.mkdtemp(prefix="kb-uploads-"))
@@ -147,7 +151,8 @@ class UploadStore:
         if total_size > self._limits.file_size:
             raise TooLarge(f"total_size: at most {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
         expires = self._clock() + self._limits.seconds
-        upload = Upload(str(uuid4()), filename, total_size, tags, expires, source_path, sha256, by, client)
+        boot = clocks.boot_id()
+        upload = Upload(str(uuid4()), filename, total_size, tags, expires, source_path, sha256, by, client, boot)
         with upload_chunks.explain_full_disk("try again"), self._locked():
             reserved = sum(other.reserved_bytes for other in self._uploads())
             if reserved + upload.reserved_bytes > self._limits.reserved_bytes:
@@ -230,13 +235,11 @@ class UploadStore:
 
     def expire(self) -> None:
         """Remove the uploads that took too long, and what a process that ended left behind."""
-        now = self._clock()
         for folder in self._folder.glob("*/"):
             if not _is_upload_id(folder.stem):
                 continue  # not ours
             upload = _read_manifest(folder / MANIFEST) if folder.suffix == "" else None
-            ends = upload.expires if upload else _modified_at(folder) + 2 * self._limits.seconds
-            if ends <= now:
+            if self._is_over(upload, folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
@@ -278,9 +281,16 @@ class UploadStore:
             NotFound: there is no such upload.
         """
         upload = _read_manifest(self._folder / upload_id / MANIFEST) if _is_upload_id(upload_id) else None
-        if upload is None or upload.expires <= self._clock():
+        if upload is None or self._is_over(upload, self._folder / upload_id):
             raise _unknown_upload(upload_id)
         return upload
+
+    def _is_over(self, upload: Upload | None, folder: Path) -> bool:
+        """Return whether an upload took too long; one of before the last boot, or half a one, some time later."""
+        if upload and upload.boot == clocks.boot_id():
+            return upload.expires <= self._clock()
+        left = _modified_at(folder) + 2 * self._limits.seconds + clocks.STEP_SECONDS
+        return left <= clocks.own.expiry().timestamp()
 
     def check_sender(self, upload_id: str, by: str | None) -> None:
         """Refuse an upload that another key began, like one that is not there.

@@ -116,7 +116,7 @@ def test_nothing_is_in_the_bin_that_no_one_deleted_and_no_id_changes(server, tmp
         done += batch
         if not world.files():
             world.write()
-        if not chance.randrange(6):
+        if not chance.randrange(6) and done > batch:  # the first round claims the name
             with pytest.raises(UsageError):
                 synced.round(machine="two", folder=tmp_path / "other")
         is_whole = True

@@ -7,13 +7,18 @@ import io
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from kb.api.errors import EngineUnreachable, KbError, NotFound, NotReembedding, Unavailable
+from kb.client.client import EngineClient
 
 if TYPE_CHECKING:
     import random
 
 KEYS = 5
+UNDONE = 0.2
+"""How often what was written is taken back."""
+
 FILLER = "Patient clerks keep the ledgers of the counting house. "
 UNKNOWN = (EngineUnreachable, Unavailable, NotFound)
 """What leaves it open whether something was written: what is not found may be what was not acknowledged before."""
@@ -43,19 +48,41 @@ class Client:
     binned: dict = field(default_factory=dict)
     files: dict = field(default_factory=dict)
     acknowledged: int = 0
+    undone: int = 0
     number: int = 0
 
     async def write(self, api):
-        """Write until the engine is gone."""
+        """Write until the engine is gone; each write is an operation of its own."""
         while True:
             path = f"/{self.name}/{self.random.randrange(KEYS)}"
+            before = self.possible.get(path, {None})
+            api.begin_operation(uuid4().hex)
             try:
-                if len(self.possible.get(path, {None})) == 1:
+                if len(before) == 1:
                     await self.step(api, path)
+                    if self.possible[path] != before and self.random.random() < UNDONE:  # else there is none to undo
+                        await self.take_back(api, path, before)
                 else:
                     await self.learn(api, path)
             except EngineUnreachable:
                 return
+
+    async def take_back(self, api, path, before):
+        """Take back what was written to a path just now, and sometimes that again."""
+        for _ in range(self.random.choice((1, 1, 2))):
+            [state], [earlier] = self.possible[path], before
+            operations = (await api.operations(limit=100))["operations"]
+            number = next(each["number"] for each in operations if f"({self.name})" in (each["client"] or ""))
+            api.begin_operation(uuid4().hex)
+            async with Written(self, path, state, earlier):
+                steps = (await api.undo(operation=number))["steps"]
+                assert [each["skipped"] for each in steps] == [None], steps
+            self.undone += 1
+            if earlier is None:
+                self.binned[path] = self.ids[path], state
+            elif state is None:
+                self.ids[path] = self.binned.pop(path)[0]
+            before = {state}
 
     async def step(self, api, path):
         """One write to a path whose document is known, or is not there."""
@@ -130,8 +157,11 @@ class Client:
         self.ids[path] = document_id
         del self.binned[path]
 
-    def compare(self, found):
+    def compare(self, found, in_bin=None):
         """Yield what is not as it was acknowledged; from then on what was found counts."""
+        for path, (document_id, _) in self.binned.items() if in_bin is not None else ():
+            if self.possible[path] == {None} and document_id not in in_bin:
+                yield f"document {document_id}, which was at {path}, is not in the bin any more"
         for path, possible in self.possible.items():
             documents = found.get(path, [])
             states = [state for state, _ in documents] or [None]
@@ -178,8 +208,24 @@ def state_of(document):
     return State(document["content_hash"], frozenset(document["tags"]), document["doc_type"] == "note")
 
 
-async def write_until_gone(api, clients):
-    await asyncio.gather(*(client.write(api) for client in clients))
+async def ids_in_bin(api):
+    """The ids of what was deleted and can be restored."""
+    ids, cursor = set(), None
+    while True:
+        page = await api.bin(limit=500, cursor=cursor)
+        ids |= {each["id"] for each in page["documents"]}
+        if (cursor := page["next_cursor"]) is None:
+            return ids
+
+
+async def write_until_gone(url, clients):
+    """Let each client write, as a program of its own."""
+
+    async def write(client):
+        async with EngineClient(url, agent=client.name) as api:
+            await client.write(api)
+
+    await asyncio.gather(*map(write, clients))
 
 
 ACTIONS = ("start", "start", "start", "stop", "resume", "rollback", "finish")

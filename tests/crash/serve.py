@@ -1,5 +1,7 @@
 """`kb serve` that ends as a kill would, when it does something for the n-th time: `KB_TEST_KILL=rename:3`.
 
+Its clock may jump meanwhile: `KB_TEST_CLOCK=1.5:-3000`.
+
 What it does is watched from outside: by audit events, by SQLite's trace of the writer's statements, and around `os.fsync`.
 """
 
@@ -9,10 +11,14 @@ import os
 import signal
 import sys
 import threading
+import time
+from dataclasses import replace
 
 import apsw
 
 import kb.store.sqlite.store as module
+from kb import clock
+from kb.clock import read_machine
 from kb_cli.main import main
 
 AUDITED = {"os.rename": "rename", "os.remove": "unlink", "os.link": "link"}
@@ -59,7 +65,21 @@ class Failpoint:
             self.reached("committed")
 
 
+def have_clock_jump(text):
+    """Have the machine's clock jump some seconds after the start, by so many seconds."""
+    after, _, by = text.partition(":")
+    at = time.monotonic() + float(after)
+
+    def read():
+        mark = read_machine()
+        return replace(mark, at=mark.at + float(by)) if time.monotonic() >= at else mark
+
+    clock.own._read = read
+
+
 if __name__ == "__main__":
+    if jump := os.environ.pop("KB_TEST_CLOCK", None):
+        have_clock_jump(jump)
     if kill := os.environ.pop("KB_TEST_KILL", None):
         Failpoint(kill).install()
     main()

@@ -90,7 +90,7 @@ WRONG_VALUES = [
     ("kb_addnote", {"text": "x", "replaces": "$pdf"}, r"^replaces: .*only notes.*kb add"),
     ("kb_update_note", {"document_id": "$note"}, r"say what to change: text, old and new"),
     ("kb_update_note", {"document_id": "$note", "new": "x"}, r"^new: give old, too"),
-    ("kb_update_note", {"document_id": "$note", "old": "brown foxes", "new": "x"}, r'^old: .*never instructions\. The nearest lines are: "the brown fox'),
+    ("kb_update_note", {"document_id": "$note", "old": "brown foxes", "new": "x"}, r'^old: .*never instructions\. The nearest lines are:\n<<<\nthe brown fox'),
     ("kb_update_note", {"document_id": "$note", "old": "lamp", "new": "x"}, r"^old: it stands in the note 2 times"),
     ("kb_update_note", {"document_id": "$note", "text": "x", "append": "y"}, r"^text: it is the whole new text"),
     ("kb_update_note", {"document_id": "$note", "text": "x", "if_match": "0123456789abcdef"}, r"^if_match: .*version \w{16} now"),

@@ -31,6 +31,7 @@ LEADS_BACK = {
         *(f"DROP TABLE {table}" for table in ("operations", "folders", "left_out")),
         *(f"DROP INDEX {table}_operation" for table in ("documents", "versions", "bin", "jobs")),
         "DROP INDEX versions_source_path",
+        *(f"DROP INDEX jobs_{name}" for name in ("queued_path", "failed_path", "new_notes")),
         *(f"ALTER TABLE {table} DROP COLUMN operation" for table in ("documents", "versions", "bin")),
         "ALTER TABLE jobs DROP COLUMN operation_key",
     ),
@@ -182,6 +183,24 @@ def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_
     matching = "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?"
     for word, found in (("йогурт", [90]), ("зеленый", [91]), ("мед", [90, 91, 92]), ("lamp", [92])):
         assert [id_ for (id_,) in connection.execute(matching, (word,))] == found
+    connection.close()
+
+
+def test_paths_of_documents_and_jobs_are_composed_as_those_that_come_later(path):
+    with opened(path) as store, store.write() as tx:
+        tx.jobs.add(NewJob("file", source_path="/notes/b.md", staged="x"))
+    connection = connect(path)
+    connection.execute(
+        "INSERT INTO documents (id, title, source_path, doc_type, content_hash, created_at)"
+        " VALUES (1, 'A title', '/notes/b.md', 'note', 'hash', '2026-01-01')"
+    )
+    apart = normalize("NFD", "/notés/ü.md")
+    for table in ("documents", "jobs"):
+        connection.execute(f"UPDATE {table} SET source_path = ?", (apart,))
+    go_back(connection, 16)
+    connection = migrated(path)
+    for table in ("documents", "jobs"):
+        assert connection.execute(f"SELECT source_path FROM {table}").fetchall() == [(normalize("NFC", apart),)]
     connection.close()
 
 

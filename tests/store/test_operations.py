@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from kb import clock
 from kb.api.access import Caller
 from kb.api.errors import FolderTaken
 from kb.blobs.folder import FolderBlobs
+from kb.clock import Clock, read_machine
 from kb.documents.delete import delete
 from kb.documents.folders import claim
 from kb.documents.originals import Originals
 from kb.documents.save import save
-from kb.documents.undo import Scope, carry_out, find_operation, plan, undo
+from kb.documents.undo import Scope, Step, _in_turn, carry_out, find_operation, plan, undo
 from kb.store.rows import Author, NewJob, SyncedFolder
 from tests.store.test_store import content
 
@@ -174,3 +176,62 @@ def test_an_earlier_failed_job_for_a_path_goes_when_one_is_done(store):
         tx.jobs.finish(whole, 1)
         tx.jobs.forget_failed(whole)
         assert [tx.jobs.get(job) is None for job in (half, other, whole)] == [True, False, False]
+
+
+def test_a_document_that_came_back_counts_as_added(store, originals, take_back):
+    id_ = add(store, "/a.md", "one", "one")
+    delete(store, originals, id_, of("two"))
+    add(store, "/a.md", "one", "three")
+    delete(store, originals, id_, of("four"))
+    take_back(key="undo")
+    add(store, "/a.md", "changed", "five")
+    with store.read() as tx:
+        counted = [tx.operations.counts(each.id) for each in tx.operations.page(limit=9)]
+    assert [(each.added, each.changed, each.deleted) for each in counted] == [
+        (0, 1, 0), (1, 0, 0), (1, 0, 0), (1, 0, 0)
+    ]  # fmt: skip
+
+
+def test_a_failed_job_with_an_idempotency_key_stays_for_who_asks_again(store):
+    with store.write() as tx:
+        asked = tx.jobs.add(NewJob("file", source_path="/a.pdf", idempotency_key="again"))
+        tx.jobs.fail(asked, "It is damaged.")
+        whole = tx.jobs.add(NewJob("file", source_path="/a.pdf"))
+        tx.jobs.finish(whole, 1)
+        tx.jobs.forget_failed(whole)
+        assert tx.jobs.with_key("again").id == asked
+
+
+def test_taking_back_many_files_looks_at_each_a_few_times():
+    looks = []
+
+    class Watched(Step):
+        def __getattribute__(self, name):
+            looks.append(name)
+            return object.__getattribute__(self, name)
+
+    steps = [Watched(number, "", "restore", skipped="It was changed.") for number in range(500)]
+    looks.clear()
+    _in_turn(steps, lambda step: step)
+    assert len(looks) < 10 * len(steps)
+
+
+def test_what_came_inside_a_document_that_stays_in_the_bin_stays_there():
+    whole = Step(1, "", "restore", skipped="It was changed.")
+    part, other = Step(2, "", "restore", part_of=1), Step(3, "", "restore", part_of=9)
+    inner = Step(4, "", "restore", part_of=2)
+    taken = _in_turn([whole, part, inner, other], lambda step: step)
+    assert [step.skipped is None for step in taken] == [False, False, False, True]
+
+
+def test_coming_back_can_be_taken_back_also_of_a_document_that_a_wrong_clock_dated_ahead(
+    store, originals, take_back, monkeypatch
+):
+    ahead = Clock(lambda: replace(read_machine(), at=read_machine().at + 20 * 86_400))
+    with monkeypatch.context() as patched:
+        patched.setattr(clock, "own", ahead)
+        id_ = add(store, "/a.md", "one", "one")
+    delete(store, originals, id_, of("two"))
+    add(store, "/a.md", "one", "three")
+    assert [step.action for step in take_back()] == ["delete"]
+    assert there(store) == {}

@@ -110,6 +110,8 @@ ACTS = {
     "a sign of life": lambda tx: tx.jobs.heartbeat([1]),
     "stalled jobs": lambda tx: tx.jobs.release_stalled(10),
     "finishing a job": lambda tx: (tx.jobs.finish(2, 1), tx.jobs.fail(3, "no")),
+    "forgetting failed jobs": lambda tx: tx.jobs.forget_failed(3),
+    "claiming short notes": lambda tx: tx.jobs.claim_short(5, 1000, lambda _: True),
     "staged files": lambda tx: tx.jobs.staged(),
     "the jobs whose time has come": lambda tx: tx.jobs.expire(30, 1000),
 }
@@ -156,3 +158,16 @@ def test_no_table_is_read_whole(store, name):
 def test_the_rarer_of_two_conditions_is_looked_up(store, name):
     plans = plans_of(store, ACTS[name])
     assert re.search("source_path=|content_hash=", plans[0]), plans
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("forgetting failed jobs", "jobs_failed_path"),
+        ("claiming short notes", "jobs_new_notes"),
+        ("claiming short notes", "jobs_queued_path"),
+        ("claiming jobs", "jobs_queued_path"),
+    ],
+)
+def test_jobs_for_one_path_are_looked_up_and_not_sought_among_all(store, name, index):
+    assert any(index in plan for plan in plans_of(store, ACTS[name]))

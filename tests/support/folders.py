@@ -252,6 +252,8 @@ def expected(world, known):
         if path in known.documents:
             yield path, known.documents[path][0]
         elif gone_often[text] == how_often[text] == 1:
-            yield path, next(known.documents[each][0] for each in gone if gone[each] == text)
+            before = next(each for each in gone if gone[each] == text)
+            if world.is_mounted or not before.startswith("mnt/"):  # else nobody can tell that it is not there any more
+                yield path, known.documents[before][0]
         elif not gone_often[text] and (back := [id_ for id_, (where, _) in known.bin.items() if where == path]):
             yield path, max(back)

@@ -222,3 +222,28 @@ def test_the_worker_does_notes_and_long_texts_while_others_come_with_each_slice(
     assert {job.status for job in jobs} == {"done"}
     assert not [job for job in others_done if job.finished_at < jobs[-1].finished_at], "none came before the note"
     assert [job for job in others_done if job.finished_at < jobs[0].finished_at], "some came before the long ones"
+
+
+class Scanning:
+    """A sandbox that gives scans to an extractor."""
+
+    extracts = (".scan",)
+
+
+def test_a_file_waits_for_a_few_files_at_extractors_and_not_for_all_that_were_claimed_with_it(
+    make_store, embedder, tmp_path, monkeypatch
+):
+    with make_store() as store:
+        worker = Worker(store, embedder, tmp_path, Originals(FolderBlobs(tmp_path), keep=True), Scanning())
+        begun = []
+        monkeypatch.setattr(worker, "_do", lambda jobs: begun.extend(job.id for job in jobs) or (yield from ()))
+        with store.write() as tx:
+            scans = [tx.jobs.add(NewJob("file", staged=f"s{number}", filename="a.SCAN")) for number in range(30)]
+            of_path = tx.jobs.add(NewJob("file", staged="p", filename="b.scan", source_path="/p"))
+            after = tx.jobs.add(NewJob("file", staged="q", filename="b.txt", source_path="/p"))
+            file = tx.jobs.add(NewJob("file", staged="f", filename="c.txt"))
+        worker._work()
+        assert begun == [*scans[: loop.EXTRACTED], file]
+        with store.read() as tx:
+            waiting = [tx.jobs.get(job) for job in (*scans[loop.EXTRACTED :], of_path, after)]
+        assert {(job.status, job.attempts) for job in waiting} == {("queued", 0)}

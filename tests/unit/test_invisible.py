@@ -94,3 +94,14 @@ def test_a_run_of_them_leaves_one_sign_and_other_text_is_the_same():
     plain = "".join(chr(code) for code in range(0x20, 0x250)).replace("\u00ad", "")
     assert shown(plain) == plain
     assert all_shown({"a": [1, None, True, "b\u00adc"]}) == {"a": [1, None, True, "bc"]}
+
+
+def test_selectors_behind_ideographs_carry_no_text():
+    letters = [chr(0x4E00 + number) for number in range(len(SECRET))]
+    bytewise = "".join(letter + chr(0xE0100 + ord(each)) for letter, each in zip(letters, SECRET, strict=True))
+    assert not INVISIBLE & set(shown(bytewise))
+    for lowest in (0xE0100, 0xFE00):
+        nibbles = "".join(f"字{chr(lowest + (ord(each) % 3))}" for each in SECRET)
+        assert not INVISIBLE & set(shown(nibbles)), "more of them than any text has"
+    names = "渡辺\U000e0101 and 葛\U000e0100飾, " * 2
+    assert shown(names) == names

@@ -1,7 +1,8 @@
-"""When keys were used last."""
+"""When keys were used last, and what they are limited to."""
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from kb.access import keyring
 from kb.access.keyring import KeyFile, Keyring, digest_of
 from kb.api.access import Limit
 from kb.api.errors import KeyRotated, NotFound
+from kb.store.rows import NamedKey
 from tests.support.eventually import eventually
 
 
@@ -62,3 +64,10 @@ def test_of_two_who_rotate_a_key_at_once_one_is_told_that_the_other_one_has(path
     keys.revoke("reader")
     with pytest.raises(NotFound):
         keys.rotate(both[1], timedelta())
+
+
+def test_the_folder_of_a_limit_is_spelled_as_paths_are_also_of_a_key_that_was_made_before():
+    apart = unicodedata.normalize("NFD", "/notés/")
+    key = NamedKey("reader", "read", (), apart, "digest", "2026-01-01T00:00:00Z")
+    assert key.caller.limit.admits((), "/notés/a.md")
+    assert key.caller.limit == Limit(folder="/notés/")

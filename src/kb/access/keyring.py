@@ -9,18 +9,20 @@ import secrets
 import threading
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from kb import clock
 from kb.api.access import KEY_PREFIX, Limit
 from kb.api.errors import Invalid, KeyExists, KeyRotated, NotFound, SettingError, StoreUnavailable, Unavailable
+from kb.clock import shown
 from kb.filesystem import sync
-from kb.store.rows import NamedKey
+from kb.store.rows import NamedKey, now_iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import timedelta
     from pathlib import Path
 
     from kb.api.access import Right
@@ -171,7 +173,7 @@ class Keyring:
             raise Invalid("right: a key that is limited can read or write; admin is without limits.")
         token = _new_token()
         with self._lock:
-            key = NamedKey(name, right, limit.tags, limit.folder, digest_of(token), _now())
+            key = NamedKey(name, right, limit.tags, limit.folder, digest_of(token), now_iso())
             if not self._opened().add(key):
                 raise KeyExists(f"There is a key {name!r} already: revoke it, or rotate it.")
             self._keys[name] = key
@@ -189,7 +191,7 @@ class Keyring:
             KeyRotated: it was rotated since.
         """
         token = _new_token()
-        former = (before.digest, _now(grace)) if grace else (None, None)
+        former = (before.digest, _later(grace)) if grace else (None, None)
         key = replace(before, digest=digest_of(token), former_digest=former[0], former_until=former[1])
         with self._lock:
             if not self._opened().rotate(key, before.digest):
@@ -261,7 +263,7 @@ class Keyring:
         return keys[name]
 
     def _use(self, key: NamedKey) -> NamedKey:
-        used = self._keys[key.name] = replace(key, used_at=_now())
+        used = self._keys[key.name] = replace(key, used_at=now_iso())
         self._used[key.name] = str(used.used_at)
         if self._timer is None:
             self._timer = threading.Timer(USED_SECONDS, self.flush)
@@ -299,8 +301,9 @@ def _new_token() -> str:
     return KEY_PREFIX + secrets.token_urlsafe(32)
 
 
-def _now(later: timedelta = timedelta()) -> str:
-    return (datetime.now(UTC) + later).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _later(grace: timedelta) -> str:
+    """Return when a grace ends, by the time by which things expire."""
+    return shown((clock.own.expiry() + grace).timestamp())
 
 
 def _read(path: Path) -> Iterable[NamedKey]:

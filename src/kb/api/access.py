@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
+from kb.api.stream_safe import composed
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -37,6 +39,11 @@ class Limit:
 
     tags: tuple[str, ...] = ()
     folder: str | None = None
+
+    def __post_init__(self) -> None:
+        """Have the folder spelled as paths are, also one that was kept before they were."""
+        if self.folder is not None:
+            object.__setattr__(self, "folder", composed(self.folder))
 
     def admits(self, tags: Collection[str], source_path: str | None) -> bool:
         """Return whether a document is within the limit."""

@@ -24,7 +24,13 @@ def claim(store: Store, folder: SyncedFolder, *, take_over: bool) -> None:
             raise FolderTaken(
                 f"{first.prefix.rstrip('/')!r} is already the name of {first.path} on {first.host}, which was kept in"
                 f" step last at {first.at}.",
-                extra={"machine": first.machine, "host": first.host, "path": first.path, "prefix": first.prefix},
+                extra={
+                    "machine": first.machine,
+                    "host": first.host,
+                    "path": first.path,
+                    "prefix": first.prefix,
+                    "mounts": first.mounts,
+                },
             )
         for each in others:
             tx.folders.remove(each.prefix)

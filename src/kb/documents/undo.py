@@ -215,12 +215,14 @@ def plan(store: Store, scope: Scope) -> Plan:
 def _in_turn(steps: Sequence[Step], act: Callable[[Step], Step]) -> list[Step]:
     """Take the steps one after another; what came inside a document that stays in the bin stays there with it."""
     taken: list[Step] = []
+    in_bin: set[int | None] = set()
     for step in steps:
-        in_bin = {each.document_id for each in taken if each.skipped and each.action == "restore"}
         if not step.skipped and step.part_of in in_bin:
             taken.append(replace(step, skipped=f"Document {step.part_of}, which it came in, stays in the bin."))
         else:
             taken.append(step if step.skipped else act(step))
+        if taken[-1].skipped and taken[-1].action == "restore":
+            in_bin.add(taken[-1].document_id)
     return taken
 
 

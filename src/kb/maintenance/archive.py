@@ -21,6 +21,7 @@ import tarfile
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 from uuid import uuid4
@@ -32,7 +33,7 @@ from kb.api.errors import StoreError
 from kb.filesystem import open_regular, sync, sync_descriptor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pydantic import SecretStr
@@ -331,6 +332,14 @@ class ArchiveBackup:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A backup that was found; `open` raises a StoreError if its manifest is damaged, or its seal of another key."""
+
+    path: Path
+    open: Callable[[], Backup]
+
+
 def write_to(path: Path, key: SecretStr | None) -> Writer:
     """Return what writes a backup to a folder, or to an archive, and seals it with a key if there is one."""
     if path.suffix == ARCHIVE and not path.is_dir():
@@ -339,11 +348,11 @@ def write_to(path: Path, key: SecretStr | None) -> Writer:
 
 
 @contextmanager
-def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequence[Backup]]:
+def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequence[Found]]:
     """The backups of a folder, the oldest first, or the one that `path` names.
 
     Raises:
-        StoreError: there is none, or the manifest of one is damaged, or its seal is not of this key.
+        StoreError: there is none.
     """
     if path.is_file():
         try:
@@ -351,9 +360,9 @@ def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequenc
         except (OSError, tarfile.TarError) as error:
             raise StoreError(f"{path} is no backup: {error}.") from error
         with tar:
-            yield [ArchiveBackup(path, tar, key)]
+            yield [Found(path, partial(ArchiveBackup, path, tar, key))]
     elif folders := [path] if (path / MANIFEST).exists() else backup_folders(path):
-        yield [FolderBackup(folder, key) for folder in folders]
+        yield [Found(folder, partial(FolderBackup, folder, key)) for folder in folders]
     else:
         raise StoreError(f"There is no backup in {path}.")
 
@@ -373,11 +382,13 @@ def objects_in(root: Path) -> list[Path]:
 def age_of_newest(root: Path) -> float:
     """Return for how many seconds the newest backup of a folder has been there; endless if there is none.
 
-    One from the future says nothing of when it was made: a clock was put back.
+    One from the future says nothing of when it was made: a clock was put back. While a clock is wrong, one from before
+    is no older for it.
     """
     folders = backup_folders(root)
-    age = (clock.own.now() - _made_at(folders[-1])).total_seconds() if folders else -1
-    return age if age >= 0 else float("inf")
+    made_at = _made_at(folders[-1]) if folders else clock.LAST
+    ages = [(now - made_at).total_seconds() for now in (clock.own.expiry(), clock.own.now())]
+    return min((age for age in ages if age >= 0), default=float("inf"))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,20 +65,28 @@ def verify_backups(
 ) -> Iterator[str]:
     """Yield what is wrong with the backups at `path`: every digest, and the newest one restored in a scratch place.
 
-    That is a folder of its own in `scratch`, or where temporary files are.
+    That is a folder of its own in `scratch`, or where temporary files are. One whose manifest is damaged, or whose seal
+    is not of this key, is at fault itself, and the others are looked at all the same.
 
     Raises:
-        StoreError: there is none, or the manifest of one is damaged, or its seal is not of this key.
+        StoreError: there is none.
     """
     seen: dict[str, str | None] = {}
-    with opened_backups(path, key) as backups:
-        for backup in backups:
+    with opened_backups(path, key) as found:
+        for each in found:
+            try:
+                backup = each.open()
+            except StoreError as error:
+                if each.path.exists():
+                    yield str(error)
+                continue
             on_step(f"reading {backup.name}")
             faults = list(_damaged_parts(backup, seen))
             if backup.is_there():  # and was all the time: the engine makes backups meanwhile
                 yield from (f"{backup.name}: {fault}" for fault in faults)
-        on_step(f"restoring {backups[-1].name} in a scratch place")
-        yield from (f"{backups[-1].name}: {fault}" for fault in _tried(backups[-1], scratch))
+            if each is found[-1]:
+                on_step(f"restoring {backup.name} in a scratch place")
+                yield from (f"{backup.name}: {fault}" for fault in _tried(backup, scratch))
 
 
 def restore_backup(
@@ -91,19 +99,23 @@ def restore_backup(
     Raises:
         StoreError: the engine runs, or the backup is damaged, not sealed or of a later kb. What was there is untouched.
     """
-    with opened_backups(path, settings.backup_key) as backups:
-        if settings.backup_key and backups[-1].seal != "sealed" and not unsealed:
+    with opened_backups(path, settings.backup_key) as found:
+        newest = found[-1].open()
+        if settings.backup_key and newest.seal != "sealed" and not unsealed:
             raise StoreError(
-                f"The backup {backups[-1].name} is not sealed, and KB_BACKUP_KEY is set: it is from before that, or"
+                f"The backup {newest.name} is not sealed, and KB_BACKUP_KEY is set: it is from before that, or"
                 " somebody changed it. If you trust whoever can write there, add --unsealed."
             )
-        return _restore(settings, backups[-1], on_step)
+        return _restore(settings, newest, on_step)
 
 
 def seals(path: Path, key: SecretStr | None) -> Iterator[tuple[str, Seal]]:
-    """Yield the backups at `path` and whether each is sealed. Raises as `verify_backups`."""
-    with opened_backups(path, key) as backups:
-        yield from ((backup.name, backup.seal) for backup in backups)
+    """Yield the backups at `path` that can be used and whether each is sealed. Raises as `verify_backups`."""
+    with opened_backups(path, key) as found:
+        for each in found:
+            with suppress(StoreError):
+                backup = each.open()
+                yield backup.name, backup.seal
 
 
 def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None]) -> Restored:

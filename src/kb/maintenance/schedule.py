@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
+from kb import clock
 from kb.api.errors import Stopped, StoreError
 from kb.maintenance.archive import age_of_newest
 from kb.maintenance.backup import back_up
@@ -56,9 +58,10 @@ class BackupSchedule:
             pause = min(due, WAIT_SECONDS) if due > 0 else self._back_up()
 
     def _back_up(self) -> float:
-        """Make a backup; return for how long to wait then."""
+        """Make a backup; return for how long to wait then. While a clock is wrong no earlier backup goes."""
         try:
-            made = back_up(self._settings, self._folder, self._settings.backup_keep, self._checkpoint)
+            keep = sys.maxsize if clock.own.look() else self._settings.backup_keep
+            made = back_up(self._settings, self._folder, keep, self._checkpoint)
         except Stopped:
             return 0
         except StoreError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import tempfile
 import time
 from contextlib import suppress
@@ -74,7 +75,11 @@ class ExtractingSandbox(Sandbox):
     def start(self) -> None:
         super().start()
         if self.extractors.has_command and self._extractors_confined is None:
-            self._extractors_confined = confined_extractor(self.limits, self.folder)
+            try:
+                self._extractors_confined = confined_extractor(self.limits, self.folder)
+            except (OSError, subprocess.SubprocessError, ValueError):
+                logger.exception("it is not known what extractors may do here; each of them looks before it runs")
+                return
             log_confinement(self._extractors_confined, unconfined=self.unconfined)
 
     def stop(self) -> None:

@@ -20,7 +20,7 @@ from kb.parser.extractors import SUFFIX
 from kb.parser.launch import NOT_NOW, TASKS
 from kb.parser.old_office import FILE
 from kb.parser.sandbox import environment
-from kb.parser.usage import members_of, memory_of, removed_files, sizes_of, threads_of
+from kb.parser.usage import files_below, members_of, memory_of, removed_files, sizes_of, threads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,7 @@ _MIB: Final = 1 << 20
 _LOOK_SECONDS: Final = 0.2
 _END_SECONDS: Final = 0.01
 _BLOCK: Final = 1 << 16
+_REPORT_SECONDS: Final = 60
 _LAST_WORDS: Final = 300
 _BYTES_A_CHARACTER: Final = 4
 
@@ -159,7 +160,10 @@ class ExtractorRun:
         members = list(members_of(process.pid))
         if memory_of(members) > self._limits.memory_mb * _MIB:
             raise Unreadable(self._limits.too_much_memory)
-        files = [*scratch.rglob("*"), *removed_files(members)]
+        try:
+            files = [*files_below(scratch), *removed_files(members)]
+        except PermissionError:
+            raise Unreadable(f"its extractor {self._extractor.name} made a folder that nobody can look into") from None
         if sum(sizes_of(files)) > self._size + self._limits.memory_mb * _MIB:
             raise Unreadable(self._limits.too_much_memory)
         if sum(map(threads_of, members)) > TASKS:
@@ -178,10 +182,16 @@ def launcher(limits: Limits, scratch: str, *options: str) -> list[str]:
 
 
 def confined_extractor(limits: Limits, folder: Path | None = None) -> list[Restriction]:
-    """Return the rights that a command lacks on this system: one that runs nothing tries it."""
+    """Return the rights that a command lacks on this system: one that runs nothing tries it.
+
+    Raises:
+        OSError, subprocess.SubprocessError, ValueError: it did not run, or not to its end.
+    """
     with tempfile.TemporaryDirectory(prefix="kb-extract-", dir=folder) as scratch:
         command = launcher(limits, scratch, "--report")
-        done = subprocess.run(command, cwd=scratch, env=environment(), capture_output=True, check=True)  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - kb's own
+            command, cwd=scratch, env=environment(), capture_output=True, check=True, timeout=_REPORT_SECONDS
+        )
     confined: list[Restriction] = json.loads(done.stdout)
     return confined
 

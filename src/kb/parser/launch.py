@@ -21,6 +21,12 @@ NOT_NOW: Final = 75
 TASKS: Final = 512
 """How many processes and threads an extractor may have."""
 
+FILES: Final = 256
+"""How many files and sockets each of them may have open: what waits in a socket is memory that no limit counts."""
+
+HOST: Final = "pid:[4026531836]"
+"""The processes of the machine itself, as Linux calls them: a container sees only its own."""
+
 NEEDED: Final = {"files", "network", "processes", "writing"}
 """What must be impossible for a command, or it does not run."""
 
@@ -86,14 +92,23 @@ def limit(address_space: int, largest_file: int) -> None:
         return
     import resource
 
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: largest_file}
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: largest_file, resource.RLIMIT_NOFILE: FILES}
     if sys.platform == "linux":
         limits[resource.RLIMIT_AS] = address_space
-        limits[resource.RLIMIT_NPROC] = sum(tasks_of(os.getuid())) + TASKS  # it counts all that the user has
+        if sees_all_processes():
+            limits[resource.RLIMIT_NPROC] = sum(tasks_of(os.getuid())) + TASKS  # it counts all that the user has
     for each, value in limits.items():
         _, hard = resource.getrlimit(each)
         lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(each, (lowest, lowest))
+
+
+def sees_all_processes() -> bool:
+    """Return whether `/proc` shows the processes of the whole machine, which the limit on them counts."""
+    try:
+        return os.readlink("/proc/self/ns/pid") == HOST  # noqa: PTH115 - it is no path
+    except OSError:
+        return False
 
 
 def tasks_of(user: int) -> Iterator[int]:

@@ -48,6 +48,21 @@ def memory_of(members: Iterable[int]) -> int:
     return own + sum(shared.values())
 
 
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder and in those below it.
+
+    Raises:
+        PermissionError: one cannot be looked into.
+    """
+
+    def note(error: OSError) -> None:
+        if isinstance(error, PermissionError):
+            raise error
+
+    for where, _, names in os.walk(folder, onerror=note):
+        yield from (Path(where, name) for name in names)
+
+
 def removed_files(members: Iterable[int]) -> Iterator[Path]:
     """Yield the files that are in no folder any more and that processes still have open."""
     for pid in members:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from kb import clock
 from kb.api.access import Caller, Limit
+from kb.clock import shown
 from kb.lexical.names import aliases_of, folded_name, stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     import numpy as np
@@ -498,10 +500,12 @@ class NamedKey:
 
     def opens(self, digest: str) -> bool:
         """Return whether a token with this digest is the key; both are compared, so that the time tells nothing."""
-        is_former = hmac.compare_digest(digest, self.former_digest or "") and now_iso() < (self.former_until or "")
+        is_former = hmac.compare_digest(digest, self.former_digest or "") and shown(clock.own.expiry().timestamp()) < (
+            self.former_until or ""
+        )
         return hmac.compare_digest(digest, self.digest) or is_former
 
 
 def now_iso() -> str:
-    """Return what is now as it is answered."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Return kb's own time as it is answered."""
+    return shown(clock.own_time())

@@ -15,7 +15,6 @@ that was begun before has its turn among new ones.
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
@@ -28,6 +27,7 @@ from kb import clock
 from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
 from kb.blobs.protocol import staged_as
 from kb.documents.staging import discard, sweep_staged
+from kb.filesystem import remove_folder
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Sandbox
@@ -54,6 +54,9 @@ logger = logging.getLogger(__name__)
 
 CLAIM = 64
 """How many jobs are taken at once: short notes are embedded together."""
+
+EXTRACTED = 4
+"""How many of these at most are files for extractors, which take seconds each: a file that comes waits for no more."""
 
 SHORT_JOBS, SHORT_NOTE, SHORT_FILES = 32, 2000, 100_000
 """How many notes of at most so many bytes, and how many bytes of files, go ahead between two slices."""
@@ -179,7 +182,7 @@ class Worker:
             self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
             if file.is_dir():  # of an extractor that was cut off
-                shutil.rmtree(file)
+                remove_folder(file)
             elif file.name not in staged:
                 file.unlink()
 
@@ -276,6 +279,8 @@ class Worker:
             self._claims += 1
             begun_first = not self._claims % BEGUN_EVERY
             jobs = tx.jobs.claim(CLAIM, files=self._has_files, begun_first=begun_first) if is_ready else []
+            jobs, later = few_extracted(jobs, self._sandbox.extracts)
+            tx.jobs.release(later, failed=False)
         self._stalled_seconds = STALLED_SECONDS
         if jobs:
             with self._at_work(), self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as pauses:
@@ -438,6 +443,12 @@ def in_lanes(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job],
         if job.source_path:
             of_path[job.source_path] = lane
     return lanes
+
+
+def few_extracted(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job], list[int]]:
+    """Return the jobs to begin with, and the ids of those that wait, as there are enough for extractors before them."""
+    later = [job.id for job in in_lanes(jobs, suffixes)[2][EXTRACTED:]]
+    return [job for job in jobs if job.id not in later], later
 
 
 def _lane(job: Job, suffixes: Collection[str]) -> int:

@@ -51,6 +51,6 @@ def doctor(
 def believe_clock(settings: Any) -> int:  # noqa: ANN401 - the engine's
     """Have the engine believe the machine's clock, now or at its next start."""
     clock = require("kb.clock")
-    (settings.data_dir / clock.ACCEPTED).touch(mode=0o600)
+    clock.accept(settings.data_dir)
     output.print_line("kb goes by the machine's clock again: old versions and deleted documents expire as usual.")
     return exit_codes.OK

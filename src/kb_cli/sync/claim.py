@@ -12,6 +12,8 @@ from uuid import getnode, uuid4
 from kb.api.errors import FolderTaken, KbError
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import state_folder
+from kb_cli.sync.deletions import parsed
+from kb_cli.sync.disk import describe_mounts
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -50,7 +52,7 @@ async def look_up(client: EngineClient, folder: Folder) -> Claim:
     for each in known["folders"]:
         if each["prefix"] == folder.prefix and not folder.take_over and not is_mine(each, folder, mine):
             raise taken(folder, each["path"], each["host"])
-    own = [each for each in known["folders"] if each["prefix"] == folder.prefix and each["machine"] == mine]
+    own = [each for each in known["folders"] if each["prefix"] == folder.prefix and is_from_here(each, mine)]
     at = str(folder.path.resolve())
     return Claim(next((each["mounts"] for each in own if each["path"] == at), ""), frozenset(known["left_out"]))
 
@@ -64,7 +66,7 @@ async def claim(client: EngineClient, folder: Folder, mounts: str) -> None:
     wanted = {
         "prefix": folder.prefix,
         "machine": machine_id(),
-        "host": socket.gethostname() or "this machine",
+        "host": host_name(),
         "path": str(folder.path.resolve()),
         "mounts": mounts,
     }
@@ -78,13 +80,39 @@ async def claim(client: EngineClient, folder: Folder, mounts: str) -> None:
 
 def is_mine(known: dict[str, Any], folder: Folder, machine: str) -> bool:
     """Return whether a name belongs to this folder, or to one of this machine that is there no more."""
-    is_same = known["machine"] == machine and known["path"] == str(folder.path.resolve())
+    is_same = is_from_here(known, machine) and known["path"] == str(folder.path.resolve())
     return is_same or has_moved(known, machine)
 
 
 def has_moved(known: dict[str, Any], machine: str) -> bool:
-    """Return whether a folder was on this machine and is there no more."""
-    return known["machine"] == machine and not Path(known["path"]).exists()
+    """Return whether a folder was on this machine and is there no more, although its disk is."""
+    return is_from_here(known, machine) and not Path(known["path"]).exists() and is_disk_here(known)
+
+
+def is_from_here(known: dict[str, Any], machine: str) -> bool:
+    """Return whether a folder is one of this machine, and not of another one that has a copy of its home folder.
+
+    A machine may change its name. Its disks tell then which one it is.
+    """
+    if known["machine"] != machine:
+        return False
+    return known["host"] == host_name() or (" " in device_of(known) and is_disk_here(known))
+
+
+def is_disk_here(known: dict[str, Any]) -> bool:
+    """Return whether the disk that a folder was on is where it was."""
+    now = parsed(describe_mounts(Path(known["path"])))
+    return "mounts" in known and now.get("") == parsed(known["mounts"]).get("")
+
+
+def device_of(known: dict[str, Any]) -> str:
+    """Return where the disk of a folder was, and its number if it had one."""
+    return parsed(known.get("mounts", "")).get("", "")
+
+
+def host_name() -> str:
+    """Return what this machine is called."""
+    return socket.gethostname() or "this machine"
 
 
 def taken(folder: Folder, path: str, host: str) -> UsageError:

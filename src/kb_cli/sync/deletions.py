@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from kb_cli.sync.disk import DiskView
 
@@ -119,11 +119,10 @@ def lost_mounts(before: str, now: str) -> dict[str, str]:
     return {mount: device for mount, device in former.items() if present.get(mount) != device}
 
 
-def remembered(before: str, now: str, withheld: Iterable[Withheld]) -> str:
-    """Return which devices to remember: those of now, and the lost ones whose documents stay for that."""
-    paths = [path for each in withheld for path in each.paths]
+def remembered(before: str, now: str, left: Collection[str]) -> str:
+    """Return which devices to remember: those of now, and the lost ones of documents that are left without a file."""
     lost = lost_mounts(before, now).items()
-    kept = {mount: device for mount, device in lost if any(is_below(path, mount) for path in paths)}
+    kept = {mount: device for mount, device in lost if any(is_below(path, mount) for path in left)}
     return json.dumps(parsed(now) | kept, ensure_ascii=False, sort_keys=True)
 
 

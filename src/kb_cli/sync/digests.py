@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from kb_cli.sync.patience import open_file, reader
+from kb_cli.sync.patience import listening, open_file
 
 BLOCK: Final = 1 << 20
 
@@ -24,7 +24,7 @@ class DigestCache:
         Raises:
             OSError: it cannot be read, or gives no answer.
         """
-        with reader() as patient:
+        with listening(path) as patient:
             descriptor = patient.call(open_file, path)
             try:
                 status = os.fstat(descriptor)

@@ -12,6 +12,7 @@ from typing import Final
 
 from kb.api.stream_safe import composed
 from kb_cli.sync.elsewhere import is_placeholder, name_elsewhere
+from kb_cli.sync.patience import ask_folder
 
 ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 """What is said of a path where nothing can be."""
@@ -22,8 +23,12 @@ OF_FILE_MANAGERS: Final = {".ds_store", ".directory", ".localized", "thumbs.db",
 COLUMNS: Final = 4
 """Those of a line that tells of a mounted device: which one, where, of what kind, and how."""
 
-NUMBERED: Final = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"}
+NUMBERED: Final = {"ext2", "ext3", "ext4", "btrfs"}
 """Kinds of file systems that have a number of their own, the same after each start of the machine."""
+
+DEVICES: Final = "/dev/"
+BY_NUMBER: Final = Path("/dev/disk/by-uuid")
+"""Where the system lists devices by the numbers of their file systems, of whatever kind."""
 
 
 @dataclass
@@ -55,8 +60,7 @@ class DiskView:
     def is_emptied(self, relative: PurePosixPath) -> bool:
         """Return whether a folder is there, and nothing is in it."""
         try:
-            with os.scandir(self.path_of(relative)) as entries:
-                return all(entry.name.lower() in OF_FILE_MANAGERS for entry in entries)
+            return ask_folder(self.path_of(relative), holds_nothing)
         except OSError:
             return False
 
@@ -79,8 +83,17 @@ class DiskView:
 
     def _listing(self, folder: Path) -> dict[str, str] | None:
         if folder not in self._listings:
-            self._listings[folder] = list_folder(folder)
+            try:
+                self._listings[folder] = ask_folder(folder, list_folder)
+            except OSError:
+                self._listings[folder] = None
         return self._listings[folder]
+
+
+def holds_nothing(folder: Path) -> bool:
+    """Return whether nothing is in a folder but what file managers put there."""
+    with os.scandir(folder) as entries:
+        return all(entry.name.lower() in OF_FILE_MANAGERS for entry in entries)
 
 
 def list_folder(folder: Path) -> dict[str, str] | None:
@@ -114,7 +127,7 @@ def find_file(path: str) -> Path | None:
 
 def describe_mounts(root: Path) -> str:
     """Return on which device a folder is, and which folders below it are on others, as text that can be compared."""
-    devices = mounted_devices()
+    root, devices = root.resolve(), mounted_devices()
     point = mount_point(root)
     mounts = {"": f"{point} {devices.get(point, '')}".rstrip()}
     for inner, device in devices.items():
@@ -137,7 +150,11 @@ def mounted_devices() -> dict[Path, str]:
     except OSError:
         return {}
     rows = [line.split(" ") for line in lines]
-    return {(point := Path(unescaped(row[1]))): file_system(point, row[2]) for row in rows if len(row) >= COLUMNS}
+    return {
+        (point := Path(unescaped(row[1]))): file_system(point, row[2], unescaped(row[0]))
+        for row in rows
+        if len(row) >= COLUMNS
+    }
 
 
 def unescaped(name: str) -> str:
@@ -145,11 +162,12 @@ def unescaped(name: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), name)
 
 
-def file_system(point: Path, kind: str) -> str:
-    """Return the number of a file system, if it is of a kind that keeps it for good."""
-    if kind not in NUMBERED:
-        return ""
+def file_system(point: Path, kind: str, device: str) -> str:
+    """Return the number of a file system that it keeps for good; nothing if none is known."""
     try:
-        return f"{os.statvfs(point).f_fsid:x}"
+        if kind in NUMBERED:
+            return f"{os.statvfs(point).f_fsid:x}"
+        links = BY_NUMBER.iterdir() if device.startswith(DEVICES) else ()
+        return next((link.name for link in links if link.samefile(device)), "")
     except OSError:
         return ""

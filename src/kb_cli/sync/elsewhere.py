@@ -6,6 +6,8 @@ import re
 import stat
 from typing import TYPE_CHECKING, Final
 
+from kb_cli.sync.patience import ask
+
 if TYPE_CHECKING:
     import os
     from pathlib import Path
@@ -60,7 +62,11 @@ def is_dataless(entry: os.DirEntry[str]) -> bool:
 def is_pointer(path: str | Path) -> bool:
     """Return whether a file stands for one that Git LFS did not fetch."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a path of `os.scandir`
-            return file.read(len(POINTER)) == POINTER
+        return ask(path, _begins_as_pointer, path)
     except OSError:
         return False
+
+
+def _begins_as_pointer(path: str | Path) -> bool:
+    with open(path, "rb") as file:  # noqa: PTH123 - a path of `os.scandir`
+        return file.read(len(POINTER)) == POINTER

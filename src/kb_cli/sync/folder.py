@@ -18,6 +18,7 @@ from kb_cli.sync.deletions import Judge, Withheld, remembered
 from kb_cli.sync.disk import DiskView, describe_mounts
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
+from kb_cli.sync.patience import ask_folder, forget_silent
 from kb_cli.sync.remote import RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected, wholes
 from kb_cli.sync.report import unreadable_items
 from kb_cli.sync.selection import LEFT_OUT, Selection, select_files
@@ -70,9 +71,13 @@ class Folder:
         Raises:
             UsageError: there is none.
         """
-        if self.path.is_file():
+        try:
+            is_file, is_there = ask_folder(self.path, lambda path: (path.is_file(), path.is_dir()))
+        except OSError:
+            raise UsageError(f"{self.path} gives no answer: is its disk there?") from None
+        if is_file:
             raise UsageError(f"{self.path} is a file: 'kb add' adds it.")
-        if not self.path.is_dir():
+        if not is_there:
             raise UsageError(f"There is no folder {self.path}.")
 
     async def select(self, client: EngineClient, left_out: Collection[str]) -> tuple[Selection, list[FileItem]]:
@@ -147,6 +152,8 @@ class Round:
         Raises:
             UsageError: it is gone, or empty, or its name is that of another one.
         """
+        forget_silent()
+        folder.check()
         claim = await look_up(client, folder)
         mounts = describe_mounts(folder.path)
         selection, items = await folder.select(client, claim.left_out)
@@ -169,6 +176,12 @@ class Round:
         left = gone(self.items, self.selection, self.folder, self.remote)
         here = set(self.judge.keep_away(map(self.folder.place, left)))
         return {path: number for path, number in left.items() if self.folder.place(path) in here}
+
+    def left(self, result: SyncResult) -> list[str]:
+        """Return the documents, by paths from the folder, that stay although their file is gone."""
+        deleted = set(result.deleted)
+        paths = missing(result.items, self.selection, self.folder, self.remote)
+        return [self.folder.place(path) for path in paths if path not in deleted]
 
     def allowed(self, result: SyncResult, remote: Mapping[str, RemoteFile]) -> list[str]:
         """Return the source paths whose documents go; note in the result which ones stay, and why."""
@@ -200,7 +213,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     if folder.delete:
         result.deleted = await delete_missing(client, this, result)
     if this.claim.is_known:
-        await claim(client, folder, remembered(this.claim.mounts, this.mounts, result.withheld))
+        await claim(client, folder, remembered(this.claim.mounts, this.mounts, this.left(result)))
     return result
 
 

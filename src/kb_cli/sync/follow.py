@@ -70,7 +70,8 @@ class Follower:
             return self._say(f"{error.detail} Watching goes on by itself when it is back.")
         except TyperException as error:
             return self._say(error.format_message())
-        self.folder = replace(self.folder, take_over=False)
+        # A person said yes to what there was to see then, and not to what comes later.
+        self.folder = replace(self.folder, take_over=False, is_sure=False)
         self._report(self._without_known(result))
         return True
 

@@ -6,12 +6,13 @@ import errno
 import os
 import threading
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 T = TypeVar("T")
 
@@ -39,6 +40,8 @@ class Reader:
         try:
             return future.result(BLOCKED_SECONDS)
         except TimeoutError:
+            if future.done():  # the system's own word, as of a server that does not answer
+                return future.result()
             self.is_stuck = True
             reason = f"it gave no answer for {BLOCKED_SECONDS:g} seconds; is its disk there?"
             raise OSError(errno.ETIMEDOUT, reason) from None
@@ -71,6 +74,52 @@ def reader() -> Iterator[Reader]:
     finally:
         if not mine.is_stuck:
             _idle.append(mine)
+
+
+_silent: set[str] = set()
+"""Folders in which something gave no answer: what is beside it would not either."""
+
+
+def forget_silent() -> None:
+    """Ask everywhere again, as a new round does."""
+    _silent.clear()
+
+
+@contextmanager
+def listening(path: str | Path, own: Reader | None = None) -> Iterator[Reader]:
+    """A reader for what is at a path; if it gets stuck, nothing else in that folder is asked any more.
+
+    Args:
+        path: the path.
+        own: a reader to use, instead of any.
+
+    Raises:
+        OSError: something beside it gave no answer.
+    """
+    folder = os.path.dirname(path)  # noqa: PTH120 - many thousand paths
+    if folder in _silent:
+        raise OSError(errno.ETIMEDOUT, "a file beside it gave no answer")
+    with nullcontext(own) if own else reader() as patient:
+        try:
+            yield patient
+        finally:
+            if patient.is_stuck:
+                _silent.add(folder)
+
+
+def ask(path: str | Path, function: Callable[..., T], *arguments: object) -> T:
+    """Return what a function returns that looks at a path.
+
+    Raises:
+        OSError: it did not return in time, or something beside it did not before.
+    """
+    with listening(path) as patient:
+        return patient.call(function, *arguments)
+
+
+def ask_folder(folder: Path, function: Callable[[Path], T]) -> T:
+    """Return what a function returns that looks into a folder. Raises as `ask`."""
+    return ask(folder / "all", function, folder)
 
 
 def open_file(path: str) -> int:

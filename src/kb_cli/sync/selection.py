@@ -6,6 +6,7 @@ import errno
 import glob
 import os
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,7 @@ from kb.api.leftovers import is_leftover
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.paths import absolute
 from kb_cli.sync.elsewhere import is_dataless, is_placeholder, name_elsewhere
+from kb_cli.sync.patience import ask, ask_folder, forget_silent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -94,6 +96,7 @@ def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_li
         UsageError: there is nothing at a path, or something that is no file.
     """
     selection = Selection()
+    forget_silent()
     for path in (path for name in names for path in _expand(name)):
         if path.is_dir():
             _walk(absolute(path), [], exclude, selection, None if follow_links else path.resolve())
@@ -144,11 +147,11 @@ def _walk(
     folder: Path, inherited: Sequence[IgnoreRules], exclude: Sequence[str], selection: Selection, within: Path | None
 ) -> None:
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        entries = ask_folder(folder, _entries)
+        rules = [*inherited, *_read_rules(folder, entries, exclude if not inherited else ())]
     except OSError:
         selection.unreadable.append(folder)
         return
-    rules = [*inherited, *_read_rules(folder, entries, exclude if not inherited else ())]
     for entry in entries:
         path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
         original = name_elsewhere(entry.name)
@@ -164,12 +167,31 @@ def _walk(
         elif is_folder:
             _walk(path, rules, exclude, selection, within)
         elif _is_file(entry):
-            if within and entry.is_symlink() and not path.resolve().is_relative_to(within):
+            if within and entry.is_symlink() and _is_outside(path, within):
                 selection.outside.append(path)
             elif is_dataless(entry):
                 selection.elsewhere.append(path)
             else:
                 _select(path, selection)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder by name, each looked at once: it knows then what it is."""
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False):
+            with suppress(OSError):
+                entry.stat()
+    return entries
+
+
+def _is_outside(path: Path, within: Path) -> bool:
+    """Return whether a link leads out of a folder; one that cannot be followed does not."""
+    try:
+        return not ask(path, path.resolve).is_relative_to(within)
+    except OSError:
+        return False
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
@@ -185,7 +207,10 @@ def _read_rules(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequ
     for name in IGNORE_FILES:
         if name in names:
             try:
-                yield IgnoreRules(name, folder, (folder / name).read_text("utf-8-sig").splitlines())
+                text = ask(folder / name, (folder / name).read_text, "utf-8-sig")
+                yield IgnoreRules(name, folder, text.splitlines())
+            except TimeoutError:
+                raise
             except (OSError, ValueError) as error:
                 raise UsageError(f"{folder / name} cannot be read: {error}.") from None
     if exclude:

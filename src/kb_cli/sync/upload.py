@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import io
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar, cast
 
 from kb.api.errors import KbError
 from kb.client.transport import BodyUnreadable
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.progress import progress_bar
-from kb_cli.sync.patience import Reader, open_file
+from kb_cli.sync.patience import Reader, ask, listening, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from kb_cli.sync.digests import DigestCache
     from kb_cli.sync.file_item import FileItem
     from kb_cli.sync.remote import RemoteFile
+
+T = TypeVar("T")
 
 MAX_UPLOADS: Final = 4
 """At once."""
@@ -53,8 +54,6 @@ class Uploader:
     title: str | None = None
     quiet: bool = False
     is_dry: bool = False
-    _silent: set[Path] = field(default_factory=set)
-    """Folders in which a file gave no answer: the others would not either."""
 
     async def upload_all(self, items: Sequence[FileItem]) -> None:
         """Send what the engine does not have."""
@@ -64,8 +63,6 @@ class Uploader:
 
     async def upload(self, item: FileItem, advance: Callable[[int], None]) -> None:
         """Send a file. What is wrong with this one alone is noted; what would stop the others too is raised."""
-        if Path(item.path).parent in self._silent:
-            item.error, item.is_unread = "a file beside it gave no answer", True
         if item.error:
             return
         try:
@@ -102,8 +99,6 @@ class Uploader:
         """Note why a file cannot be read."""
         cause = error if isinstance(error, OSError) else error.__cause__
         item.error, item.is_unread = (cause.strerror if isinstance(cause, OSError) else None) or str(error), True
-        if isinstance(cause, OSError) and cause.errno == errno.ETIMEDOUT:
-            self._silent.add(Path(item.path).parent)
 
     async def _is_stored(self, item: FileItem) -> bool:
         remote = self.remote.get(item.source_path)
@@ -157,7 +152,7 @@ class ProgressFile(io.RawIOBase):
     def __init__(self, path: str, advance: Callable[[int], None]) -> None:
         self.name = path
         self._patient = Reader()
-        self._descriptor = self._patient.call(open_file, path)
+        self._descriptor = self._call(open_file, path)
         self._left = os.fstat(self._descriptor).st_size
         self._advance = advance
 
@@ -182,10 +177,14 @@ class ProgressFile(io.RawIOBase):
 
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = self._left if size is None or size < 0 else min(size, self._left)
-        data = self._patient.call(os.read, self._descriptor, wanted)
+        data = self._call(os.read, self._descriptor, wanted)
         self._left -= len(data)
         self._advance(len(data))
         return data
+
+    def _call(self, function: Callable[..., T], *arguments: object) -> T:
+        with listening(self.name, self._patient):
+            return self._patient.call(function, *arguments)
 
     def close(self) -> None:
         if not self.closed and not self._patient.is_stuck:
@@ -200,12 +199,12 @@ def is_empty(file: str) -> bool:
     Raises:
         OSError: that cannot be known.
     """
-    return Path(file).stat().st_size == 0
+    return ask(file, os.stat, file).st_size == 0
 
 
 def file_size(file: Path) -> int:
     """Return the file's length in bytes; 0 if it cannot be known."""
     try:
-        return file.stat().st_size
+        return ask(file, os.stat, file).st_size
     except OSError:
         return 0

@@ -7,6 +7,7 @@ import ctypes
 import errno
 import os
 import sys
+import time
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,10 @@ TICK_MILLISECONDS: Final = 500
 POLL_SECONDS: Final = 5.0
 """How often the folder is looked through where the system does not say what changes."""
 
+AGAIN_SECONDS: Final = 3600.0
+"""After so long the system is asked again to say it."""
+
+INOTIFY: Final = Path("/proc/sys/fs/inotify")
 IN_CREATE: Final = 0x100
 LIMITS: Final = {errno.ENOSPC: "max_user_watches", errno.EMFILE: "max_user_instances"}
 """What has run out, by what the system says."""
@@ -31,41 +36,83 @@ State = frozenset[tuple[str, int, int, int]]
 
 async def watch(folder: Path) -> AsyncGenerator[bool, None]:
     """Yield at every tick whether something has changed, until the folder cannot be watched any more."""
+    if not is_short(folder):
+        async with aclosing(_watch(folder)) as ticks:
+            async for is_changed in ticks:
+                yield is_changed
+    if is_short(folder):
+        async with aclosing(poll(folder)) as looks:
+            async for is_changed in looks:
+                yield is_changed
+
+
+async def _watch(folder: Path) -> AsyncGenerator[bool, None]:
+    """Likewise, as the system says it; note if it can watch no more."""
     from watchfiles import awatch
 
     ticks = awatch(folder, yield_on_timeout=True, rust_timeout=TICK_MILLISECONDS, ignore_permission_denied=True)
-    is_short, why = False, ""
     async with aclosing(ticks):
         try:
             async for changes in ticks:
-                if is_short := shortage(folder) == errno.ENOSPC:  # the system does not say which folders go unwatched
-                    break
+                if shortage(folder) == errno.ENOSPC:  # the system does not say which folders go unwatched
+                    note_shortage(folder, errno.ENOSPC)
+                    return
                 yield bool(changes)
         # The next round says that there is no folder.
         except* FileNotFoundError:
             pass
         # Something happened to a file whose name is not UTF-8, or the system watches no more.
         except* (RuntimeError, OSError) as errors:
-            is_short, why = shortage(folder) is not None, str(errors.exceptions[0])
-    if is_short:
-        async with aclosing(poll(folder)) as looks:
-            async for is_changed in looks:
-                yield is_changed
-    elif why:
-        print_error(f"the folder is watched anew: {why}")
+            if (reason := shortage(folder)) is not None:
+                note_shortage(folder, reason)
+            else:
+                print_error(f"the folder is watched anew: {errors.exceptions[0]}")
 
 
 async def poll(folder: Path) -> AsyncGenerator[bool, None]:
-    """Likewise, by looking through all of it, until the system can say again what changes."""
-    print_error(explain(shortage(folder) or errno.ENOSPC))
+    """Likewise, by looking through all of it, until the system may be able to say again what changes."""
     before: State | None = None
-    while await asyncio.to_thread(folder.is_dir):
+    while is_short(folder) and await asyncio.to_thread(folder.is_dir):
         now = await asyncio.to_thread(state_of, folder)
         yield now != before
         before = now
         await asyncio.sleep(POLL_SECONDS)
-        if shortage(folder) is None:
-            return
+
+
+_short: dict[Path, tuple[float, list[int]]] = {}
+"""When the system could watch no more for a folder, and its limits then. Who gives up frees what was watched, so that
+there seems to be enough again."""
+
+_said: set[str] = set()
+
+
+def note_shortage(folder: Path, reason: int) -> None:
+    """Note that the system can watch no more for a folder, and say so once."""
+    _short[folder] = time.monotonic(), limits()
+    if (line := explain(reason)) not in _said:
+        _said.add(line)
+        print_error(line)
+
+
+def is_short(folder: Path) -> bool:
+    """Return whether the system could watch no more for a folder a while ago, and nobody has raised its limits."""
+    if folder not in _short:
+        return False
+    since, before = _short[folder]
+    return time.monotonic() - since < AGAIN_SECONDS and limits() == before
+
+
+def limits() -> list[int]:
+    """Return the limits that may run out; 0 for one that is not known."""
+    return [limit_of(name) for name in LIMITS.values()]
+
+
+def limit_of(name: str) -> int:
+    """Return a limit of the system; 0 if it is not known."""
+    try:
+        return int((INOTIFY / name).read_text())
+    except (OSError, ValueError):
+        return 0
 
 
 def state_of(folder: Path) -> State:
@@ -100,10 +147,7 @@ def shortage(folder: Path) -> int | None:
 def explain(reason: int) -> str:
     """Return what has run out, how to raise it, and what happens meanwhile."""
     limit = LIMITS[reason]
-    try:
-        now = int(Path(f"/proc/sys/fs/inotify/{limit}").read_text())
-    except (OSError, ValueError):
-        now = 0
+    now = limit_of(limit)
     more = max(2 * now, 524_288 if reason == errno.ENOSPC else 1024)
     what = "folders" if reason == errno.ENOSPC else "programs that watch folders"
     return (

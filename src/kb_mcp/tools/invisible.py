@@ -10,13 +10,11 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from unicodedata import category
 
+from kb.api.ignorable import IGNORED, SIGN
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-IGNORED: Final = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
 HIDDEN: Final = re.compile(f"[{IGNORED}]+")
 FLAGS: Final = frozenset(
     "".join(chr(0xE0000 + ord(each)) for each in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
@@ -29,13 +27,24 @@ DRAWN: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u3030
 SOFT: Final = frozenset("\u00ad\u034f\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufe0e\ufe0f")
 """What ordinary programs leave in texts: one of them goes without a sign."""
 
-SIGN: Final = "\ufffd"
-"""Stands where more than that was."""
+VARIANTS: Final = re.compile(
+    "(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\ufe00-\ufe02\U000e0100-\U000e010f]"
+)
+"""Which of its shapes an ideograph has, as in some names. Other selectors are hardly ever needed."""
+
+FEW: Final = 8
+"""So many of them a text may have, or one for each `SPREAD` letters: they would spell something else."""
+
+SPREAD: Final = 100
 
 
 def shown(text: str) -> str:
     """Return a text without the letters that nobody sees, but for those that a language needs."""
-    return HIDDEN.sub(_kept, text) if HIDDEN.search(text) else text
+    if not HIDDEN.search(text):
+        return text
+    if len(VARIANTS.findall(text)) > max(FEW, len(text) // SPREAD):
+        text = VARIANTS.sub("", text)
+    return HIDDEN.sub(_kept, text)
 
 
 def all_shown(value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -113,7 +122,7 @@ _NEEDS: Final[tuple[tuple[re.Pattern[str], Callable[[str, str], bool]], ...]] = 
     (re.compile("[\u200b\u200c]"), _is_apart),
     (re.compile("[\ufe0e\ufe0f]"), _is_drawn),
     (re.compile("[\ufe00-\ufe02]"), _is_variant),
-    (re.compile("[\U000e0100-\U000e01ef]"), _is_ideograph),
+    (re.compile("[\U000e0100-\U000e010f]"), _is_ideograph),
     (re.compile("[\u180b-\u180f]"), _is_mongolian),
     (re.compile("[\u115f\u1160]"), _is_jamo),
 )

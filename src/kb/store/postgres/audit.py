@@ -39,5 +39,7 @@ class PostgresAudit:
         """Delete at most so many lines that are too old or too many; return how many."""
         kept = self._retention
         return len(
-            self._execute(self._sql["expire"], (clock.own.now(), kept.audit_days, kept.audit_lines, limit)).fetchall()
+            self._execute(
+                self._sql["expire"], (clock.own.expiry(), kept.audit_days, kept.audit_lines, limit)
+            ).fetchall()
         )

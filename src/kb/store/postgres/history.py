@@ -166,13 +166,13 @@ class PostgresHistory:
     def expire(self, limit: int) -> int:
         """Delete at most so many documents of the bin, and former versions, whose time has come; return how many."""
         binned = self._execute(
-            self._sql["select_expired_bin"], (clock.own.now(), self._retention.bin_days, limit)
+            self._sql["select_expired_bin"], (clock.own.expiry(), self._retention.bin_days, limit)
         ).fetchall()
         for document_id, deleted_at in binned:
             self._documents.delete(document_id)
             self._begin_later(deleted_at)
         versions = self._execute(
-            self._sql["select_oldest"], (clock.own.now(), self._retention.history_days, limit)
+            self._sql["select_oldest"], (clock.own.expiry(), self._retention.history_days, limit)
         ).fetchall()
         for version in versions:
             self._drop_version(*version)
@@ -191,7 +191,7 @@ class PostgresHistory:
             return 0
         most += self._execute(self._sql["select_bin_size"]).get
         dropped = 0
-        for version in self._execute(self._sql["select_oldest"], (clock.own.now(), 0, limit)).fetchall():
+        for version in self._execute(self._sql["select_oldest"], (clock.own.expiry(), 0, limit)).fetchall():
             if self._size() <= most:
                 break
             self._drop_version(*version)

@@ -164,7 +164,7 @@ class PostgresJobs:
 
     def expire(self, days: int, limit: int) -> int:
         """Delete the jobs that were done so long ago, the oldest first; return how many."""
-        return len(self._execute(self._sql["expire"], (clock.own.now(), days, limit)).fetchall())
+        return len(self._execute(self._sql["expire"], (clock.own.expiry(), days, limit)).fetchall())
 
     def delete(self, job_id: int) -> None:
         """Forget the job."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,15 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
-from kb.store.sqlite.foreign import foreign_parts
+from kb.store.sqlite.foreign import foreign_tables
+from kb.store.sqlite.rules import drop_foreign, make_missing
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 BUSY_MS = 120_000
 """How long the engine may take to write a document before a moment can be taken."""
@@ -36,14 +40,14 @@ class Moment:
         self._path = path
         try:
             self._reader, self._writer = self._open(), self._open()
-            found = [f"{kind} {name}" for kind, name in foreign_parts(self._reader)]
+            found = list(foreign_tables(self._reader))
         except apsw.Error as error:
             raise StoreError(f"The database {path} cannot be opened: {error}.") from error
         if found:
             self.close()
             raise StoreError(
-                f"The database {path} declares what kb never does ({', '.join(found[:5])}), and a backup of it could"
-                " not be restored: see 'kb doctor'."
+                f"The database {path} has tables that do what kb's do not ({', '.join(found[:5])}), and a backup of it"
+                " could not be restored: see 'kb doctor'."
             )
 
     def close(self) -> None:
@@ -107,8 +111,13 @@ class Moment:
                     while not backup.done:
                         backup.step(PAGES)
                         checkpoint()
+                left_out = drop_foreign(copy)
+                make_missing(copy, left_out)
         except apsw.Error as error:
             raise StoreError(f"The copy {target} of the database cannot be written: {error}.") from error
+        if left_out:
+            names = ", ".join(f"{kind} {name}" for kind, name in left_out)
+            logger.warning("the backup leaves out what kb never declares (%s): see 'kb doctor'", names)
         sync(target)
         if damage := damage_of(target):
             raise StoreError(f"The database {self._path} is damaged ({damage}): 'kb doctor' says more.")

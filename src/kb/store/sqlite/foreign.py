@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SHADOWS: Final = re.compile(r"(chunks_fts|chunks_vec)_\w+|sqlite_\w+")
-"""Tables that SQLite and the modules of virtual tables keep for themselves."""
+"""The names of tables that SQLite and the modules of virtual tables keep for themselves."""
+
+SHADOW: Final = re.compile(
+    r"create table '?\w+'?\((?!.*\b(?:as|check|collate|default|references)\b)[\w ,()]+\)(?:without rowid)?"
+)
+"""Such a table, which only holds values."""
 
 VECTORS: Final = re.compile(
     r"create virtual table chunks_vec using vec0"
@@ -78,8 +83,15 @@ def foreign_parts(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
     """Yield type and name of what a database declares otherwise than any version of kb."""
     rows: list[Any] = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     for kind, name, sql in rows:
-        if not SHADOWS.fullmatch(name) and not _is_known(kind, name, plain(sql)):
+        if not _is_known(kind, name, plain(sql)):
             yield kind, name
+
+
+def foreign_tables(connection: apsw.Connection) -> Iterator[str]:
+    """Yield the names of foreign tables, and of what has the name of a table of kb's."""
+    for kind, name in foreign_parts(connection):
+        if kind == "table" or any(sql.startswith(f"create table {name}(") for sql in known()):
+            yield name
 
 
 def _is_known(kind: str, name: str, sql: str) -> bool:
@@ -89,6 +101,8 @@ def _is_known(kind: str, name: str, sql: str) -> bool:
         return bool(PLAIN_INDEX.fullmatch(sql))
     if kind != "table":
         return False
+    if SHADOWS.fullmatch(name):
+        return bool(SHADOW.fullmatch(sql))
     if sql.startswith("create virtual"):
         return bool(VECTORS.fullmatch(sql))
     found = TABLE.fullmatch(sql)

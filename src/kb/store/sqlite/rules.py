@@ -18,7 +18,7 @@ from kb.store.sqlite.vector_codes import CHECKSUM, drop_codes
 from kb.store.sqlite.vector_space import HISTORY_SIZE, declared_dimensions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from kb.store.rows import Chunk
@@ -259,15 +259,26 @@ def mend_rows(path: Path) -> None:
     """
     with closing(connect(path)) as connection, connection:
         add_functions(connection)
-        for kind, name in list(foreign_parts(connection)):
-            if kind != "table":
-                connection.execute(f"DROP {kind} IF EXISTS {quoted(name)}")
-        for kind, _, sql in list(missing_parts(connection)):
-            if kind != "table":
-                connection.execute(sql)
+        drop_foreign(connection)
+        make_missing(connection)
         for rule in RULES:
             if rule.mend and connection.execute(rule.select).fetchone():
                 connection.execute(rule.mend)
+
+
+def drop_foreign(connection: apsw.Connection) -> list[tuple[str, str]]:
+    """Drop indexes, triggers and views that kb does not declare; return their types and names."""
+    dropped = [(kind, name) for kind, name in foreign_parts(connection) if kind != "table"]
+    for kind, name in dropped:
+        connection.execute(f"DROP {kind} IF EXISTS {quoted(name)}")
+    return dropped
+
+
+def make_missing(connection: apsw.Connection, among: Collection[tuple[str, str]] | None = None) -> None:
+    """Make the indexes, triggers and views that kb declares and that are not there, all or those `among` some."""
+    for kind, name, sql in list(missing_parts(connection)):
+        if kind != "table" and (among is None or (kind, name) in among):
+            connection.execute(sql)
 
 
 def quoted(name: str) -> str:

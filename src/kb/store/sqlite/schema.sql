@@ -177,6 +177,10 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_operation ON jobs (operation_key) WHERE operation_key IS NOT NULL;
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
+CREATE INDEX jobs_queued_path ON jobs (source_path, id)
+  WHERE status IN ('queued', 'running') AND source_path IS NOT NULL;
+CREATE INDEX jobs_failed_path ON jobs (source_path, id) WHERE status = 'failed' AND source_path IS NOT NULL;
+CREATE INDEX jobs_new_notes ON jobs (id) WHERE status = 'queued' AND attempts = 0 AND staged IS NULL;
 CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX jobs_part_of ON jobs (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;

@@ -16,6 +16,8 @@ ALTER TABLE bin ADD operation bigint;
 CREATE INDEX bin_operation ON bin (operation) WHERE operation IS NOT NULL;
 ALTER TABLE jobs ADD operation_key text COLLATE "C";
 CREATE INDEX jobs_operation ON jobs (operation_key) WHERE operation_key IS NOT NULL;
+CREATE INDEX jobs_failed_path ON jobs (source_path, id) WHERE status = 'failed' AND source_path IS NOT NULL;
+CREATE INDEX jobs_new_notes ON jobs (id) WHERE status = 'queued' AND attempts = 0 AND staged IS NULL AND staged_at IS NULL;
 
 CREATE TABLE folders (
   prefix text COLLATE "C" PRIMARY KEY,
@@ -29,4 +31,5 @@ CREATE TABLE left_out (source_path text COLLATE "C" PRIMARY KEY);
 
 UPDATE documents SET source_path = normalize(source_path, NFC) WHERE source_path <> normalize(source_path, NFC)
   AND NOT EXISTS (SELECT 1 FROM documents AS other WHERE other.source_path = normalize(documents.source_path, NFC));
+UPDATE jobs SET source_path = normalize(source_path, NFC) WHERE source_path <> normalize(source_path, NFC);
 UPDATE versions SET source_path = normalize(source_path, NFC) WHERE source_path <> normalize(source_path, NFC);

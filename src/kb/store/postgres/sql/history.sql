@@ -91,7 +91,7 @@ INSERT INTO documents (
   title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, operation
 )
 SELECT
-  document_id, title, source_path, doc_type, content_hash, created_at, GREATEST(%(now)s::timestamptz, until), date, own_day,
+  document_id, title, source_path, doc_type, content_hash, created_at, GREATEST(%(now)s::timestamptz, until + interval '1 millisecond'), date, own_day,
   own_tags, CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1,
   %(by)s, %(client)s, %(why)s, source, %(replaces)s::bigint, omitted,
   (SELECT id FROM operations WHERE key = %(operation_key)s)

@@ -169,9 +169,11 @@ WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 
 -- name: forget_failed
 -- The jobs that came before one for its path, and failed for what they held, go: the file is whole now.
-DELETE FROM jobs WHERE status = 'failed' AND text IS NULL AND staged IS NULL AND EXISTS (
-  SELECT 1 FROM jobs AS later
-  WHERE later.id = %s AND later.kind = 'file' AND later.source_path = jobs.source_path AND later.id > jobs.id
+-- One with an idempotency key stays, which is asked for again.
+DELETE FROM jobs WHERE id IN (
+  SELECT earlier.id FROM jobs AS later JOIN jobs AS earlier ON earlier.source_path = later.source_path
+  WHERE later.id = %s AND later.kind = 'file' AND earlier.status = 'failed' AND earlier.id < later.id
+    AND earlier.text IS NULL AND earlier.staged IS NULL AND earlier.idempotency_key IS NULL
 )
 
 -- name: select_later

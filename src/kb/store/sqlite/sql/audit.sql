@@ -14,6 +14,6 @@ WHERE {condition} ORDER BY id DESC LIMIT ?
 -- Lines go that are older than some days, as in '-365 days', or come before the last so many; the oldest first.
 DELETE FROM audit WHERE id IN (
   SELECT id FROM audit
-  WHERE at < strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?) OR id <= (SELECT max(id) FROM audit) - ?
+  WHERE at < strftime('%Y-%m-%d %H:%M:%f', kb_expiry(), ?) OR id <= (SELECT max(id) FROM audit) - ?
   ORDER BY id LIMIT ?
 ) RETURNING id

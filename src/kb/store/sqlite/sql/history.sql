@@ -84,7 +84,8 @@ INSERT INTO documents (
   title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, operation
 )
 SELECT
-  document_id, title, source_path, doc_type, content_hash, created_at, max(:now, until), date, own_tags,
+  document_id, title, source_path, doc_type, content_hash, created_at,
+  max(:now, strftime('%Y-%m-%d %H:%M:%f', until, '+0.001 seconds')), date, own_tags,
   CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1, :by, :client, :why,
   source, :replaces, omitted,
   (SELECT id FROM operations WHERE key = :operation_key)
@@ -113,12 +114,12 @@ UNION SELECT document_id FROM versions WHERE until > :moment
 
 -- name: select_expired_bin
 -- Documents that have been in the bin since so long ago, as in '-30 days'.
-SELECT document_id, deleted_at FROM bin WHERE deleted_at <= strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?) ORDER BY deleted_at LIMIT ?
+SELECT document_id, deleted_at FROM bin WHERE deleted_at <= strftime('%Y-%m-%d %H:%M:%f', kb_expiry(), ?) ORDER BY deleted_at LIMIT ?
 
 -- name: select_oldest
 -- The former versions that went first, but those that are in the bin.
 SELECT id FROM versions
-WHERE until <= strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?)
+WHERE until <= strftime('%Y-%m-%d %H:%M:%f', kb_expiry(), ?)
   AND NOT EXISTS (SELECT 1 FROM bin WHERE bin.document_id = versions.document_id AND bin.number = versions.number)
 ORDER BY until LIMIT ?
 

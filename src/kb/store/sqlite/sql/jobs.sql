@@ -49,8 +49,8 @@ UPDATE jobs SET
 WHERE id IN (
   SELECT id FROM jobs AS next INDEXED BY jobs_queue
   WHERE status = 'queued' AND (attempts > 0) = :begun AND (staged IS NULL OR :files) AND NOT EXISTS (
-    SELECT 1 FROM jobs AS earlier INDEXED BY jobs_queue
-    WHERE status = 'queued' AND (earlier.attempts > next.attempts OR :begun OR earlier.staged IS NOT NULL AND NOT :files)
+    SELECT 1 FROM jobs AS earlier INDEXED BY jobs_queued_path
+    WHERE status IN ('queued', 'running') AND status = 'queued' AND (earlier.attempts > next.attempts OR :begun OR earlier.staged IS NOT NULL AND NOT :files)
       AND earlier.id < next.id AND earlier.source_path = next.source_path
   )
   ORDER BY attempts, id LIMIT :limit
@@ -59,7 +59,7 @@ WHERE id IN (
 -- name: select_short_notes
 -- New short notes, which may overtake files, however many of those wait; none that comes after another job for its path.
 -- (SQL's own `length` ends at a NUL.)
-SELECT id, staged FROM jobs AS next
+SELECT id, staged FROM jobs AS next INDEXED BY jobs_new_notes
 WHERE status = 'queued' AND attempts = 0 AND staged IS NULL AND octet_length(text) <= ? AND NOT EXISTS (
   SELECT 1 FROM jobs AS earlier
   WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
@@ -106,8 +106,10 @@ UPDATE jobs SET status = 'queued' WHERE status = 'running'
 
 -- name: release_stalled
 -- Running jobs are queued again that gave no sign of life since so long ago, as in '-120 seconds'; that is no attempt.
+-- A sign from the future is that of a clock that was wrong.
 UPDATE jobs SET status = 'queued', attempts = max(attempts - 1, 0)
-WHERE status = 'running' AND heartbeat_at <= strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?)
+WHERE status = 'running'
+  AND (heartbeat_at <= strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?) OR heartbeat_at > kb_now())
 RETURNING id
 
 -- name: release
@@ -127,9 +129,12 @@ UPDATE jobs SET status = 'failed', error = ?, finished_at = kb_now() WHERE id = 
 
 -- name: forget_failed
 -- The jobs that came before one for its path, and failed for what they held, go: the file is whole now.
-DELETE FROM jobs WHERE status = 'failed' AND text IS NULL AND staged IS NULL AND EXISTS (
-  SELECT 1 FROM jobs AS later
-  WHERE later.id = ? AND later.kind = 'file' AND later.source_path = jobs.source_path AND later.id > jobs.id
+-- One with an idempotency key stays, which is asked for again.
+DELETE FROM jobs WHERE id IN (
+  SELECT earlier.id FROM jobs AS later JOIN jobs AS earlier INDEXED BY jobs_failed_path
+    ON earlier.source_path = later.source_path
+  WHERE later.id = ? AND later.kind = 'file' AND earlier.status = 'failed' AND earlier.id < later.id
+    AND earlier.text IS NULL AND earlier.staged IS NULL AND earlier.idempotency_key IS NULL
 )
 
 -- name: select_later
@@ -157,7 +162,7 @@ WHERE part_of = ? AND status = 'failed' AND staged IS NOT NULL
 -- Jobs are deleted that were done so long ago, as in '-30 days'; the oldest ones first.
 DELETE FROM jobs WHERE id IN (
   SELECT id FROM jobs INDEXED BY jobs_done
-  WHERE status = 'done' AND COALESCE(finished_at, created_at) < strftime('%Y-%m-%d %H:%M:%f', kb_now(), ?)
+  WHERE status = 'done' AND COALESCE(finished_at, created_at) < strftime('%Y-%m-%d %H:%M:%f', kb_expiry(), ?)
   ORDER BY COALESCE(finished_at, created_at) LIMIT ?
 ) RETURNING id
 

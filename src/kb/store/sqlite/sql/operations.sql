@@ -25,12 +25,16 @@ UNION SELECT document_id FROM bin WHERE operation = :id
 SELECT id FROM jobs WHERE operation_key = ? AND status IN ('queued', 'running') ORDER BY id
 
 -- name: count
--- How many documents an operation added, changed and deleted.
+-- How many documents an operation added or took out of the bin, changed and deleted. One that was in the bin was not
+-- there for a while before its next version.
 WITH made AS (
-  SELECT id AS document_id, version AS number FROM documents WHERE operation = :id
-  UNION ALL SELECT document_id, number FROM versions WHERE operation = :id
+  SELECT id AS document_id, version AS number, COALESCE(updated_at, created_at) AS at FROM documents
+  WHERE operation = :id
+  UNION ALL SELECT document_id, number, COALESCE(updated_at, created_at) FROM versions WHERE operation = :id
 ), added AS (
   SELECT document_id FROM made WHERE number = 1
+  UNION SELECT made.document_id FROM made JOIN versions AS before
+    ON before.document_id = made.document_id AND before.number = made.number - 1 AND before.until < made.at
 )
 SELECT
   (SELECT count(*) FROM added),

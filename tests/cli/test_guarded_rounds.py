@@ -1,0 +1,75 @@
+"""Rounds of a sync, one after another: what was said in one does not count in the next."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kb.client.client import EngineClient
+from kb_cli.sync import disk
+from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.folder import Folder, sync_folder
+from kb_cli.sync.follow import Follower
+from tests.conftest import KEY
+
+
+@pytest.fixture
+def vault(tmp_path, monkeypatch):
+    """A folder of twelve files, two of them in a folder of their own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "vault" / "usb").mkdir(parents=True)
+    for number in range(12):
+        (tmp_path / "vault" / ("usb" if number < 2 else "") / f"{number}.md").write_text(f"Number {number}, {tmp_path}")
+    return tmp_path / "vault"
+
+
+@pytest.fixture
+def has(server, tag):
+    """`has()` is how many documents the server has of the folder."""
+
+    async def count():
+        async with EngineClient(server.url, KEY) as client:
+            return len([each async for each in client.iter_documents(source_prefix=f"{tag}/")])
+
+    return lambda: asyncio.run(count())
+
+
+def test_a_yes_is_good_for_the_round_that_was_asked_for_and_no_later_one(server, vault, tag, has, capsys):
+    async def go():
+        async with EngineClient(server.url, KEY) as client:
+            folder = Folder(vault, f"{tag}/", delete=True, is_sure=True)
+            follower = Follower(client, folder, DigestCache())
+            assert await follower._sync_once()
+            for number in range(2, 11):
+                (vault / f"{number}.md").unlink()
+            assert await follower._sync_once()
+
+    asyncio.run(go())
+    assert has() == 12
+    assert "9 of 12 documents would be deleted" in capsys.readouterr().err
+
+
+def test_a_disk_that_is_away_is_remembered_by_rounds_that_delete_nothing(server, vault, tag, has, monkeypatch):
+    mounted = {disk.Path(vault.anchor): "", vault / "usb": "4711"}
+    monkeypatch.setattr(disk, "mounted_devices", lambda: mounted)
+    digests = DigestCache()
+
+    def go(**options):
+        async def act():
+            async with EngineClient(server.url, KEY) as client:
+                return await sync_folder(client, Folder(vault, f"{tag}/", **options), digests, quiet=True)
+
+        return asyncio.run(act())
+
+    go()
+    del mounted[vault / "usb"]
+    for path in (vault / "usb").iterdir():
+        path.unlink()
+    (vault / "usb" / "other.md").write_text("Something that hides the place.")
+    go()
+    kept = go(delete=True)
+    assert has() == 13
+    assert "not on the disk that it was on" in kept.withheld[0].reason
+    go(delete=True, is_sure=True)
+    assert has() == 11

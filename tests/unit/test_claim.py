@@ -1,0 +1,85 @@
+"""Whose folder a name is, when disks and machines come and go."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kb_cli.sync import claim, disk
+from kb_cli.sync.claim import has_moved, is_mine
+from kb_cli.sync.disk import describe_mounts
+from kb_cli.sync.folder import Folder
+
+
+@pytest.fixture
+def stick(tmp_path, monkeypatch):
+    """A folder on a stick, and what is mounted."""
+    mounted = {tmp_path / "stick": "4711"}
+    monkeypatch.setattr(disk, "mounted_devices", lambda: mounted)
+    monkeypatch.setattr(disk.Path, "is_mount", lambda self: self in mounted or self == self.parent)
+    (tmp_path / "stick" / "notes").mkdir(parents=True)
+    return tmp_path / "stick" / "notes", mounted
+
+
+def known(folder, host="here", **changes):
+    """What an engine knows of a folder."""
+    facts = {"machine": "m1", "host": host, "path": str(folder), "mounts": describe_mounts(folder)}
+    return facts | changes
+
+
+@pytest.fixture(autouse=True)
+def this_machine(monkeypatch):
+    monkeypatch.setattr(claim.socket, "gethostname", lambda: "here")
+
+
+def test_a_folder_whose_disk_is_away_has_not_moved(stick):
+    folder, mounted = stick
+    before = known(folder)
+    folder.rename(folder.with_name("renamed"))
+    assert has_moved(before, "m1"), "its disk is there, and it is not"
+    folder.with_name("renamed").rmdir()
+    mounted.clear()
+    assert not has_moved(before, "m1")
+    folder.parent.rmdir()
+    assert not has_moved(before, "m1"), "the folder where it is mounted goes when it is taken out"
+
+
+def test_a_folder_of_which_no_disk_is_known_has_not_moved(tmp_path):
+    assert not has_moved(known(tmp_path / "gone", mounts=""), "m1")
+    bare = known(tmp_path / "gone")
+    del bare["mounts"]
+    assert not has_moved(bare, "m1")
+
+
+def test_a_copy_of_a_home_folder_on_another_machine_is_not_the_same_folder(stick):
+    folder, mounted = stick
+    elsewhere = known(folder, host="there")
+    assert is_mine(elsewhere, Folder(folder, "x/"), "m1"), "its disk has the same number: the machine was renamed"
+    mounted[folder.parent] = "4712"
+    assert not is_mine(elsewhere, Folder(folder, "x/"), "m1")
+    assert is_mine(known(folder), Folder(folder, "x/"), "m1")
+    mounted[folder.parent] = ""
+    assert not is_mine(known(folder, host="there"), Folder(folder, "x/"), "m1"), "its disk has no number"
+
+
+def test_the_devices_of_a_folder_are_those_behind_a_link(stick, tmp_path):
+    folder, mounted = stick
+    (folder / "inner").mkdir()
+    mounted[folder / "inner"] = "99"
+    (tmp_path / "link").symlink_to(folder)
+    assert describe_mounts(tmp_path / "link") == describe_mounts(folder)
+    assert json.loads(describe_mounts(folder)) == {"": f"{folder.parent} 4711", "inner": f"{folder / 'inner'} 99"}
+
+
+@pytest.mark.parametrize("kind", ["xfs", "f2fs", "vfat", "exfat"])
+def test_the_number_of_a_file_system_is_not_that_of_the_place_where_it_is_plugged_in(tmp_path, monkeypatch, kind):
+    device, numbers = tmp_path / "sdb1", tmp_path / "by-uuid"
+    device.touch()
+    numbers.mkdir()
+    monkeypatch.setattr(disk, "BY_NUMBER", numbers)
+    monkeypatch.setattr(disk, "DEVICES", str(tmp_path))
+    assert disk.file_system(tmp_path, kind, str(device)) == ""
+    (numbers / "5FB2-1C03").symlink_to(device)
+    assert disk.file_system(tmp_path, kind, str(device)) == "5FB2-1C03"
+    assert disk.file_system(tmp_path, kind, str(tmp_path / "absent")) == ""
