@@ -141,6 +141,11 @@ def _linear(model: ModelProto) -> list[NodeProto]:
     return [node for node in model.graph.node if node.op_type == "MatMul" and node.input[1] in matrices]
 
 
+def _is_table(constant: TensorProto | None) -> bool:
+    """Return whether a constant holds vectors of words or of places."""
+    return constant is not None and constant.data_type == TensorProto.FLOAT and len(constant.dims) == 2
+
+
 def _have_nodes(graph: GraphProto, nodes: Sequence[NodeProto], constants: Mapping[str, TensorProto]) -> None:
     """Have these nodes in a graph, without those that nothing reads, and the constants that they read."""
     kept = list(nodes)
@@ -231,7 +236,7 @@ class _Quantizer:
         for node in self._graph.node:
             if node.output[0] in linear:
                 fused.add(self._multiply(node))
-            elif node.op_type == "Gather" and node.input[0] in self._constants:
+            elif node.op_type == "Gather" and _is_table(self._constants.get(node.input[0])):
                 self._look_up(node)
             elif self._is_sum_of_tokens(node):
                 self._add_up(node)
@@ -267,8 +272,8 @@ class _Quantizer:
 
     def _round(self, name: str) -> Rows:
         """Round the rows that linear layers read."""
-        readers = [node for node in self._readers[name] if node.op_type == "MatMul" and node.input[0] == name]
-        weights = [numpy_helper.to_array(self._constants[node.input[1]]) for node in readers]
+        read_by = [node for node in _linear(self._model) if node.input[0] == name]
+        weights = [numpy_helper.to_array(self._constants[node.input[1]]) for node in read_by]
         if all(weight.shape[0] > weight.shape[1] for weight in weights):
             return self._round_by_row(name)
         seen = self._ranges[name]
