@@ -51,11 +51,16 @@ def test_clients_that_only_start_programs_start_kb_itself(printed):
     assert server["args"] == ["stdio"]
     assert server["env"] == {"KB_MCP_URL": URL, "KB_MCP_API_KEY": KEY}
     local = json.loads(printed("claude-desktop", url="http://127.0.0.1:1", key=""))["mcpServers"]["kb"]
-    assert local["env"] == {"KB_MCP_URL": "http://127.0.0.1:1/mcp"}
+    assert local["env"] == {"KB_MCP_URL": "http://127.0.0.1:1/mcp", "KB_PRECISION": "fp32"}
 
 
 def test_a_program_that_starts_kb_gives_it_the_settings_of_this_shell(outside):
-    settings = {"KB_DATA_DIR": "data", "KB_API_KEY": "the engine's", "KB_MCP_API_KEY": "the agents'"}
+    settings = {
+        "KB_PRECISION": "fp32",
+        "KB_DATA_DIR": "data",
+        "KB_API_KEY": "the engine's",
+        "KB_MCP_API_KEY": "the agents'",
+    }
     env = json.loads(outside("mcp", "claude-desktop", env=settings).stdout)["mcpServers"]["kb"]["env"]
     assert env == {**settings, "KB_DATA_DIR": str(outside.folder / "data"), "KB_MCP_URL": "http://127.0.0.1:8000/mcp"}
 
