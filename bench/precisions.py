@@ -101,14 +101,14 @@ class Scores:
         """Return a line, and whether no figure is much below those of `base`."""
         pairs = list(zip(self.measures, base.measures, strict=True))
         apart = mean([one.ndcg - other.ndcg for one, other in pairs])
-        recall = mean([one.recall - other.recall for one, other in pairs]).value
+        recall = mean([one.recall - other.recall for one, other in pairs])
         ndcg, depth = (mean([getattr(each, name) for each in self.measures]).value for name in ("ndcg", "recall"))
         line = (
             f"  {label:24} nDCG@10 {ndcg:.4f} {apart.value:+.4f} ({apart.low:+.4f} to {apart.high:+.4f}),"
-            f" recall@100 {depth:.4f} {recall:+.4f}"
+            f" recall@100 {depth:.4f} {recall.value:+.4f} ({recall.low:+.4f} to {recall.high:+.4f})"
         )
         is_worse = apart.value < -APART and apart.high < 0
-        return line, not is_worse and recall >= -APART
+        return line, not is_worse and recall.value >= -APART
 
 
 def fill(path: Path, wanted: Collection, embedders: Iterable[Remembering]) -> SqliteStore:
