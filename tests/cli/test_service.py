@@ -33,7 +33,7 @@ def test_a_service_is_installed_shown_stopped_and_removed(outside, systemd):
     settings = outside.folder / "config/kb/service.env"
     assert f"EnvironmentFile=-{settings}\n" in unit
     assert " serve\n" in unit
-    assert settings.read_text() == "KB_API_KEY='a key'\nKB_PORT=8751\n"
+    assert settings.read_text() == "KB_API_KEY='a key'\nKB_PORT=8751\nKB_PRECISION=fp32\n"
     assert settings.stat().st_mode & 0o777 == 0o600
     assert outside("service", "status", env=systemd).stdout == "active (running)\n"
     assert outside("service", "stop", env=systemd).returncode == 0
@@ -77,7 +77,7 @@ def test_installing_again_keeps_the_settings_and_a_copy_of_a_unit_that_someone_c
     assert "kb.service.before-kb" in again.stdout
     assert "by hand" in unit.with_name("kb.service.before-kb").read_text()
     words = shlex.split((outside.folder / "config/kb/service.env").read_text())
-    assert words == ["KB_API_KEY=it's a key", f"KB_DATA_DIR={outside.folder}/data", "KB_PORT=8751"]
+    assert words == ["KB_API_KEY=it's a key", f"KB_DATA_DIR={outside.folder}/data", "KB_PORT=8751", "KB_PRECISION=fp32"]
     assert "before-kb" not in outside("service", "install", env=systemd).stdout
 
 
