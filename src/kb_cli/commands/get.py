@@ -127,4 +127,4 @@ def print_document(document: dict[str, Any]) -> None:
             "not read": phrase(document["omitted"]),
         }
     )
-    output.print_line("\n" + text_of(document).strip("\n"))
+    output.print_line("\n" + text_of(document).strip("\r\n"))
