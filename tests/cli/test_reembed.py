@@ -29,16 +29,16 @@ async def test_an_engine_with_another_model_says_what_to_do_and_does_it(
     with start_server(data, KB_MODEL_DIR=str(other_model)) as server:
         here = {"KB_ENGINE_URL": server.url}
         shown = outside("reembed", "status", env=here)
-        assert "settings  other in fp32" in shown.stdout
+        assert "settings  other (weights " in shown.stdout
         assert "'kb reembed' makes its vectors" in shown.stdout
         assert outside("reembed", "rollback", env=here).stderr == "kb: There are no vectors but those in use.\n"
         made = outside("reembed", "--wait", env=here)
         assert (made.returncode, made.stderr) == (0, "")
-        assert "in use  other in fp32" in made.stdout
+        assert "in use  other (weights " in made.stdout
         assert "'kb reembed rollback' brings them back" in made.stdout
         again = outside("reembed", env=here)
         assert (again.returncode, again.stdout) == (6, "")
-        assert "are of other in fp32" in again.stderr
+        assert "are of other (weights " in again.stderr
         async with EngineClient(server.url) as client:
             assert (await client.status())["model"]["name"] == "other"
             [found] = (await client.search(query="Where is the key?", vec_only=True))["results"]
@@ -61,7 +61,7 @@ async def test_a_database_whose_model_is_gone_is_no_dead_end(outside, start_serv
     assert refused.returncode == 8
     assert "run 'kb reembed'" in refused.stderr
     del here["KB_PORT"]
-    assert outside("reembed", "status", env=here).stdout.startswith("in use    other in fp32")
+    assert outside("reembed", "status", env=here).stdout.startswith("in use    other (weights ")
     made = outside("reembed", env=here)
     assert (made.returncode, made.stderr) == (0, "")
     assert models_of(data) == ("all-MiniLM-L6-v2", "other")

@@ -210,7 +210,7 @@ async def test_an_engine_takes_up_what_a_killed_one_began_while_both_answer(
                 first.kill()
                 late = [await api.add_note(text=f"The late keeper number {number}.") for number in range(20)]
                 await until_kept(api)
-                assert (await api.reembedding())["in_use"].startswith("other in fp32")
+                assert (await api.reembedding())["in_use"].startswith("other (weights ")
                 for job in late:
                     await finished(api, job)
                 await added(api, "The very last keeper.")
