@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
+import os
+import time
 from uuid import UUID
 
 import httpx2
@@ -229,6 +231,8 @@ async def test_abandoned_upload_cleanup(start_gateway, server, tmp_path):
     left_by_a_crash = tmp_path / "00000000-0000-4000-8000-000000000000"
     left_by_a_crash.mkdir()
     (left_by_a_crash / "upload.json").touch()
+    yesterday = time.time() - 86_400
+    os.utime(left_by_a_crash, (yesterday, yesterday))
     settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_UPLOAD_DIR": str(tmp_path)}
     with start_gateway(**settings, KB_MCP_UPLOAD_SECONDS="3") as gateway:
         async with connected(gateway) as agent:
