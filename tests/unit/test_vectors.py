@@ -21,6 +21,8 @@ from kb.vectors.scores import ScoredChunks
 
 TURNS, QUERIES = 1200, 100
 SIZE = 30_000
+BLOCK = 2_000
+"""So many are made at once: all of them at once would take four times their memory."""
 SPACED = 3
 """Ids are so far apart: a row is not an id."""
 
@@ -36,8 +38,8 @@ class Reader:
         return self._vectors[np.searchsorted(self.ids, ids)]
 
     def nearest(self, query, limit, ids):
-        ids = self.ids if ids is None else ids
-        return ScoredChunks(ids, np.vecdot(self.vectors(ids), query).astype(np.float64)).best(limit)
+        ids, vectors = (self.ids, self._vectors) if ids is None else (ids, self.vectors(ids))
+        return ScoredChunks(ids, np.vecdot(vectors, query).astype(np.float64)).best(limit)
 
 
 def unit(vectors):
@@ -50,7 +52,12 @@ def random_units(count, dimensions, seed=0):
 
 def coded(ids, vectors):
     quantizer = Quantizer(vectors.mean(0))
-    return CodedIndex.of(Rows.of(ids, np.asfortranarray(quantizer.encode(ids, vectors))), quantizer)
+    codes = [quantizer.encode(ids[block], vectors[block]) for block in blocks(ids.size)]
+    return CodedIndex.of(Rows.of(ids, np.asfortranarray(np.concatenate(codes))), quantizer)
+
+
+def blocks(size):
+    return [slice(start, start + BLOCK) for start in range(0, size, BLOCK)]
 
 
 def best(found, limit=10):
@@ -82,10 +89,9 @@ def many(embedded):
     first, second = random.integers(0, len(turns), (2, SIZE))
     share = random.uniform(0.5, 0.95, (SIZE, 1)).astype(np.float32)
     vectors = random.standard_normal((SIZE, turns.shape[1]), dtype=np.float32)
-    vectors *= 0.01
-    vectors += share * turns[first]
-    vectors += (1 - share) * turns[second]
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    for block in blocks(SIZE):
+        near = share[block] * turns[first[block]] + (1 - share[block]) * turns[second[block]]
+        vectors[block] = unit(near + 0.01 * vectors[block])
     ids = np.arange(1, SIZE + 1) * SPACED
     reader = Reader(ids, vectors)
     return coded(ids, vectors).snapshot(reader), reader, queries
