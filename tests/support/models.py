@@ -1,4 +1,4 @@
-"""The model in other precisions."""
+"""The model at work and in other precisions, in processes that end: their memory ends with them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,29 @@ from pathlib import Path
 from kb.embed.models.prepare import prepare
 prepare(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
 """
+
+
+EMBED = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from kb.embed.models.artifact import load_model
+from kb.embed.onnx.embedder import OnnxEmbedder
+model, folder, kept, turns, queries = sys.argv[1:]
+texts = {
+    name: [json.loads(line)["text"] for line in Path(folder, f"{name}.jsonl").read_text().splitlines()[:int(count)]]
+    for name, count in (("corpus", turns), ("queries", queries))
+}
+embedder = OnnxEmbedder(load_model(Path(model)), "cpu")
+vectors = embedder.embed_passages(texts["corpus"]), embedder.embed_queries(texts["queries"])
+np.savez(kept, turns=vectors[0], queries=vectors[1])
+"""
+
+
+def embed_file(files, folder, kept, *, turns, queries):
+    """Keep the vectors of so many texts of a collection, made by a process that ends: its memory ends with it."""
+    arguments = files.onnx.parent, folder, kept, turns, queries
+    subprocess.run([sys.executable, "-c", EMBED, *map(str, arguments)], check=True)
 
 
 def quantized(files, folder, precision):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +17,7 @@ from kb.vectors.flat import FlatIndex
 from kb.vectors.quantize import Quantizer
 from kb.vectors.rows import Rows
 from kb.vectors.scores import ScoredChunks
+from tests.support.models import embed_file
 
 TURNS, QUERIES = 1200, 100
 SIZE = 30_000
@@ -65,18 +65,12 @@ def best(found, limit=10):
 
 
 @pytest.fixture(scope="module")
-def embedded(embedder, model_cache, test_data):
+def embedded(model_files, model_cache, test_data):
     """Real vectors: turns of conversations, and questions about them. Kept, as they take the model some seconds."""
     kept = model_cache / "turns.npz"
     with FileLock(model_cache / "lock"):
         if not kept.exists():
-            folder = test_data / "locomo_turns"
-            texts = {
-                name: [json.loads(line)["text"] for line in (folder / f"{name}.jsonl").read_text().splitlines()[:count]]
-                for name, count in (("corpus", TURNS), ("queries", QUERIES))
-            }
-            turns = np.asarray(embedder.embed_passages(texts["corpus"]))
-            np.savez(kept, turns=turns, queries=np.asarray(embedder.embed_queries(texts["queries"])))
+            embed_file(model_files, test_data / "locomo_turns", kept, turns=TURNS, queries=QUERIES)
     with np.load(kept) as file:
         return file["turns"], file["queries"]
 
