@@ -141,7 +141,6 @@ def test_a_database_that_cannot_be_moved_is_refused_by_the_option_that_names_it(
     assert "secret" not in refused.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="modes of files")
 async def test_what_commands_write_is_for_its_owner_alone(outside, here, start_server, tmp_path):
     with start_server(tmp_path / "data") as server:
