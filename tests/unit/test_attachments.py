@@ -126,7 +126,7 @@ def documents(store):
         }
 
 
-def test_attachments_are_documents_linked_to_the_message_with_its_tags(store, send, staging):
+def test_attachments_are_documents_linked_to_the_message_with_its_tags(store, send, worker, staging):
     send(message(("a.txt", "one"), ("b.csv", "x,y\n1,2")), source_path="/mail/1.eml", tags=("work",))
     found = documents(store)
     assert {path: found[path].doc_type for path in found} == {
@@ -135,6 +135,7 @@ def test_attachments_are_documents_linked_to_the_message_with_its_tags(store, se
         "/mail/1.eml#b.csv": "csv",
     }
     assert {document.tags for document in found.values()} == {("work",)}
+    worker.stop()
     assert list(staging.iterdir()) == []
 
 

@@ -21,6 +21,8 @@ from kb.embed.onnx.session import detect_machine
 from kb.embed.open import open_embedder
 from tests.support.models import quantized, size
 
+pytestmark = pytest.mark.slow
+
 TEXTS = (
     "",
     "42",
