@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     Files = Sequence[tuple[str, bytes]]
 
-LOOK_SECONDS: Final = 0.02
-"""How often is looked whether a note is found."""
+LOOK_SECONDS: Final = 0.1
+"""How long to wait between two searches for a note: each search also takes time from the files."""
 
 
 def files(count: int) -> Files:
