@@ -93,6 +93,8 @@ def tokens_of(tokens: Callable[[str], Sequence[str]], names: Sequence[str], sour
 
 def telling(tokens: Callable[[str], Sequence[str]], name: str) -> list[str]:
     """Return the words of a name, without those that say nothing unless there are no others."""
+    if not name:
+        return []
     name = unicodedata.normalize("NFC", name)
     return list(tokens(STOP_WORD.sub(" ", name)) or tokens(name))
 

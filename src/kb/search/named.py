@@ -24,6 +24,9 @@ BEST: Final = 10
 LEAST_NAME: Final = 0.3
 """Which share of a name a query has at least that may mean it."""
 
+LACKS_ORDER: Final = 1
+"""What a title lacks at most that has every word of a query: the whole query as one name, if their order differs."""
+
 PART_OF_NAME, REST_OF_NAME = 0.8, 0.4
 """What a name counts for of which a query has some, and how much more if it has all."""
 
@@ -55,13 +58,17 @@ def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Seq
     asked = set(wanted)
     if len(asked) == 1 and wanted[0].isdigit():  # pages and tickets are numbered: a text that has it comes first
         return PART_OF_NAME * any(telling(tokens_of, name) == [*wanted] for name in named.names)
-    title = list(dict.fromkeys(telling(tokens_of, named.title)))
-    if set(title) == asked:
-        return WHOLE if title == [*wanted] else PART_OF_NAME + REST_OF_NAME
+    if named.lacks <= LACKS_ORDER:
+        title = list(dict.fromkeys(telling(tokens_of, named.title)))
+        if set(title) == asked:
+            return WHOLE if title == [*wanted] else PART_OF_NAME + REST_OF_NAME
+    names = [set(telling(tokens_of, name)) for name in named.other_names]
+    named_enough = [name for name in names if len(name & asked) >= max(LEAST_NAME * len(name), 1)]
+    if not named_enough:
+        return 0.0
     around = (*folders_of(named.source_path), ending_of(named.source_path), ending_of(named.filename))
     inside = {word for each in around for word in telling(tokens_of, each)}
-    names = (set(telling(tokens_of, name)) for name in named.other_names)
-    return max((_likeness(name, asked, inside) for name in names), default=0.0)
+    return max(_likeness(name, asked, inside) for name in named_enough)
 
 
 def with_name(share: float, called: float) -> float:
@@ -87,9 +94,8 @@ def is_meant(filename: str, wanted: Sequence[str], tokens_of: Callable[[str], Se
 
 def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
     said = name & asked
-    share, covered = len(said) / max(len(name), 1), (len(said) + len(asked & inside - name)) / len(asked)
-    is_number_alone = covered < 1 and all(word.isdigit() for word in said)
-    if share < LEAST_NAME or is_number_alone:
+    share, covered = len(said) / len(name), (len(said) + len(asked & inside - name)) / len(asked)
+    if covered < 1 and all(word.isdigit() for word in said):
         return 0.0
     return covered * (PART_OF_NAME + REST_OF_NAME * share) + NAMED_ALONE * (covered == 1)
 

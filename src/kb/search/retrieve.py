@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from kb.search.fusion import Ranked, Scale
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection
-    from kb.store.rows import Named
+    from kb.store.rows import Hit, Named
     from kb.telemetry.instruments import Instruments
 
 IN_CONTEXT = 50
 """How many of the best chunks are ranked by what stands beside them, too."""
 
-MORE_COMPARED = 30
+MORE_COMPARED = 10
 """Among how many passages more than asked for copies are looked for first."""
 
 COPIES_SHOWN = 20
@@ -91,6 +91,7 @@ class Retriever:
         self._successors_of = successors
         self._named_by = named
         self._successors: dict[int, Sequence[int]] = {}
+        self._known: dict[int, Hit] = {}
         self._lists: list[tuple[Candidates, int]] = []
         self._scale: Scale | None = None
 
@@ -101,10 +102,11 @@ class Retriever:
         the scale of the first.
         """
         self._selection.look_up([*self._terms, *(form for unit in self._units for form in unit.forms)])
+        called, literal = self._called, self._literal  # both while the model is at work
         found = self._with_successors(self._candidates(limit), top)
         self._scale = self._scale or scale_of(found)
-        found = self._with_literals(found)
-        if missing := self._called.keys() - set(self._index.documents_of(found.ids)) if self._called else ():
+        found = self._joined(replace(found, scale=self._scale), literal) if literal.size else found
+        if missing := called.keys() - set(self._index.documents_of(found.ids)) if called else ():
             found = self._joined(replace(found, scale=self._scale), self._first_of(missing))
         found = replace(found, typed=self._typed(found))
         self._lists.append((found, limit))
@@ -151,11 +153,12 @@ class Retriever:
                     shares[place] = with_name(float(shares[place]), called)
         return shares
 
-    def _with_literals(self, found: Candidates) -> Candidates:
-        """Return candidates with those that have the words of what is looked for as it is, on the same scale."""
+    @cached_property
+    def _literal(self) -> NDArray[np.int64]:
+        """The chunks that have the words of what is looked for as it is."""
         wanted = literals(self._units, self._selection.occurrences)
         near = [self._selection.best_ids(unit.forms, count) for unit, count in wanted]
-        return self._joined(replace(found, scale=self._scale), np.concatenate(near)) if near else found
+        return np.concatenate([EMPTY_SCORES.ids, *near])
 
     @cached_property
     def _called(self) -> Mapping[int, float]:
@@ -167,9 +170,10 @@ class Retriever:
         if not words:
             return {}
         found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
-        called = {each.document_id: likeness(each, words, tokens_of) * spelling(each, self._units) for each in found}
+        alike = {each: like for each in found if (like := likeness(each, words, tokens_of))}
+        called = {each.document_id: like * spelling(each, self._units) for each, like in alike.items()}
         ordered = sorted(called, key=lambda each: (-called[each], each))
-        return {each: called[each] for each in ordered[:BEST] if called[each]}
+        return {each: called[each] for each in ordered[:BEST]}
 
     def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
         """Return the chunk of each document that the query matches best, or the first, if the filter admits it."""
@@ -182,8 +186,7 @@ class Retriever:
 
     def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
         """Return what chunks stand under and their texts, as they were written."""
-        hits = self._index.hits(chunk_ids)
-        return [" ".join((hit.title, *hit.place.heading, hit.text)) for hit in hits]
+        return [" ".join((hit.title, *hit.place.heading, hit.text)) for hit in self._hits(chunk_ids)]
 
     def _with_successors(self, found: Candidates, top: int) -> Candidates:
         if self._successors_of is None:
@@ -285,7 +288,13 @@ class Retriever:
         return sorted(first.values(), key=copies.index)[:COPIES_SHOWN], len(first)
 
     def _plain_texts(self, chunk_ids: Sequence[int]) -> list[str]:
-        return [hit.text for hit in self._index.hits(chunk_ids)]
+        return [hit.text for hit in self._hits(chunk_ids)]
+
+    def _hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
+        """Return what the store knows of chunks, in their order; each is read once."""
+        missing = [each for each in dict.fromkeys(chunk_ids) if each not in self._known]
+        self._known |= {hit.chunk_id: hit for hit in self._index.hits(missing)}
+        return [self._known[each] for each in chunk_ids]
 
     def documents_of(self, ids: NDArray[np.int64]) -> list[int]:
         """Return the documents of chunks, in their order."""
@@ -295,7 +304,7 @@ class Retriever:
     def passages(self, ranked: Sequence[Ranked]) -> list[Passage]:
         """Return candidates with what the store knows of them, in their order."""
         with self._instruments.search("fetch"):
-            hits = self._index.hits([each.chunk_id for each in ranked])
+            hits = self._hits([each.chunk_id for each in ranked])
         return [
             Passage.of(hit, each, self._successors.get(hit.document_id, ()))
             for hit, each in zip(hits, ranked, strict=True)

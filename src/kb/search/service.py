@@ -237,9 +237,8 @@ class SearchService:
 
 def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unreadable]:
     """Return the files that a query names, within its filter, and that could not be read, the last ones first."""
-    if not query.units:
+    if not (query.units and (failed := tx.jobs.page(status="failed", limit=MOST_FAILED, before=None))):
         return []
-    failed = tx.jobs.page(status="failed", limit=MOST_FAILED, before=None)
     wanted, _ = sought(query.units, analyzer.indexed)
     return [
         Unreadable(job.id, job.filename, job.error or "")

@@ -51,6 +51,8 @@ class Fts5Analyzer:
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Return each word of the text: where it begins and ends, and its stem."""
         written, starts = aligned(text)
+        if isinstance(starts, range):  # nothing was folded
+            return self._folded_stems(written)
         return ((starts[start], _end(starts, end), stem) for start, end, stem in self._folded_stems(written))
 
     def variants(self, text: str) -> Iterable[tuple[int, int, str]]:

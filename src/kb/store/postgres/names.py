@@ -34,7 +34,7 @@ def named(
     condition, parameters = within or EVERY_DOCUMENT
     admitted_only = WITHIN.format(condition=condition) if within else ""
     sql = statements("names")["select_named"].format(admitted_only=admitted_only)
-    wanted = (*parameters, most + 1, sorted({*tokens}), most, *parameters, limit)
+    wanted = (*parameters, most + 1, sorted({*tokens}), most, *parameters, limit, most)
     return [Named(*row) for row in execute(sql, wanted)]
 
 

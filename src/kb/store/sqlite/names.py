@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
 from kb.lexical.names import tokens_of
@@ -31,7 +32,7 @@ def named(execute: Execute, tokens: Collection[str], most: int, limit: int, with
         condition, parameters = admitted(execute, Filter(limit=within))
         admitted_only = WITHIN.format(condition=condition)
     sql = statements("names")["select_named"].format(admitted_only=admitted_only)
-    wanted = (array(sorted(tokens)), *parameters, most + 1, most, *parameters, limit)
+    wanted = (array(sorted(tokens)), *parameters, most + 1, most, *parameters, limit, most)
     return [Named(*row) for row in execute(sql, wanted)]
 
 
@@ -43,7 +44,7 @@ def write_names(connection: apsw.Connection, limit: int) -> bool:
         return False
     tokenizer = Tokenizer(connection)
     rows = execute(sql["select_unnamed"], (limit,)).fetchall()
-    for each in map(Named._make, rows):
+    for each in starmap(Named, rows):
         tokens = tokens_of(tokenizer.indexed, each.names, each.source_path)
         execute(sql["delete_names"], (each.document_id,))
         connection.executemany(sql["insert_name"], [(token, each.document_id) for token in tokens])

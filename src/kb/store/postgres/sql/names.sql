@@ -28,10 +28,11 @@ WITH counted AS MATERIALIZED (
     FROM unnest(%s::text[]) AS wanted (token)
   ),
   found AS (
-    SELECT document_id, sum(1000000000000 / there) AS weight
+    SELECT document_id, sum(1000000000000 / there) AS weight, count(*) AS has
     FROM counted JOIN names ON names.token = counted.token COLLATE "C"
     WHERE there BETWEEN 1 AND %s {admitted_only} GROUP BY document_id ORDER BY weight DESC, document_id LIMIT %s
   )
 SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_of IS NOT NULL,
-  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), '')
+  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), ''),
+  (SELECT count(*) FROM counted WHERE there <= %s) - has
 FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id

@@ -37,9 +37,10 @@ WITH wanted AS (SELECT value AS token FROM json_each(?)),
     FROM wanted
   ),
   found AS (
-    SELECT document_id, sum(1000000000000 / there) AS weight FROM counted CROSS JOIN names ON names.token = counted.token
+    SELECT document_id, sum(1000000000000 / there) AS weight, count(*) AS has FROM counted CROSS JOIN names ON names.token = counted.token
     WHERE there BETWEEN 1 AND ? {admitted_only} GROUP BY document_id ORDER BY weight DESC, document_id LIMIT ?
   )
 SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_of IS NOT NULL,
-  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), '')
+  COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), ''),
+  (SELECT count(*) FROM counted WHERE there <= ?) - has
 FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id
