@@ -104,8 +104,8 @@ class Content:
 class Named(NamedTuple):
     """A document and what it is called, with empty texts for names it does not have.
 
-    It may have come inside another one. The header is that of its first passage. `lacks` is how many of the tokens that it
-    was looked for by its names lack, without those that very many names have.
+    It may have come inside another one. The header is that of its first passage. `lacks` is how many of the tokens that
+    it was looked for by its names lack, without those that very many names have.
     """
 
     document_id: int
