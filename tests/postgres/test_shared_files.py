@@ -250,7 +250,7 @@ def test_only_what_is_old_and_nobody_needs_is_swept(url, place, tmp_path):
         for name in staged:
             blobs.put(staged_as(staged[name]), io.BytesIO(name.encode()))
             if name in kept:
-                blobs.copy(staged_as(staged[name]), kept_as(kept[name]))
+                blobs.copy({staged_as(staged[name]): kept_as(kept[name])})
         with store.write() as tx:
             tx.jobs.add(NewJob("file", staged=staged["needed"], filename="a.txt"))
         for name in ("old", "needed", "not"):
@@ -274,7 +274,7 @@ def test_a_kept_file_that_is_queued_again_is_not_swept_before_its_job_is_there(u
         make_old(store, blobs, kept)
         with ThreadPoolExecutor(1) as pool:
             with store.write() as tx:
-                blobs.copy(kept, staged_as(again))
+                blobs.copy({kept: staged_as(again)})
                 sweeping = pool.submit(sweep_staged, other, blobs)
                 wait([sweeping], timeout=1)  # it either waits or is done
                 tx.jobs.add(NewJob("file", staged=again, filename="a.md"))

@@ -102,10 +102,14 @@ def test_no_name_leads_out_of_a_folder(tmp_path, name, is_shared):
     blobs = SharedFolder(tmp_path / "data", MARKER) if is_shared else FolderBlobs(tmp_path / "data")
     put(blobs, MARKER)
     put(blobs, staged_as("a"))
-    for act in (blobs.open, lambda name: blobs.copy(name, staged_as("b")), lambda name: put(blobs, name)):
+    for act in (blobs.open, lambda name: blobs.copy({name: staged_as("b")}), lambda name: put(blobs, name)):
         with pytest.raises(FileNotFoundError):
             act(name)
-    for act in (lambda: blobs.remove([name]), lambda: blobs.copy(staged_as("a"), name), lambda: list(blobs.list(name))):
+    for act in (
+        lambda: blobs.remove([name]),
+        lambda: blobs.copy({staged_as("a"): name}),
+        lambda: list(blobs.list(name)),
+    ):
         with pytest.raises(FileNotFoundError):
             act()
     with pytest.raises(FileNotFoundError), blobs.local(name):
@@ -123,7 +127,7 @@ def test_what_is_fetched_to_be_read_is_removed_afterwards(blobs, tmp_path):
 
 def test_what_is_not_there_is_not_found(blobs):
     assert blobs.size(staged_as("none")) is None
-    for act in (blobs.open, lambda name: blobs.copy(name, kept_as("ab" * 32))):
+    for act in (blobs.open, lambda name: blobs.copy({name: kept_as("ab" * 32)})):
         with pytest.raises(FileNotFoundError):
             act(staged_as("none"))
     with pytest.raises(FileNotFoundError), blobs.local(staged_as("none")):
@@ -136,7 +140,7 @@ def test_a_copy_stays_when_the_first_goes_and_goes_itself(blobs):
     put(blobs, staged_as("a"), LARGE)
     kept = kept_as("ab" * 32)
     for _ in range(2):
-        blobs.copy(staged_as("a"), kept)
+        blobs.copy({staged_as("a"): kept})
     blobs.remove([staged_as("a"), staged_as("none")])
     assert blobs.size(staged_as("a")) is None
     assert read(blobs, kept) == LARGE
@@ -147,7 +151,7 @@ def test_a_copy_stays_when_the_first_goes_and_goes_itself(blobs):
 def test_blobs_are_listed_with_size_and_age(blobs):
     for name in ("a", "b"):
         put(blobs, staged_as(name))
-    blobs.copy(staged_as("a"), kept_as("ab" * 32))
+    blobs.copy({staged_as("a"): kept_as("ab" * 32)})
     assert names(blobs, STAGED) == [staged_as("a"), staged_as("b")]
     [kept] = blobs.list(KEPT)
     assert kept == Blob(kept_as("ab" * 32), 7, kept.age)
@@ -171,7 +175,7 @@ def test_many_threads_put_read_and_remove_at_once(blobs):
     def use(number):
         content = f"{number}".encode() * 1000
         put(blobs, staged_as(f"{number}"), content)
-        blobs.copy(staged_as(f"{number}"), kept_as("ab" * 32))
+        blobs.copy({staged_as(f"{number}"): kept_as("ab" * 32)})
         assert read(blobs, staged_as(f"{number}")) == content
         blobs.remove([staged_as(f"{number}")])
 
@@ -185,7 +189,7 @@ def test_a_content_whose_names_go_at_once_goes_too(blobs):
     """In the database two names of a content may be removed at the same time."""
     for _ in range(20):
         put(blobs, staged_as("a"))
-        blobs.copy(staged_as("a"), staged_as("b"))
+        blobs.copy({staged_as("a"): staged_as("b")})
         barrier = threading.Barrier(2)
 
         def remove(name, barrier=barrier):

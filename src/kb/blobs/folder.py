@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from contextlib import contextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -15,8 +15,7 @@ from kb.blobs.protocol import BLOCK_SIZE, DIGEST, Blob, OpenBlob
 from kb.filesystem import sync, sync_descriptor
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Generator, Iterable, Iterator, Mapping
     from typing import BinaryIO
 
     from kb.blobs.protocol import Readable
@@ -57,21 +56,29 @@ class FolderBlobs:
             file.flush()
             sync_descriptor(file.fileno())
 
-    def copy(self, name: str, to: str) -> None:
-        """Give a blob another name, too, as a hard link where there can be one."""
+    def copy(self, names: Mapping[str, str]) -> None:
+        """Give blobs other names also, as hard links where there can be such."""
+        folders = set[Path]()
         with self._reaching():
-            path = self.path(to)
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             try:
-                os.link(self.path(name), path)
-            except FileExistsError:
-                return
-            except OSError:  # a filesystem without hard links, or a full one: copying tells
-                with self._written(to) as part:
-                    shutil.copyfile(self.path(name), part)
-                    sync(part)
-            sync(path.parent)
-            sync(path.parent.parent)
+                for name, to in names.items():
+                    self._link(name, to)
+                    folders |= {self.path(to).parent, self.path(to).parent.parent}
+            finally:  # once for all links in a folder: the first flush takes most of the time
+                for folder in folders:
+                    sync(folder)
+
+    def _link(self, name: str, to: str) -> None:
+        path = self.path(to)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            os.link(self.path(name), path)
+        except FileExistsError:
+            return
+        except OSError:  # a filesystem without hard links, or a full one: copying tells
+            with self._written(to) as part:
+                shutil.copyfile(self.path(name), part)
+                sync(part)
 
     def open(self, name: str) -> OpenBlob:
         """Read a blob."""
@@ -192,10 +199,11 @@ class SharedFolder(FolderBlobs):
         self._check(self.path(name))
         super().put(name, content)
 
-    def copy(self, name: str, to: str) -> None:
-        """Give a blob another name, too, if the folder is there."""
-        self._check(self.path(to))
-        super().copy(name, to)
+    def copy(self, names: Mapping[str, str]) -> None:
+        """Give blobs other names also, if the folder is there."""
+        for to in names.values():
+            self._check(self.path(to))
+        super().copy(names)
 
     def size(self, name: str) -> int | None:
         """Return how many bytes a blob has, the marker, too, before there is one; None if there is none."""

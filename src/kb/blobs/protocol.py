@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -87,11 +87,11 @@ class Blobs(Protocol):
     def put(self, name: str, content: Readable) -> None:
         """Write a blob, whole or not at all. It is durable, and so is its name, when this returns."""
 
-    def copy(self, name: str, to: str) -> None:
-        """Give a blob another name, too; what is there under that name may be written again.
+    def copy(self, names: Mapping[str, str]) -> None:
+        """Give each of these blobs another name also, durably; a blob of that name may be written again.
 
         Raises:
-            FileNotFoundError: there is no such blob.
+            FileNotFoundError: there is no such blob. Those before it have their names.
         """
 
     def open(self, name: str) -> OpenBlob:

@@ -16,7 +16,7 @@ from kb.blobs.protocol import BLOCK_SIZE, Blob, OpenBlob
 from kb.blobs.scratch import as_file
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from obstore import GetResult
@@ -77,10 +77,11 @@ class S3Blobs:
             blocks = iter(partial(content.read, BLOCK_SIZE), b"")
             self._store.put(name, blocks, chunk_size=PART_SIZE, max_concurrency=PARTS_AT_ONCE)
 
-    def copy(self, name: str, to: str) -> None:
-        """Give a blob another name, too: the server copies it."""
+    def copy(self, names: Mapping[str, str]) -> None:
+        """Give blobs other names also: the server copies them."""
         with _reaching():
-            self._store.copy(name, to)
+            for name, to in names.items():
+                self._store.copy(name, to)
 
     def open(self, name: str) -> OpenBlob:
         """Read a blob."""

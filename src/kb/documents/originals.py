@@ -13,6 +13,7 @@ from kb.blobs.protocol import KEPT, kept_as, kept_names, staged_as
 from kb.documents.staging import STRAY_SECONDS, remove_while
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -77,13 +78,18 @@ class Originals:
         """
         name = kept_as(content_hash)
         if self._keep and self.blobs.size(name) is None:
-            self.blobs.copy(staged_as(staged), name)
+            self.blobs.copy({staged_as(staged): name})
 
-    def add_ahead(self, staged: str, content_hash: str) -> None:
-        """Do most of what `add` does before the transaction, where that may take long and others wait for it."""
-        if self.blobs.is_shared:
+    def add_ahead(self, content_hashes: Mapping[str, str]) -> None:
+        """Keep staged files before the transaction that needs them: it then only checks, so others wait less for it.
+
+        Args:
+            content_hashes: the SHA-256 of each staged file.
+        """
+        if self._keep:
+            names = {staged_as(staged): kept_as(digest) for staged, digest in content_hashes.items()}
             with suppress(FileNotFoundError):  # another engine has ended the job; the transaction finds that out
-                self.add(staged, content_hash)
+                self.blobs.copy({staged: kept for staged, kept in names.items() if self.blobs.size(kept) is None})
 
     def sweep_strays(self, store: Store) -> None:
         """Remove the files, and parts of files, that were kept for documents that then were not written.

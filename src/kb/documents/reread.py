@@ -65,7 +65,7 @@ def _with_front_matter(tx: Transaction) -> Iterator[Document]:
 def _queue(tx: Transaction, document: Document, blobs: Blobs) -> bool:
     staged = uuid4().hex
     try:
-        blobs.copy(kept_as(document.content_hash), staged_as(staged))
+        blobs.copy({kept_as(document.content_hash): staged_as(staged)})
     except FileNotFoundError:
         return False
     name = document.filename or (document.source_path or "").rpartition("/")[2] or "document.md"

@@ -206,9 +206,7 @@ class Ingestion:
     def _write(self, group: Sequence[DraftedJob], contents: Sequence[Content], lease: Lease) -> None:
         with self._instruments.ingest("write", jobs=len(group)), ExitStack() as stack:
             attached = [stack.enter_context(staged_jobs(job, draft.attachments, self._blobs)) for job, draft in group]
-            for job, draft in group:
-                if job.staged:
-                    self._originals.add_ahead(job.staged, draft.content_hash)
+            self._originals.add_ahead({job.staged: draft.content_hash for job, draft in group if job.staged})
             with self._store.write(self._stop.check) as tx:
                 outcomes = [
                     self._save(tx, job, content, jobs, lease)

@@ -13,7 +13,7 @@ from kb.blobs.scratch import as_file
 from kb.store.postgres.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -57,8 +57,12 @@ class PostgresBlobs:
             if not connection.execute(self._sql["insert_name"], (name, content_id)).fetchall():
                 raise psycopg.Rollback  # it is there already, and never changes
 
-    def copy(self, name: str, to: str) -> None:
-        """Give a blob another name, too."""
+    def copy(self, names: Mapping[str, str]) -> None:
+        """Give blobs other names also."""
+        for name, to in names.items():
+            self._copy(name, to)
+
+    def _copy(self, name: str, to: str) -> None:
         with self._connect() as connection:
             content_id, _ = self._found(connection, name)
             try:
