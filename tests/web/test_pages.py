@@ -649,7 +649,7 @@ def test_the_overview_names_what_somebody_added_to_the_database_and_leads_to_the
         database.execute("CREATE TRIGGER spy AFTER INSERT ON audit BEGIN SELECT 1; END")
         try:
             [said] = read(f"{site.url}/overview").page.xpath("//p[@role='status'][contains(., 'trigger spy')]")
-            assert [each.get("href") for each in said.iter("a")] == ["/doctor"]
+            assert [each.get("href") for each in said.iter("a")] == [f"{site.url}/doctor"]
         finally:
             database.execute("DROP TRIGGER spy")
     assert not read(f"{site.url}/overview").page.xpath("//p[contains(., 'trigger spy')]")
