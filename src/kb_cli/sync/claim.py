@@ -95,8 +95,9 @@ def is_from_here(known: dict[str, Any], machine: str) -> bool:
     Two of three must be the same: what this machine has noted in the home folder, its name, and the disk, by its
     number. A machine may get another name, and a home folder may be made anew, as in a container.
     """
-    same = known["machine"] == machine, known["host"] == host_name(), " " in device_of(known) and is_disk_here(known)
-    return sum(same) > 1
+    is_same_home, is_same_name = bool(known["machine"] == machine), bool(known["host"] == host_name())
+    is_same_disk = " " in device_of(known) and is_disk_here(known)
+    return is_same_home + is_same_name + is_same_disk > 1
 
 
 def is_disk_here(known: dict[str, Any]) -> bool:
