@@ -73,3 +73,26 @@ def test_a_disk_that_is_away_is_remembered_by_rounds_that_delete_nothing(server,
     assert "not on the disk that it was on" in kept.withheld[0].reason
     go(delete=True, is_sure=True)
     assert has() == 11
+
+
+def test_a_folder_that_was_suddenly_empty_may_fill_again_file_by_file(server, vault, tag, has):
+    digests = DigestCache()
+
+    def go(**options):
+        async def act():
+            async with EngineClient(server.url, KEY) as client:
+                return await sync_folder(client, Folder(vault, f"{tag}/", delete=True, **options), digests, quiet=True)
+
+        return asyncio.run(act())
+
+    go()
+    texts = {path: path.read_text() for path in (vault / "usb").iterdir()}
+    for path in texts:
+        path.unlink()
+    go()
+    assert has() == 12
+    path, text = texts.popitem()
+    path.write_text(text)
+    assert "was empty" in go().withheld[0].reason
+    assert has() == 12
+    assert go(is_sure=True).deleted == [f"{tag}/usb/{each.name}" for each in texts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -101,7 +101,7 @@ class World:
     def step(self):
         """Let something happen."""
         acts = {
-            self.write: 6, self.edit: 5, self.rename: 4, self.rename_and_edit: 1, self.delete: 3, self.delete_many: 1,
+            self.write: 6, self.edit: 5, self.rename: 4, self.shift: 2, self.rename_and_edit: 1, self.delete: 3, self.delete_many: 1,
             self.copy: 1, self.respell: 2, self.evict: 2, self.fetch: 2, self.unmount: 1, self.mount: 2,
             self.empty: 1, self.refill: 2, self.save_as_word: 2, self.leave: 1, self.rename_folder: 1, self.bring_back: 1,
         }  # fmt: skip
@@ -129,6 +129,13 @@ class World:
     def rename(self):
         if (path := self.some()) and (target := self.target()):
             self._move(path, target)
+
+    def shift(self):
+        """A file takes the name of another one, which moves on."""
+        path, other = self.some(), self.some()
+        if path and path != other and (target := self.target()):
+            self._move(other, target)
+            self._move(path, other)
 
     def rename_and_edit(self):
         if (path := self.some()) and (target := self.target()):
@@ -243,17 +250,54 @@ class World:
 
 
 def expected(world, known):
-    """Yield each path of the folder with the id that its document must have; None for a new one."""
+    """Yield each path of the folder with the id that its document must have; a path of which nobody can tell is left out."""
     files, held = world.files(), world.held()
     gone = {path: text for path, (_, text) in known.documents.items() if path not in files and path not in held}
     new = {path: text for path, text in files.items() if path not in known.documents}
+    changed = {
+        path: text for path, text in files.items() if path in known.documents and known.documents[path][1] != text
+    }
     how_often, gone_often = Counter(new.values()), Counter(gone.values())
+    takes, taken = chains(gone, {**changed, **new}, known)
     for path, text in files.items():
-        if path in known.documents:
-            yield path, known.documents[path][0]
+        if path in taken:
+            before = taken[path]
+            if world.is_mounted or not takes[path].startswith("mnt/"):
+                yield path, known.documents[before][0]
+        elif path in known.documents:
+            if path not in takes:
+                yield path, known.documents[path][0]
         elif gone_often[text] == how_often[text] == 1:
             before = next(each for each in gone if gone[each] == text)
             if world.is_mounted or not before.startswith("mnt/"):  # else nobody can tell that it is not there any more
                 yield path, known.documents[before][0]
         elif not gone_often[text] and (back := [id_ for id_, (where, _) in known.bin.items() if where == path]):
             yield path, max(back)
+
+
+def chains(gone, takers, known):
+    """Follow files that took names of others, from one that is gone to one that is new.
+
+    Returns each path that is part of such a chain with its beginning, and with the path that its document had before;
+    the latter only where one chain alone is possible.
+    """
+    by_text = defaultdict(list)
+    for path, text in takers.items():
+        by_text[text].append(path)
+    begins, before, often = {}, {}, Counter(gone.values())
+    for first, text in gone.items():
+        at, chain, is_sure = first, [], often[text] == 1
+        while at in known.documents and (paths := by_text[known.documents[at][1]]):
+            is_sure = is_sure and len(paths) == 1 and often[known.documents[at][1]] == (at == first)
+            if paths[0] in (each for each, _ in chain):
+                break
+            chain.append((paths[0], at))
+            at = paths[0]
+        is_whole = at not in known.documents and len(chain) > 1
+        for path, former in chain if len(chain) > 1 or not is_sure else ():
+            is_clear = is_sure and path not in begins
+            begins[path] = first
+            before.pop(path, None)
+            if is_clear and is_whole:
+                before[path] = former
+    return begins, before

@@ -83,3 +83,14 @@ def test_the_number_of_a_file_system_is_not_that_of_the_place_where_it_is_plugge
     (numbers / "5FB2-1C03").symlink_to(device)
     assert disk.file_system(tmp_path, kind, str(device)) == "5FB2-1C03"
     assert disk.file_system(tmp_path, kind, str(tmp_path / "absent")) == ""
+
+
+def test_a_folder_is_the_same_when_what_the_home_folder_noted_is_gone(stick):
+    folder, mounted = stick
+    before = known(folder, machine="of a home folder that is gone")
+    assert is_mine(before, Folder(folder, "x/"), "m1"), "name and disk are the same"
+    assert not is_mine(before | {"host": "there"}, Folder(folder, "x/"), "m1"), "the disk alone could be a copy"
+    mounted[folder.parent] = "4712"
+    assert not is_mine(before, Folder(folder, "x/"), "m1"), "another disk"
+    mounted[folder.parent] = ""
+    assert not is_mine(known(folder, machine="m2"), Folder(folder, "x/"), "m1"), "a disk without a number"

@@ -116,6 +116,16 @@ def test_hostile_code_in_the_parser_cannot(attack, parser, data_dir, port):
     assert [each.name for each in data_dir.iterdir()] == ["kb.db"]
 
 
+def test_of_other_files_hostile_code_in_the_parser_learns_only_that_they_are_there_and_how_large(parser, data_dir):
+    if "files" not in parser.sandbox.confined:
+        pytest.skip("this kernel does not forbid it (files)")
+    size = (data_dir / "kb.db").stat().st_size
+    assert parser(f"import os; result = os.stat('{data_dir}/kb.db').st_size") in (f"succeeded: {size}", "")
+    for more in ("os.getxattr('{0}/kb.db', 'user.x')", "os.readlink('/proc/self/exe')", "os.scandir('{0}').__next__()"):
+        outcome = parser(f"import os; result = {more.format(data_dir)}")
+        assert not outcome.startswith("succeeded"), outcome
+
+
 def test_what_a_file_in_the_making_needs_can_still_be_imported(parser):
     assert parser("import xml.dom.minidom; 'ä'.encode('cp1140'); result = 'imported'") == "succeeded: imported"
 

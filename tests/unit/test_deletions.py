@@ -62,6 +62,29 @@ def test_documents_of_a_folder_that_is_suddenly_empty_stay(judge, tmp_path):
     assert judge().allow(paths(3)) == paths(3)
 
 
+def test_a_folder_in_which_only_leftovers_stand_is_empty(judge, tmp_path):
+    (tmp_path / "a").mkdir()
+    for name in ("~$report.docx", "1.md~", "x.tmp", "Thumbs.db"):
+        (tmp_path / "a" / name).touch()
+    assert judge().allow(paths(3)) == []
+
+
+def test_documents_of_a_folder_that_was_suddenly_empty_stay_until_all_of_its_files_are_back(judge, tmp_path):
+    (tmp_path / "a").mkdir()
+    now = json.dumps({"": "/"})
+    first = judge(before=now, now=now)
+    assert first.allow(paths(3)) == []
+    known = remembered(now, now, paths(3), first.emptied)
+    (tmp_path / "a" / "0.md").touch()
+    second = judge(before=known, now=now)
+    assert second.allow([*paths(3)[1:], "b.md"]) == ["b.md"]
+    assert "a was empty and has not all of its files again" in second.withheld[0].reason
+    assert second.keep_away(paths(3)) == paths(3), "a file that was moved elsewhere is found there"
+    known = remembered(known, now, paths(3)[1:], second.emptied)
+    assert judge(before=known, now=now, is_sure=True).allow(paths(3)[1:]) == paths(3)[1:]
+    assert json.loads(remembered(known, now, [])) == {"": "/"}, "they are back, or deleted"
+
+
 def test_nothing_is_deleted_beside_a_file_that_cannot_be_read_even_with_a_yes(judge):
     careful = judge(unread=["a/locked.md"], is_sure=True)
     assert careful.allow(["a/1.md", "a/deep/2.md", "b/3.md"]) == ["b/3.md"]

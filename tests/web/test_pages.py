@@ -7,8 +7,10 @@ import re
 import socket
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from urllib.parse import urlsplit
 
+import apsw
 import httpx2
 import pytest
 from lxml import html
@@ -638,6 +640,19 @@ def test_the_overview_shows_what_takes_room(read, site):
     assert "originals" in picture.get("aria-label")
     widths = [float(each.get("width")) for each in picture.iter("rect")]
     assert abs(sum(widths) - 640) < 1
+
+
+@pytest.mark.web
+@pytest.mark.sqlite
+def test_the_overview_names_what_somebody_added_to_the_database_and_leads_to_the_doctor(read, site):
+    with closing(apsw.Connection(str(site.data / "kb.db"))) as database:
+        database.execute("CREATE TRIGGER spy AFTER INSERT ON audit BEGIN SELECT 1; END")
+        try:
+            [said] = read(f"{site.url}/overview").page.xpath("//p[@role='status'][contains(., 'trigger spy')]")
+            assert [each.get("href") for each in said.iter("a")] == [f"{site.url}/doctor"]
+        finally:
+            database.execute("DROP TRIGGER spy")
+    assert not read(f"{site.url}/overview").page.xpath("//p[contains(., 'trigger spy')]")
 
 
 @pytest.mark.web

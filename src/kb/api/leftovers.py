@@ -10,13 +10,18 @@ FILES: Final = re.compile(
       ~\$.* | ~wr[acdfl]\d+\.(?:tmp|asd|wbk|doc.?) | .*\.(?:asd|wbk|xlk|laccdb|onetoc2)
     | .*~ | \#.*\# | .*\.(?:sw[a-p]|kate-swp|un~) | 4913
     | .*\.(?:tmp|temp|crdownload|part|partial|download|opdownload|filepart|aria2|ytdl|!ut|!sync|!qb|bc!|bts)
+    | .*\.(?:dtapart|xltd)
+    | .*___jb_(?:tmp|old)___ | .*[:\uf03a](?:zone\.identifier|com\.dropbox\.\w+)(?::\$data)?
     | .*\.sb-[0-9a-f]{8}-\w{6} | .*\.dwl2?
     | thumbs\.db(?::encryptable)? | ehthumbs(?:_vista)?\.db | desktop\.ini | icon\r
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 
-FOLDERS: Final = {"$recycle.bin", "system volume information", "lost+found", "@eadir", "#recycle", "@tmp"}
+FOLDERS: Final = {
+    "$recycle.bin", "system volume information", "lost+found", "@eadir", "#recycle", "@recycle", "@tmp", "#snapshot",
+    "@recently-snapshot", "network trash folder", "temporary items",
+}  # fmt: skip
 """Folders of file systems and of network disks."""
 
 

@@ -849,7 +849,8 @@ class Status(Reply):
 
     `precisions` counts the vectors that were made in each precision, those of deleted passages included. `full_text`
     says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as the
-    machine's clock is believed.
+    machine's clock is believed. `foreign` names what the database declares and kb never does, such as a trigger:
+    somebody added it, and it may work on all that is saved.
     """
 
     version: str
@@ -868,6 +869,7 @@ class Status(Reply):
     database_size: int
     replica: ReplicaStatus | None
     clock: ClockStatus | None = None
+    foreign: list[str] = []
 
 
 class Problem(BaseModel):

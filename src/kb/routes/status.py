@@ -94,6 +94,7 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         database_size=counts.size,
         replica=ReplicaStatus.model_validate(replica) if (replica := services.store.replica) else None,
         clock=clock_status(),
+        foreign=list(counts.foreign),
     )
 
 

@@ -457,6 +457,7 @@ class Counts:
     """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits.
 
     `precisions` says how many vectors were made in each precision, the most first, those of deleted chunks included.
+    `foreign` names what the database declares and kb never does.
     """
 
     documents: dict[str, int]
@@ -465,6 +466,7 @@ class Counts:
     queue_age: float
     size: int
     precisions: dict[str, int]
+    foreign: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from kb.api.stream_safe import composed
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call_async
 from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, split_tags
-from kb_cli.runtime.paths import absolute, to_source_path
+from kb_cli.runtime.paths import absolute
 from kb_cli.sync.archive import is_archive, unpacked
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.remote import fetch_extracted, fetch_files, fetch_left_out, fetch_rejected
+from kb_cli.sync.names import FolderNames, fetch_names, meant_path
+from kb_cli.sync.remote import fetch_extracted, fetch_files, fetch_rejected
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
 from kb_cli.sync.selection import LEFT_OUT, Selection, select_files
 from kb_cli.sync.upload import Uploader
@@ -93,15 +94,15 @@ def add(
             f"--title and --source-path are for a single file, and these are {len(selection.files)}."
         )
     named = {absolute(Path(path).expanduser()) for path in paths}
+    names = call_async(fetch_names)
     items = [
-        FileItem(str(file), source_path or to_source_path(file), tagged, is_named=file in named)
+        FileItem(str(file), source_path or names.source_path(file), tagged, is_named=file in named)
         for file in selection.files
         if not is_archive(file)
     ]
-    if not all(each.is_named for each in items):
-        items = without_left_out(items, call_async(fetch_left_out), selection)
+    items = without_left_out(items, names.left_out, selection)
     add_files(items, title, wait, quiet=json)
-    return report([*items, *archive_items(selection), *unreadable_items(selection)], selection, wait, json)
+    return report([*items, *archive_items(selection, names), *unreadable_items(selection)], selection, wait, json)
 
 
 def without_left_out(items: list[FileItem], left_out: frozenset[str], selection: Selection) -> list[FileItem]:
@@ -112,11 +113,11 @@ def without_left_out(items: list[FileItem], left_out: frozenset[str], selection:
     return kept
 
 
-def archive_items(selection: Selection) -> list[FileItem]:
+def archive_items(selection: Selection, names: FolderNames) -> list[FileItem]:
     """Return the archives that were named beside other files, as what did not go in."""
     archives = filter(is_archive, selection.files)
     return [
-        FileItem(str(each), to_source_path(each), error="an archive goes in by itself: name it alone")
+        FileItem(str(each), names.source_path(each), error="an archive goes in by itself: name it alone")
         for each in archives
     ]
 
@@ -202,7 +203,7 @@ def add_archive(
     code_page: str | None,
 ) -> int:
     """Send the files in an archive, under its path as if it were a folder; return the exit code."""
-    prefix = source_path or to_source_path(archive)
+    prefix = source_path or meant_path(str(archive))
     with unpacked(archive, exclude, code_page) as (folder, selection, guessed):
         if guessed:
             pages = ", ".join(sorted(guessed))

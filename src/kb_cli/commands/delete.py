@@ -8,10 +8,11 @@ import typer
 
 from kb.api.errors import KbError
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call_for_each
+from kb_cli.runtime.call import call, call_for_each
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Ids, Json, Why
 from kb_cli.sync.disk import find_file
+from kb_cli.sync.names import FolderNames, fetch_names
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -50,11 +51,12 @@ def delete(
     if json:
         output.print_json(receipts)
     else:
+        names = call(fetch_names) if paths and not leave_out else FolderNames()
         for receipt in receipts:
             title = output.one_line(receipt["title"])
             output.print_line(f"document {receipt['document_id']} is deleted: {title}")
             path = paths.get(receipt["document_id"])
-            if path and is_here(path) and not leave_out:
+            if path and not leave_out and is_here(names.place(path)):
                 output.print_error(f"{path} is still there: the next 'kb sync' of its folder adds it again")
     return code
 

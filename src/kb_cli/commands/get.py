@@ -1,6 +1,6 @@
 """kb get."""
 
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.options import STDIN, AsOf, Json, parse_moment
 from kb_cli.runtime.paths import to_source_path
+from kb_cli.sync.names import fetch_names
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -87,13 +88,13 @@ def write_new(target: Path, name: str, content: bytes) -> None:
 
 
 async def find_id(client: "EngineClient", path: str, as_of: str | None = None) -> int:
-    """Return the id of the document that came from `path`, which may be short for a file's absolute path.
+    """Return the id of the document that came from `path`: a source path, or where a file is on this machine.
 
     Raises:
         NotFound: there is none.
         UsageError: there are several.
     """
-    for source_path in dict.fromkeys([path, to_source_path(path)]):
+    async for source_path in possible_paths(client, path):
         documents = (await client.documents(source_path=source_path, as_of=as_of))["documents"]
         if len(documents) > 1:
             ids = ", ".join(str(document["id"]) for document in documents)
@@ -101,6 +102,13 @@ async def find_id(client: "EngineClient", path: str, as_of: str | None = None) -
         if documents:
             return int(documents[0]["id"])
     raise NotFound(f"There is no document from {path}.")
+
+
+async def possible_paths(client: "EngineClient", path: str) -> AsyncIterator[str]:
+    """Yield the source paths that may be meant by a path, the likeliest first."""
+    yield path
+    yield (await fetch_names(client)).source_path(path)
+    yield to_source_path(path)
 
 
 def text_of(document: dict[str, Any]) -> str:

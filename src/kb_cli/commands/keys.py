@@ -8,6 +8,7 @@ from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.options import Json, split_tags
+from kb_cli.sync.names import meant_path
 
 MAKE = "make"
 ROTATE = "rotate"
@@ -54,7 +55,8 @@ def keys(
     elif action == ROTATE:
         answer = call(lambda client: client.rotate_key(name, grace_minutes=grace))
     else:
-        answer = call(lambda client: client.make_key(name, right=right, tags=split_tags(tags), path=path))
+        meant = path and meant_path(path)
+        answer = call(lambda client: client.make_key(name, right=right, tags=split_tags(tags), path=meant))
     if json:
         output.print_json(answer)
     elif action == REVOKE:

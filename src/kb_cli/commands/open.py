@@ -8,6 +8,7 @@ from kb_cli.runtime.call import call
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import recall
 from kb_cli.runtime.launch import open_source
+from kb_cli.sync.names import place_of
 
 
 def open_(
@@ -31,4 +32,5 @@ def open_(
         document_id, line, page = found["document_id"], line or found["line"], page or found["page"]
     wanted = int(document_id or 0)
     document = call(lambda client: client.document(wanted, chunks=1))
-    open_source(document | {"document_id": wanted}, line, page)
+    here = {"document_id": wanted, "source_path": place_of(document["source_path"])}
+    open_source(document | here, line, page)

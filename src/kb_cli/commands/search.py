@@ -16,6 +16,7 @@ from kb_cli.runtime.last_search import line_of, remember
 from kb_cli.runtime.launch import open_source
 from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
 from kb_cli.runtime.styled import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
+from kb_cli.sync.names import place_of
 
 EXCERPT_LINES = 3
 INDENT = "    "
@@ -70,7 +71,7 @@ def search(
         return exit_codes.FAILURE
     if open_:
         best = answer["results"][0]
-        open_source(best, line_of(best), best["place"]["page"])
+        open_source(best | {"source_path": place_of(best["source_path"])}, line_of(best), best["place"]["page"])
     return exit_codes.OK
 
 

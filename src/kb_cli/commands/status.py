@@ -39,6 +39,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "parser": format_confined((answer.get("parser") or {}).get("confined")),
             "extractors": format_extractors(answer.get("parser") or {}),
             "clock": (answer.get("clock") or {}).get("says"),
+            "not kb's": format_foreign(answer.get("foreign") or []),
             "history": format_history(answer.get("history")),
             **describe_machine(load_config().engine_url),
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",
@@ -66,6 +67,12 @@ def describe_machine(engine_url: str) -> dict[str, object]:
         "data": f"{folder}, {decimal(disk_usage(folder).free)} free",
         "up since": f"{since:%Y-%m-%d %H:%M} ({hours} h {minutes} min), process {running.pid}",
     }
+
+
+def format_foreign(foreign: list[str]) -> str | None:
+    """Return what in the database kb never made, and what to do; None if there is nothing of this."""
+    meaning = "somebody added this to the database, and it may work on all that you save; 'kb doctor' says what helps"
+    return f"{', '.join(foreign)}: {meaning}" if foreign else None
 
 
 def format_confined(confined: list[str] | None) -> str | None:

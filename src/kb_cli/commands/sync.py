@@ -7,13 +7,14 @@ import typer
 
 from kb.api.stream_safe import composed
 from kb_cli.runtime import exit_codes
-from kb_cli.runtime.call import call_async
+from kb_cli.runtime.call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
-from kb_cli.runtime.paths import absolute, to_source_path
+from kb_cli.runtime.paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder, SyncResult, plan_sync, sync_folder
 from kb_cli.sync.follow import follow
+from kb_cli.sync.names import fetch_names
 from kb_cli.sync.report import print_plan, print_result
 
 
@@ -62,7 +63,7 @@ def sync(
     if inbox and delete:
         raise UsageError("--inbox keeps what --delete would delete.")
     path = folder.expanduser()
-    prefix = composed(name or to_source_path(path)).rstrip("/") + "/"
+    prefix = (composed(name) if name else call(fetch_names).source_path(path)).rstrip("/") + "/"
     local = Folder(
         *(absolute(path), prefix, tuple(split_tags(tags)), tuple(exclude or ()), delete),
         is_sure=yes,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -16,11 +15,9 @@ import typer
 from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Invalid
 from kb.api.moments import moment
-from kb.api.stream_safe import composed
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.hints import nearest
-from kb_cli.runtime.paths import to_source_path, to_source_prefix
 
 T = TypeVar("T")
 
@@ -115,6 +112,8 @@ class Filters:
         Raises:
             UsageError: one of them filters nothing, or is no date.
         """
+        from kb_cli.sync.names import meant_path, meant_prefix
+
         for option, path in (("--path", self.path), ("--under", self.under), ("--name", self.name)):
             if path == "":
                 raise UsageError(f"{option} names {'no path' if option != '--name' else 'nothing'}.")
@@ -122,8 +121,8 @@ class Filters:
             raise UsageError(f"--type: there is no type {self.doc_type!r}{nearest(self.doc_type, DOC_TYPES)}.")
         request = {
             "doc_type": self.doc_type,
-            "source_path": self.path and composed(to_source_path(self.path) if Path(self.path).exists() else self.path),
-            "source_prefix": self.under and to_source_prefix(self.under),
+            "source_path": self.path and meant_path(self.path),
+            "source_prefix": self.under and meant_prefix(self.under),
             "name": self.name,
             "created_after": parse_date("--after", self.after),
             "created_before": parse_date("--before", self.before),

@@ -16,9 +16,3 @@ def absolute(path: Path | str) -> Path:
 def to_source_path(path: Path | str) -> str:
     """Return a file's source path: its whole path, with slashes also on Windows, and its letters composed."""
     return composed(absolute(path).as_posix())
-
-
-def to_source_prefix(folder: str) -> str:
-    """Return how the source paths of what is below a folder begin; a folder that is not here keeps its name."""
-    path = Path(folder).expanduser()
-    return (to_source_path(path) if path.exists() else composed(folder)).rstrip("/") + "/"

@@ -73,7 +73,7 @@ async def claim(client: EngineClient, folder: Folder, mounts: str) -> None:
     try:
         await client.claim_folder(**wanted, take_over=folder.take_over)
     except FolderTaken as error:
-        if not has_moved(error.extra, wanted["machine"]) or error.extra["prefix"] != folder.prefix:
+        if not is_mine(error.extra, folder, wanted["machine"]) or error.extra["prefix"] != folder.prefix:
             raise taken(folder, str(error.extra["path"]), str(error.extra["host"])) from None
         await client.claim_folder(**wanted, take_over=True)
 
@@ -92,11 +92,12 @@ def has_moved(known: dict[str, Any], machine: str) -> bool:
 def is_from_here(known: dict[str, Any], machine: str) -> bool:
     """Return whether a folder is one of this machine, and not of another one that has a copy of its home folder.
 
-    A machine may change its name. Its disks tell then which one it is.
+    Two of three must be the same: what this machine has noted in the home folder, its name, and the disk, by its
+    number. A machine may get another name, and a home folder may be made anew, as in a container.
     """
-    if known["machine"] != machine:
-        return False
-    return known["host"] == host_name() or (" " in device_of(known) and is_disk_here(known))
+    is_same_home, is_same_name = bool(known["machine"] == machine), bool(known["host"] == host_name())
+    is_same_disk = " " in device_of(known) and is_disk_here(known)
+    return is_same_home + is_same_name + is_same_disk > 1
 
 
 def is_disk_here(known: dict[str, Any]) -> bool:

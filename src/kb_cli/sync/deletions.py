@@ -21,6 +21,9 @@ SHARE: Final = 5
 
 SHOWN_FOLDERS: Final = 4
 
+EMPTIED: Final = ""
+"""Stands for the disk of a folder that was suddenly empty, until all of its files are back or a person says yes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
@@ -55,6 +58,8 @@ class Judge:
     total: int
     is_sure: bool = False
     withheld: list[Withheld] = field(default_factory=list)
+    emptied: list[str] = field(default_factory=list)
+    """Folders that are suddenly empty, or were and do not have all of their files again."""
 
     def allow(self, paths: Iterable[str]) -> list[str]:
         """Return those of the paths, from the folder, whose documents go; note why others stay."""
@@ -72,7 +77,8 @@ class Judge:
     def keep_away(self, paths: Iterable[str]) -> list[str]:
         """Return those of the paths that are not on a device that is away: their files have not moved."""
         lost = lost_mounts(*self.mounts)
-        return [path for path in paths if self.is_sure or not any(is_below(path, mount) for mount in lost)]
+        away = [mount for mount, device in lost.items() if device != EMPTIED]
+        return [path for path in paths if self.is_sure or not any(is_below(path, mount) for mount in away)]
 
     def _beside_unread(self, paths: list[str]) -> list[str]:
         for file in self.unread:
@@ -84,6 +90,8 @@ class Judge:
 
     def _on_other_devices(self, paths: list[str]) -> list[str]:
         for mount, device in lost_mounts(*self.mounts).items():
+            if device == EMPTIED:
+                continue
             where = mount or "The folder"
             reason = f"{where} is not on the disk that it was on ({device.partition(' ')[0]}). Is it there?"
             reason += " If you deleted these files, say --yes."
@@ -92,13 +100,21 @@ class Judge:
 
     def _in_emptied_folders(self, paths: list[str]) -> list[str]:
         inside = Counter(str(each) for path in paths for each in PurePosixPath(path).parents if each.name)
-        emptied = [
-            folder for folder, count in inside.items() if count > 1 and self.disk.is_emptied(PurePosixPath(folder))
-        ]
+        emptied = {
+            folder: "is empty"
+            for folder, count in inside.items()
+            if count > 1 and self.disk.is_emptied(PurePosixPath(folder))
+        }
+        before = [folder for folder, device in lost_mounts(*self.mounts).items() if device == EMPTIED]
+        emptied = dict.fromkeys(before, "was empty and has not all of its files again") | emptied
         for folder in sorted(emptied, key=len):
-            reason = f"{folder} is empty, where {inside[folder]} documents came from. Is its disk there?"
+            number = sum(is_below(path, folder) for path in paths)
+            came = "1 document came" if number == 1 else f"{number} documents came"
+            reason = f"{folder} {emptied[folder]}, where {came} from. Is its disk there?"
             reason += " If you deleted these files, say --yes."
-            paths = self._split(paths, folder, reason)
+            left = self._split(paths, folder, reason)
+            self.emptied += [folder] if left != paths else []
+            paths = left
         return paths
 
     def _split(self, paths: list[str], folder: str, reason: str, *, needs_yes: bool = True) -> list[str]:
@@ -119,10 +135,14 @@ def lost_mounts(before: str, now: str) -> dict[str, str]:
     return {mount: device for mount, device in former.items() if present.get(mount) != device}
 
 
-def remembered(before: str, now: str, left: Collection[str]) -> str:
-    """Return which devices to remember: those of now, and the lost ones of documents that are left without a file."""
+def remembered(before: str, now: str, left: Collection[str], emptied: Iterable[str] = ()) -> str:
+    """Return which devices to remember: those of now, and the lost ones of documents that are left without a file.
+
+    Folders that are suddenly empty count among these.
+    """
     lost = lost_mounts(before, now).items()
     kept = {mount: device for mount, device in lost if any(is_below(path, mount) for path in left)}
+    kept |= dict.fromkeys(emptied, EMPTIED)
     return json.dumps(parsed(now) | kept, ensure_ascii=False, sort_keys=True)
 
 

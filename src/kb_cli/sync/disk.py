@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from kb.api.leftovers import is_leftover
 from kb.api.stream_safe import composed
 from kb_cli.sync.elsewhere import is_placeholder, name_elsewhere
 from kb_cli.sync.patience import ask_folder
@@ -91,9 +92,12 @@ class DiskView:
 
 
 def holds_nothing(folder: Path) -> bool:
-    """Return whether nothing is in a folder but what file managers put there."""
+    """Return whether nothing is in a folder but what file managers put there, and other programs left."""
     with os.scandir(folder) as entries:
-        return all(entry.name.lower() in OF_FILE_MANAGERS for entry in entries)
+        return all(
+            entry.name.lower() in OF_FILE_MANAGERS or is_leftover(entry.name, is_folder=entry.is_dir())
+            for entry in entries
+        )
 
 
 def list_folder(folder: Path) -> dict[str, str] | None:

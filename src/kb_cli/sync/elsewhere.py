@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from kb_cli.sync.patience import ask
@@ -27,9 +28,16 @@ DATALESS: Final = 0x40000000
 OFFLINE: Final = 0x1000 | 0x40000 | 0x400000
 """Attributes of files on Windows whose content is online: OFFLINE, RECALL_ON_OPEN, RECALL_ON_DATA_ACCESS."""
 
-POINTER: Final = b"version https://git-lfs.github.com/spec/v1\n"
-POINTER_SIZES: Final = range(100, 300)
-"""How Git LFS stands for a file that was not fetched."""
+POINTER: Final = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n|(?:[./\\]*\.git)?[/\\]annex[/\\]objects[/\\]\S+\s*\Z"
+)
+POINTER_SIZES: Final = range(30, 400)
+"""How Git LFS and git-annex stand for a file that was not fetched."""
+
+SHORTCUTS: Final = {
+    ".gdoc", ".gdraw", ".gform", ".gjam", ".gmap", ".gscript", ".gsheet", ".gsite", ".gslides", ".gtable",
+}  # fmt: skip
+"""What Google Drive leaves of a document that is only online."""
 
 
 def name_elsewhere(name: str) -> str | None:
@@ -56,11 +64,13 @@ def is_dataless(entry: os.DirEntry[str]) -> bool:
         return False
     if getattr(status, "st_flags", 0) & DATALESS or getattr(status, "st_file_attributes", 0) & OFFLINE:
         return True
+    if PurePath(entry.name).suffix.lower() in SHORTCUTS:
+        return True
     return stat.S_ISREG(status.st_mode) and status.st_size in POINTER_SIZES and is_pointer(entry.path)
 
 
 def is_pointer(path: str | Path) -> bool:
-    """Return whether a file stands for one that Git LFS did not fetch."""
+    """Return whether a file stands for one that Git LFS or git-annex did not fetch."""
     try:
         return ask(path, _begins_as_pointer, path)
     except OSError:
@@ -69,4 +79,4 @@ def is_pointer(path: str | Path) -> bool:
 
 def _begins_as_pointer(path: str | Path) -> bool:
     with open(path, "rb") as file:  # noqa: PTH123 - a path of `os.scandir`
-        return file.read(len(POINTER)) == POINTER
+        return POINTER.match(file.read(POINTER_SIZES.stop)) is not None

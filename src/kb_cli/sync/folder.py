@@ -113,6 +113,8 @@ class SyncResult:
     deleted: list[str] = field(default_factory=list)
     withheld: list[Withheld] = field(default_factory=list)
     """Documents that stay although their file is gone."""
+    emptied: list[str] = field(default_factory=list)
+    """Folders that are suddenly empty."""
 
     @property
     def failed(self) -> list[FileItem]:
@@ -189,7 +191,7 @@ class Round:
         paths = deletable(result.items, self.selection, self.folder, remote)
         whole_of = {path: whole_in(remote, path) for path in paths}
         allowed = set(judge.allow(map(self.folder.place, sorted(set(whole_of.values())))))
-        result.withheld = judge.withheld
+        result.withheld, result.emptied = judge.withheld, judge.emptied
         return [path for path in paths if self.folder.place(whole_of[path]) in allowed]
 
 
@@ -213,7 +215,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     if folder.delete:
         result.deleted = await delete_missing(client, this, result)
     if this.claim.is_known:
-        await claim(client, folder, remembered(this.claim.mounts, this.mounts, this.left(result)))
+        await claim(client, folder, remembered(this.claim.mounts, this.mounts, this.left(result), result.emptied))
     return result
 
 

@@ -11,7 +11,7 @@ from kb_cli.runtime import exit_codes
 from kb_cli.sync.remote import wholes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
@@ -25,7 +25,10 @@ Moves = list[tuple["FileItem", str]]
 def find_moves(
     items: Sequence[FileItem], gone: Mapping[str, int], remote: Mapping[str, RemoteFile], digests: DigestCache
 ) -> Moves:
-    """Return the new files that hold what a file held that is gone; one of the same name goes before another."""
+    """Return the files that hold what a file held that is gone, in an order in which their documents can move.
+
+    One of the same name goes before another. A file may have the name of one that was renamed itself.
+    """
     candidates: dict[str, list[str]] = defaultdict(list)
     for path in gone:
         if content_hash := remote[path].content_hash:
@@ -37,7 +40,33 @@ def find_moves(
             best = max(paths, key=lambda path: _name(path) == _name(item.source_path))
             paths.remove(best)
             moves.append((item, best))
-    return moves
+    left = [path for paths in candidates.values() for path in paths]
+    return moves + (find_chains(items, left, moves, remote, digests) if left else [])
+
+
+def find_chains(
+    items: Sequence[FileItem],
+    gone: Iterable[str],
+    moves: Moves,
+    remote: Mapping[str, RemoteFile],
+    digests: DigestCache,
+) -> Moves:
+    """Return the moves of files to names that other files had, which moved on, up to one that is new."""
+    moved = {item.source_path for item, _ in moves}
+    takers: dict[str, FileItem] = {}
+    for item in items:
+        digest, before = _digest(item, digests), remote.get(item.source_path)
+        if digest and item.source_path not in moved and (before is None or before.content_hash not in (None, digest)):
+            takers.setdefault(digest, item)
+    found: Moves = []
+    for path in gone:
+        chain: Moves = []
+        at: str | None = path
+        while at and (taker := takers.pop(remote[at].content_hash or "", None)):
+            chain.append((taker, at))
+            at = taker.source_path if taker.source_path in remote else None
+        found += reversed(chain if at is None else [])
+    return found
 
 
 async def move_documents(client: EngineClient, moves: Moves, remote: dict[str, RemoteFile]) -> None:

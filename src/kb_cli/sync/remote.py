@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from kb.api.errors import KbError
 from kb.api.job_errors import remedy_of
 from kb_cli.runtime.call import run_parallel
 
@@ -99,16 +97,6 @@ def wholes(path: str) -> Iterator[str]:
 async def fetch_extracted(client: EngineClient) -> frozenset[str]:
     """Return the suffixes that the engine's extractors read."""
     return frozenset((await client.status())["parser"].get("extracts", ()))
-
-
-async def fetch_left_out(client: EngineClient) -> frozenset[str]:
-    """Return the source paths of files that stay out; none if the engine keeps none."""
-    try:
-        return frozenset((await client.folders())["left_out"])
-    except KbError as error:
-        if error.status != HTTPStatus.NOT_FOUND:
-            raise
-        return frozenset()
 
 
 async def fetch_rejected(client: EngineClient) -> dict[str, tuple[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
@@ -72,7 +72,7 @@ def refuse_foreign(path: Path, what: str) -> None:
 
 def refuse_parts(connection: apsw.Connection, what: str) -> None:
     """Refuse a database that declares what kb never does. Raises as `refuse_foreign`."""
-    if found := [f"{kind} {name}" for kind, name in foreign_parts(connection)]:
+    if found := foreign_names(connection):
         raise StoreError(
             f"{what} declares what kb never does ({', '.join(found[:5])}): somebody changed it. Use a backup from a"
             " place that nobody else can write to."
@@ -83,8 +83,13 @@ def foreign_parts(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
     """Yield type and name of what a database declares otherwise than any version of kb."""
     rows: list[Any] = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     for kind, name, sql in rows:
-        if not _is_known(kind, name, plain(sql)):
+        if not _is_known(kind, name, sql):
             yield kind, name
+
+
+def foreign_names(connection: apsw.Connection) -> list[str]:
+    """Return what `foreign_parts` yields in words."""
+    return [f"{kind} {name}" for kind, name in foreign_parts(connection)]
 
 
 def foreign_tables(connection: apsw.Connection) -> Iterator[str]:
@@ -94,7 +99,9 @@ def foreign_tables(connection: apsw.Connection) -> Iterator[str]:
             yield name
 
 
-def _is_known(kind: str, name: str, sql: str) -> bool:
+@lru_cache(maxsize=1024)
+def _is_known(kind: str, name: str, declared: str) -> bool:
+    sql = plain(declared)
     if sql in known():
         return True
     if kind == "index":

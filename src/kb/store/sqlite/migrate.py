@@ -13,7 +13,7 @@ import apsw
 from kb.api.errors import StoreError
 from kb.lexical.segment import segmented
 from kb.store.sqlite.connection import write_transaction
-from kb.store.sqlite.foreign import foreign_parts
+from kb.store.sqlite.foreign import foreign_names
 from kb.store.sqlite.legacy_v2 import migrate as legacy
 from kb.store.sqlite.legacy_v2.detect import has_its_tables
 from kb.store.sqlite.schema import SCHEMA_VERSION, create
@@ -57,9 +57,8 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
     elif version == OLDEST_NUMBERED:
         legacy.complete(connection, dimensions)
     migrate(connection, path)
-    if found := list(foreign_parts(connection)):
-        names = ", ".join(f"{kind} {name}" for kind, name in found)
-        logger.warning("the database declares what kb never does (%s): 'kb doctor' says what helps", names)
+    if found := foreign_names(connection):
+        logger.warning("the database declares what kb never does (%s): 'kb doctor' says what helps", ", ".join(found))
     return None
 
 

@@ -20,6 +20,7 @@ from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.folders import SqliteFolders
+from kb.store.sqlite.foreign import foreign_names
 from kb.store.sqlite.former_index import SqlitePresent
 from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.in_step import check_in_step
@@ -124,6 +125,7 @@ class SqliteTransaction:
             queue_age=0 if of else self.jobs.queue_age(),
             size=0 if of else self.connection.pragma("page_count") * self.connection.pragma("page_size"),
             precisions={} if of else dict(execute(statements("vectors")["select_precisions"]).fetchall()),
+            foreign=() if of else foreign_names(self.connection),
         )
 
 

@@ -1,0 +1,91 @@
+"""What files on this machine are called in the knowledge base: by their whole path, or by the name of their folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kb.api.errors import KbError
+from kb.api.stream_safe import composed
+from kb_cli.runtime.call import call
+from kb_cli.runtime.paths import absolute, to_source_path
+from kb_cli.sync.claim import is_from_here, machine_id
+from kb_cli.sync.patience import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kb.client.client import EngineClient
+
+
+@dataclass(frozen=True, slots=True)
+class FolderNames:
+    """The folders of this machine that are kept in step, and the files that stay out.
+
+    Args:
+        prefixes: by folder, as `Path.resolve` has it, how the source paths of its files begin.
+        left_out: source paths of files that stay out.
+    """
+
+    prefixes: Mapping[Path, str] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()
+
+    def source_path(self, path: Path | str) -> str:
+        """Return the source path of a file or folder, as `kb sync` of the innermost folder around it has it."""
+        whole = absolute(path)
+        for folder in (whole, *whole.parents) if self.prefixes else ():
+            if prefix := self.prefixes.get(resolved(folder)):
+                return composed(prefix + whole.relative_to(folder).as_posix()).removesuffix("/.")
+        return to_source_path(whole)
+
+    def place(self, source_path: str) -> str:
+        """Return where the file of a source path is on this machine; the path as it is if it lies in no such folder."""
+        fitting = [(prefix, folder) for folder, prefix in self.prefixes.items() if source_path.startswith(prefix)]
+        prefix, folder = max(fitting, key=lambda each: len(each[0]), default=("", None))
+        return str(folder / source_path.removeprefix(prefix)) if folder else source_path
+
+
+async def fetch_names(client: EngineClient) -> FolderNames:
+    """Return what is known of synced folders; nothing if the engine keeps none."""
+    try:
+        known = await client.folders()
+    except KbError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return FolderNames()
+    return FolderNames(prefixes_here(known["folders"]), frozenset(known["left_out"]))
+
+
+def prefixes_here(folders: list[dict[str, Any]]) -> dict[Path, str]:
+    """Return how the source paths of this machine's folders begin, by folder; of two names the newer one counts."""
+    mine = machine_id()
+    here = [each for each in folders if is_from_here(each, mine)]
+    return {Path(each["path"]): each["prefix"] for each in sorted(here, key=lambda each: str(each["at"]))}
+
+
+def meant_path(path: str) -> str:
+    """Return the source path that a person means: that of what is here, or else the words as they stand."""
+    here = Path(path).expanduser()
+    return call(fetch_names).source_path(here) if here.exists() else composed(path)
+
+
+def meant_prefix(folder: str) -> str:
+    """Return how the source paths of what is below a folder begin, as `meant_path` has it."""
+    return meant_path(folder).rstrip("/") + "/"
+
+
+def place_of(source_path: str | None) -> str:
+    """Return where the file of a source path is on this machine, as far as that can be told."""
+    return call(fetch_names).place(source_path) if source_path else ""
+
+
+@lru_cache(maxsize=4096)
+def resolved(folder: Path) -> Path:
+    """Return what a folder is called without links; as it is where that cannot be known."""
+    try:
+        return ask(folder, folder.resolve)
+    except OSError:
+        return folder
