@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 _REFERENCE: Final = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
 _LETTERS: Final = 26
+_ERRORS: Final = {
+    **{0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A"},
+    43: "#GETTING_DATA",
+}
+_MOST_ERRORS: Final = 100_000
 LONGEST_FORMULA: Final = 8192
 """How many characters Excel takes in a formula."""
 
@@ -44,7 +49,6 @@ class SheetExtras:
         boxes: the lines of text boxes and of other drawings.
         files: the files in it.
         left_out: how many objects and files in it are not read.
-        comments: how many notes in it are not read.
         room: how much the formulas may take.
     """
 
@@ -54,7 +58,6 @@ class SheetExtras:
     boxes: list[str] = field(default_factory=list)
     files: list[Attachment] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-    comments: int = 0
     room: FormulaRoom = field(default_factory=FormulaRoom)
 
     def add_formula(self, row: int, column: int, formula: str) -> None:
@@ -70,6 +73,11 @@ class SheetExtras:
         if words := one_line(error):
             self.cells.setdefault(row, {})[column] = words
 
+    def add_error_code(self, row: int, column: int, code: int) -> None:
+        """Add the error that Excel's binary formats write as a number."""
+        if code in _ERRORS and len(self.cells) < _MOST_ERRORS:
+            self.add_error(row, column, _ERRORS[code])
+
     def add_note(self, row: int, column: int, note: str) -> None:
         """Add what someone noted on a cell."""
         if words := one_line(note):
@@ -81,11 +89,7 @@ class SheetExtras:
 
     def omitted(self) -> Iterator[tuple[str, int]]:
         """Yield the kinds of what is not read, as in `kb.api.omitted`, each with its number."""
-        counts = {
-            "formulas": self.formulas,
-            **self.left_out,
-            "comments": self.comments,
-        }
+        counts = {"formulas": self.formulas, **self.left_out}
         yield from ((kind, count) for kind, count in counts.items() if count)
 
 

@@ -23,8 +23,6 @@ _RECORD: Final = struct.Struct("<HH")
 _BEGIN, _END, _CONTINUE, _NOTE, _OBJECT, _SHEET, _TEXT = 0x0809, 0x0A, 0x3C, 0x1C, 0x5D, 0x85, 0x1B6
 _FORMULAS, _BOOLEAN_OR_ERROR = (0x06, 0x0206, 0x0406), 0x0205
 _BIFF8: Final = 0x0600
-_ERRORS: Final = {0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A"}
-_MOST_ERRORS: Final = 100_000
 _IS_NOTE, _IS_WIDE, _IS_ERROR, _IS_EMPTY = 0x19, 1, 2, 3
 _CHART_TEXT, _CALCULATE_ON_LOAD, _NO_RESULT = 0x100D, 2, bytes(8)
 _OBJECT_STORAGE: Final = "MBD"
@@ -147,9 +145,8 @@ def _add_error(kind: int, content: bytes, extras: SheetExtras) -> None:
         code = content[8]
     elif kind == _BOOLEAN_OR_ERROR and len(content) >= 8 and content[7]:
         code = content[6]
-    if code in _ERRORS and len(extras.cells) < _MOST_ERRORS:
-        row, column = struct.unpack_from("<HH", content)
-        extras.add_error(row, column, _ERRORS[code])
+    if code is not None:
+        extras.add_error_code(*struct.unpack_from("<HH", content), code)
 
 
 def _decoded(text: bytes, *, is_wide: bool) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import attribute, local_name
+from kb.formats.readers import sheet_xlsb
 from kb.formats.readers.drawing import chart_titles, paragraphs
 from kb.formats.readers.sheet_extras import LONGEST_FORMULA, FormulaRoom, SheetExtras, cell_place, moved
 from kb.formats.text.encoding import one_line
@@ -28,8 +28,6 @@ _ZERO: Final = re.compile(rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*+<(?:\
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 200
 _THREADED: Final = "[Threaded comment]"
-_BEGIN_COMMENT: Final = 635
-_SHEET: Final = 156
 _SHEETS: Final = {"worksheet", "chartsheet", "dialogsheet", "xlMacrosheet"}
 
 
@@ -68,17 +66,28 @@ def _add_cells(package: Package, part: str, extras: SheetExtras, *, is_stale: bo
 
 def _add_notes(package: Package, part: str, people: dict[str, str], extras: SheetExtras) -> None:
     threads = _threads(package, part, people)
-    for root in package.related_xml(part, "comments"):
-        for comment in root.iterfind("{*}commentList/{*}comment"):
-            text = "".join(found.text or "" for found in comment.iterfind("{*}text//{*}t") if not _is_reading(found))
-            name, _, written = comment.get("ref", ""), *text.partition("Comment:")[1:]
-            if not text.startswith(_THREADED):
-                threads.setdefault(name, []).append(text)
-            elif name not in threads:
-                threads[name] = [written]
+    for name, text in _comments(package, part):
+        if not text.startswith(_THREADED):
+            threads.setdefault(name, []).append(text)
+        elif name not in threads:
+            threads[name] = [text.partition("Comment:")[2]]
     for name, notes in threads.items():
         if place := cell_place(name):
             extras.add_note(*place, " · ".join(notes))
+
+
+def _comments(package: Package, part: str) -> Iterator[tuple[str, str]]:
+    """Yield what is noted on the cells of a sheet, each with the name of its cell."""
+    for name in package.related(part, "comments"):
+        if name.endswith(".bin"):
+            try:
+                yield from sheet_xlsb.comments(package.read(name) or b"")
+            except Unreadable:
+                package.damaged.add(name)
+        elif (root := package.side_xml(name)) is not None:
+            for comment in root.iterfind("{*}commentList/{*}comment"):
+                found = (each.text or "" for each in comment.iterfind("{*}text//{*}t") if not _is_reading(each))
+                yield comment.get("ref", ""), "".join(found)
 
 
 def _add_drawn(package: Package, part: str, extras: SheetExtras) -> None:
@@ -174,43 +183,17 @@ def _add_drawing(package: Package, drawing: str, extras: SheetExtras) -> None:
 
 
 def _binary_extras(package: Package, main: str) -> Iterator[tuple[str, SheetExtras]]:
-    """Yield the sheets of the binary format, whose notes are counted."""
-    names = dict(_sheet_names(package.read(main) or b""))
+    """Yield the sheets of the binary format."""
+    names = dict(sheet_xlsb.sheet_names(package.read(main) or b""))
+    people = dict(_people(package, main))
     for relation in package.relations(main):
-        if relation.kind not in _SHEETS:
-            continue
-        extras = SheetExtras()
-        _add_drawn(package, relation.target, extras)
-        for part in package.related(relation.target, "comments"):
+        if relation.kind in _SHEETS:
+            extras = SheetExtras()
             try:
-                extras.comments += sum(kind == _BEGIN_COMMENT for kind, _ in _records(package.read(part) or b""))
+                for place in sheet_xlsb.errors(package.read(relation.target) or b""):
+                    extras.add_error_code(*place)
             except Unreadable:
-                package.damaged.add(part)
-        yield names.get(relation.id, relation.target), extras
-
-
-def _sheet_names(workbook: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the names of the sheets by those of their relations: both come behind numbers, after their lengths."""
-    for kind, content in _records(workbook):
-        if kind == _SHEET:
-            end = 12 + 2 * int.from_bytes(content[8:12], "little")
-            yield content[12:end].decode("utf-16-le", "replace"), content[end + 4 :].decode("utf-16-le", "replace")
-
-
-def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the kinds of the records of a binary part, each with its content: [MS-XLSB], 2.1.4."""
-    place = 0
-    with suppress(IndexError):
-        while place < len(data):
-            kind, place = data[place], place + 1
-            if kind & 0x80:
-                kind, place = (kind & 0x7F) | (data[place] << 7), place + 1
-            size, shift = 0, 0
-            while shift < 28:
-                byte, place = data[place], place + 1
-                size |= (byte & 0x7F) << shift
-                shift += 7
-                if not byte & 0x80:
-                    break
-            yield kind, data[place : place + size]
-            place += size
+                package.damaged.add(relation.target)
+            _add_notes(package, relation.target, people, extras)
+            _add_drawn(package, relation.target, extras)
+            yield names.get(relation.id, relation.target), extras
