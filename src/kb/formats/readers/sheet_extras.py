@@ -28,9 +28,10 @@ LONGEST_FORMULA: Final = 8192
 
 @dataclass
 class FormulaRoom:
-    """How many characters the formulas of a workbook may still take in its text."""
+    """How many characters the formulas of a workbook may still take in its text, and how many numbers have units."""
 
     left: int = 1 << 20
+    numbers: int = 500_000
 
     @classmethod
     def of(cls, archive: Archive) -> FormulaRoom:
@@ -43,7 +44,7 @@ class SheetExtras:
     """What a sheet has beside its values; rows and columns are counted from 0.
 
     Args:
-        cells: by row and column, what cells show that have no value: a formula, or an error.
+        cells: by row and column, what cells show beside or instead of a value: a formula, an error, a unit.
         formulas: how many formulas no program computed.
         notes: by row, what was noted on cells, each with its cell.
         boxes: the lines of text boxes and of other drawings.
@@ -77,6 +78,12 @@ class SheetExtras:
         """Add the error that Excel's binary formats write as a number."""
         if code in _ERRORS and len(self.cells) < _MOST_ERRORS:
             self.add_error(row, column, _ERRORS[code])
+
+    def add_number(self, row: int, column: int, shown: str) -> None:
+        """Add what a cell shows of a number, as long as there is room."""
+        if self.room.numbers > 0:
+            self.room.numbers -= 1
+            self.cells.setdefault(row, {})[column] = shown
 
     def add_note(self, row: int, column: int, note: str) -> None:
         """Add what someone noted on a cell."""

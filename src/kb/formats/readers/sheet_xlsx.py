@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
@@ -11,9 +12,10 @@ from kb.formats.readers import sheet_xlsb
 from kb.formats.readers.drawing import chart_titles, paragraphs
 from kb.formats.readers.sheet_extras import LONGEST_FORMULA, FormulaRoom, SheetExtras, cell_place, moved
 from kb.formats.text.encoding import one_line
+from kb.formats.text.units import Unit, unit_of_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from lxml import etree
 
@@ -25,10 +27,36 @@ _NO_VALUE: Final = re.compile(
 )
 _ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
 _ZERO: Final = re.compile(rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*+<(?:\w+:)?v\s*+>0</")
+_PERCENTS, _PERCENT = {"9", "10"}, "0%"  # the formats with units that Excel writes nowhere
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 200
 _THREADED: Final = "[Threaded comment]"
 _SHEETS: Final = {"worksheet", "chartsheet", "dialogsheet", "xlMacrosheet"}
+
+
+class _Look:
+    """A look at the bytes of a sheet, which costs little: has it cells that show more or less than their values?
+
+    Args:
+        units: of the styles that have one.
+        is_stale: whether a formula's 0 is not a value.
+    """
+
+    def __init__(self, units: Mapping[str, Unit], *, is_stale: bool) -> None:
+        self.units, self.is_stale = units, is_stale
+        styles = "|".join(units).encode()
+        self._patterns = [_NO_VALUE, _ERROR, *([_ZERO] if is_stale else [])]
+        if units:
+            self._patterns.append(re.compile(rb"""\ss\s*=\s*["'](?:%b)["']""" % styles))
+
+    def finds_any(self, blocks: Iterable[bytes]) -> bool:
+        before = b""
+        for block in blocks:
+            text = before + block
+            if any(pattern.search(text) for pattern in self._patterns):
+                return True
+            before = text[-_OVERLAP:]
+        return False
 
 
 def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
@@ -46,22 +74,33 @@ def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
     # Programs that compute nothing write 0 for each formula, and ask Excel to compute all when it opens the file.
     is_stale = attribute(root.find("{*}calcPr"), "fullCalcOnLoad") in {"1", "true"}
     people, room = dict(_people(package, main)), FormulaRoom.of(package)
+    look = _Look(dict(_units(package, main)), is_stale=is_stale)
     for sheet in root.iterfind("{*}sheets/{*}sheet"):
         part = next((parts[value] for value in sheet.attrib.values() if value in parts), None)
         if part is not None:
             extras = SheetExtras(room=room)
-            _add_cells(package, part, extras, is_stale=is_stale)
+            _add_cells(package, part, extras, look)
             _add_notes(package, part, people, extras)
             _add_drawn(package, part, extras)
             yield sheet.get("name", ""), extras
 
 
-def _add_cells(package: Package, part: str, extras: SheetExtras, *, is_stale: bool) -> None:
+def _add_cells(package: Package, part: str, extras: SheetExtras, look: _Look) -> None:
     try:
-        if _has_valueless(package, part, is_stale=is_stale):
-            _add_valueless(package, part, extras, is_stale=is_stale)
+        if look.finds_any(package.blocks(part, _BLOCK)):
+            _add_shown(package, part, extras, look)
     except Unreadable:
         package.damaged.add(part)
+
+
+def _units(package: Package, main: str) -> Iterator[tuple[str, Unit]]:
+    """Yield the numbers of the styles whose cells show a unit."""
+    for root in package.related_xml(main, "styles"):
+        codes = {each.get("numFmtId", ""): each.get("formatCode", "") for each in root.iterfind("{*}numFmts/{*}numFmt")}
+        for number, style in enumerate(root.iterfind("{*}cellXfs/{*}xf")):
+            name = style.get("numFmtId", "")
+            if unit := unit_of_format(codes.get(name, _PERCENT if name in _PERCENTS else "")):
+                yield str(number), unit
 
 
 def _add_notes(package: Package, part: str, people: dict[str, str], extras: SheetExtras) -> None:
@@ -105,29 +144,21 @@ def _is_reading(text: etree._Element) -> bool:
     return above is not None and local_name(above) == "rPh"
 
 
-def _has_valueless(package: Package, part: str, *, is_stale: bool) -> bool:
-    """Return whether a cell of a sheet may have no value: a look at its bytes, which costs little."""
-    before = b""
-    for block in package.blocks(part, _BLOCK):
-        text = before + block
-        if _NO_VALUE.search(text) or _ERROR.search(text) or (is_stale and _ZERO.search(text)):
-            return True
-        before = text[-_OVERLAP:]
-    return False
-
-
-def _add_valueless(package: Package, part: str, extras: SheetExtras, *, is_stale: bool) -> None:
+def _add_shown(package: Package, part: str, extras: SheetExtras, look: _Look) -> None:
     shared: dict[str, tuple[str, tuple[int, int]]] = {}
     for place, cell in _placed(package.elements(part, "c")):
-        formula = cell.find("{*}f")
+        formula, unit = cell.find("{*}f"), look.units.get(cell.get("s", ""))
         if cell.get("t") == "e":
             extras.add_error(*place, cell.findtext("{*}v") or "")
+        elif unit and cell.get("t", "n") == "n":
+            with suppress(ValueError):
+                extras.add_number(*place, unit.around(float(cell.findtext("{*}v") or "")))
         if formula is None:
             continue
         text, group = formula.text or "", formula.get("si", "") if formula.get("t") == "shared" else ""
         if group and text:
             shared[group] = text[:LONGEST_FORMULA], place
-        if not _has_no_value(cell, is_stale=is_stale):
+        if not _has_no_value(cell, is_stale=look.is_stale):
             continue
         if group in shared and not text and extras.room.left > 0:
             text, (row, column) = shared[group]
