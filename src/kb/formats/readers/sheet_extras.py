@@ -48,6 +48,7 @@ class SheetExtras:
         formulas: how many formulas no program computed.
         notes: by row, what was noted on cells, each with its cell.
         boxes: the lines of text boxes and of other drawings.
+        margins: the lines of its headers and footers on paper.
         files: the files in it.
         left_out: how many objects and files in it are not read.
         room: how much the formulas may take.
@@ -57,6 +58,7 @@ class SheetExtras:
     formulas: int = 0
     notes: dict[int, list[str]] = field(default_factory=dict)
     boxes: list[str] = field(default_factory=list)
+    margins: list[str] = field(default_factory=list)
     files: list[Attachment] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     room: FormulaRoom = field(default_factory=FormulaRoom)
@@ -98,6 +100,16 @@ class SheetExtras:
         """Yield the kinds of what is not read, as in `kb.api.omitted`, each with its number."""
         counts = {"formulas": self.formulas, **self.left_out}
         yield from ((kind, count) for kind, count in counts.items() if count)
+
+
+_MARGIN_CODE: Final = re.compile(
+    r"&(?:(?P<part>[LCR])|(?P<sign>&)|\"[^\"]*\"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d+|.)", re.DOTALL
+)
+
+
+def margin_lines(written: str) -> list[str]:
+    """Return the words of a header or footer as Excel writes it: `&L&"Arial,Bold"Draft&RPage &P`."""
+    return _MARGIN_CODE.sub(lambda code: "\n" if code["part"] else code["sign"] or "", written).splitlines()
 
 
 def cell_name(row: int, column: int) -> str:

@@ -21,6 +21,7 @@ _BESIDE: Final = re.compile(
     rb"<table:table-cell(?=[^<]*\stable:formula=)(?![^<]*\soffice:(?:\w+-)?value=)[^<]*+(?!<text:p)"
 )
 _VALUES: Final = {"value", "string-value", "date-value", "time-value", "boolean-value"}
+_FIELDS: Final = ("page-number", "page-count", "date", "time", "sheet-name", "file-name", "title")
 _NUMBERS: Final = {"float", "percentage", "currency"}
 _POWER: Final = re.compile(r"[+-]?[\d.,]+E[+-]?\d+")
 _MOST_UNITS: Final = 1 << 14
@@ -62,6 +63,20 @@ def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
             extras.boxes += chart_titles(chart) if chart is not None else []
         extras.left_out["objects"] += sum(1 for _ in table.iter("{*}object-ole", "{*}plugin", "{*}applet"))
         yield attribute(table, "name") or "", extras
+
+
+def ods_margins(archive: Archive) -> Iterator[str]:
+    """Yield the lines of the headers and footers that the tables have on paper, without page numbers and the like.
+
+    Raises:
+        Unreadable: the file is damaged.
+    """
+    styles = archive.xml("styles.xml")
+    for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
+        if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
+            for field in part.iter(*(f"{{*}}{name}" for name in _FIELDS)):
+                field.text = None
+            yield from text_lines(part)
 
 
 def _has_any(archive: Archive) -> bool:

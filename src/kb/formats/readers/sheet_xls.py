@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.containers.ole import WORKBOOKS, is_stream
-from kb.formats.readers.sheet_extras import SheetExtras
+from kb.formats.readers.sheet_extras import SheetExtras, margin_lines
 from kb.formats.text.encoding import one_line
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _FORMULAS, _BOOLEAN_OR_ERROR = (0x06, 0x0206, 0x0406), 0x0205
 _BIFF8: Final = 0x0600
 _IS_NOTE, _IS_WIDE, _IS_ERROR, _IS_EMPTY = 0x19, 1, 2, 3
 _CHART_TEXT, _CALCULATE_ON_LOAD, _NO_RESULT = 0x100D, 2, bytes(8)
+_MARGINS: Final = (0x14, 0x15)
 _OBJECT_STORAGE: Final = "MBD"
 _NOTE_HEAD, _GOES_ON = 6, 0xFFFF
 
@@ -108,6 +109,8 @@ def _extras(data: bytes, start: int) -> SheetExtras:
             wanted -= len(piece)
         elif kind == _NOTE and len(content) >= 8:
             notes.append(struct.unpack_from("<HH2xH", content))
+        elif kind in _MARGINS and len(content) > 3:
+            extras.margins += margin_lines(_decoded(content[3:], is_wide=bool(content[2] & _IS_WIDE)))
         elif kind == _CHART_TEXT and len(content) > 4:
             extras.boxes += filter(None, [one_line(_decoded(content[4:], is_wide=bool(content[3] & _IS_WIDE)))])
         else:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from html import unescape
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import attribute, local_name
 from kb.formats.readers import sheet_xlsb
 from kb.formats.readers.drawing import chart_titles, paragraphs
-from kb.formats.readers.sheet_extras import LONGEST_FORMULA, FormulaRoom, SheetExtras, cell_place, moved
+from kb.formats.readers.sheet_extras import (
+    LONGEST_FORMULA,
+    FormulaRoom,
+    SheetExtras,
+    cell_place,
+    margin_lines,
+    moved,
+)
 from kb.formats.text.encoding import one_line
 from kb.formats.text.units import Unit, unit_of_format
 
@@ -28,6 +36,7 @@ _NO_VALUE: Final = re.compile(
 _ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
 _ZERO: Final = re.compile(rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*+<(?:\w+:)?v\s*+>0</")
 _PERCENTS, _PERCENT = {"9", "10"}, "0%"  # the formats with units that Excel writes nowhere
+_MARGIN: Final = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^<>]*>([^<>]+)</")
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 200
 _THREADED: Final = "[Threaded comment]"
@@ -80,6 +89,7 @@ def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
         if part is not None:
             extras = SheetExtras(room=room)
             _add_cells(package, part, extras, look)
+            _add_margins(package, part, extras)
             _add_notes(package, part, people, extras)
             _add_drawn(package, part, extras)
             yield sheet.get("name", ""), extras
@@ -91,6 +101,16 @@ def _add_cells(package: Package, part: str, extras: SheetExtras, look: _Look) ->
             _add_shown(package, part, extras, look)
     except Unreadable:
         package.damaged.add(part)
+
+
+def _add_margins(package: Package, part: str, extras: SheetExtras) -> None:
+    """Add the headers and footers, which are among the last things in a sheet."""
+    end = b""
+    with suppress(Unreadable):
+        for block in package.blocks(part, _BLOCK):
+            end = end[-_BLOCK:] + block
+    for found in _MARGIN.finditer(end):
+        extras.margins += margin_lines(unescape(found[1].decode("utf-8", "replace")))
 
 
 def _units(package: Package, main: str) -> Iterator[tuple[str, Unit]]:
