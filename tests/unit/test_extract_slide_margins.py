@@ -35,7 +35,9 @@ def powerpoint(slides, layout="", master=""):
 
 @E10
 def test_footers_and_the_words_of_the_template_follow_the_slides_once():
-    slide = part("sld", shape("Boats", "type='title'") + shape("Harbour Board", "type='ftr'") + shape("3", "type='sldNum'"))
+    slide = part(
+        "sld", shape("Boats", "type='title'") + shape("Harbour Board", "type='ftr'") + shape("3", "type='sldNum'")
+    )
     layout = part("sldLayout", shape("Click to add text", "type='body'") + shape("Draft"))
     master = part("sldMaster", shape("Footer of the master", "type='ftr'") + shape("Strictly confidential"))
     extracted = powerpoint([slide, slide], layout, master)
@@ -46,7 +48,8 @@ def test_footers_and_the_words_of_the_template_follow_the_slides_once():
 
 
 @pytest.mark.parametrize(
-    ("hides", "shown"), [({"slide": "showMasterSp='0'"}, []), ({"layout": "showMasterSp='0'"}, ["- Draft"]), ({}, ["- Draft", "- Secret"])]
+    ("hides", "shown"),
+    [({"slide": "showMasterSp='0'"}, []), ({"layout": "showMasterSp='0'"}, ["- Draft"]), ({}, ["- Draft", "- Secret"])],
 )
 def test_a_template_that_a_slide_hides_is_not_in_its_text(hides, shown):
     slide = part("sld", shape("Boats", "type='title'"), hides.get("slide", ""))

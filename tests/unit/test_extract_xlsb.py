@@ -34,7 +34,9 @@ def error_cell(column, code):
 
 
 def failed_formula(column, code):
-    return record(11, struct.pack("<IIB", column, 0, code) + struct.pack("<HI", 0, 2) + b"\x1c" + bytes((code,)) + bytes(4))
+    return record(
+        11, struct.pack("<IIB", column, 0, code) + struct.pack("<HI", 0, 2) + b"\x1c" + bytes((code,)) + bytes(4)
+    )
 
 
 def sheet(*rows):
@@ -66,7 +68,9 @@ def read(data):
 
 @E10
 def test_notes_follow_the_row_of_their_cell():
-    rows = sheet(row(0, text_cell(0, "item"), text_cell(1, "cost")), row(2, text_cell(0, "oars"), text_cell(1, "a lot")))
+    rows = sheet(
+        row(0, text_cell(0, "item"), text_cell(1, "cost")), row(2, text_cell(0, "oars"), text_cell(1, "a lot"))
+    )
     extracted = read(workbook(rows, noted(2, 1, "from Ada:\ncheaper at Uwe's") + noted(4, 0, "nothing here yet")))
     assert extracted.text.split("\n")[-4:-1] == [
         "oars | a lot",
@@ -86,7 +90,10 @@ def test_an_error_stands_where_the_value_would(cell):
 def test_what_people_wrote_to_each_other_about_a_cell_is_read_once():
     notes = noted(0, 1, "[Threaded comment]\n\nYour version of Excel…\n\nComment:\n    and the keel?")
     data = workbook(
-        sheet(row(0, text_cell(0, "hull"))), notes, {"xl/thread.xml": THREAD}, {"t": ("threadedComment", "xl/thread.xml")}
+        sheet(row(0, text_cell(0, "hull"))),
+        notes,
+        {"xl/thread.xml": THREAD},
+        {"t": ("threadedComment", "xl/thread.xml")},
     )
     assert read(data).text == "Stock\n\nhull\nNote on B1: and the keel?\n"
 

@@ -18,7 +18,10 @@ ENDING = "\n\nHeaders and footers\n\n- Harbour Board\n- R&D draft\n"
 @pytest.mark.parametrize(
     ("written", "lines"),
     [
-        ('&L&"Arial,Bold"&12Harbour Board&C&K000000R&&D draft&RPage &P of &N', ["", "Harbour Board", "R&D draft", "Page  of "]),
+        (
+            '&L&"Arial,Bold"&12Harbour Board&C&K000000R&&D draft&RPage &P of &N',
+            ["", "Harbour Board", "R&D draft", "Page  of "],
+        ),
         ("&C&K01+034Plan&D&T&F&A&G", ["", "Plan"]),
         ("Plan &", ["Plan &"]),
         ("", []),
@@ -39,7 +42,11 @@ def test_headers_and_footers_of_an_excel_sheet_follow_it():
 def test_headers_and_footers_of_an_opendocument_sheet_follow_it():
     text = "<style:{0}><text:p>{1}</text:p></style:{0}>"
     number = "Page <text:page-number>1</text:page-number> / <text:page-count>99</text:page-count>"
-    parts = text.format("header", "Harbour Board") + text.format("footer", "R&amp;D draft") + text.format("footer-left", number)
+    parts = (
+        text.format("header", "Harbour Board")
+        + text.format("footer", "R&amp;D draft")
+        + text.format("footer-left", number)
+    )
     styles = f"<office:document-styles {ODS} xmlns:style='s'><office:master-styles><style:master-page>{parts}</style:master-page></office:master-styles></office:document-styles>"
     cell = "<table:table-cell office:value-type='string'><text:p>x</text:p></table:table-cell>"
     body = f"<office:spreadsheet><table:table table:name='S'><table:table-row>{cell}</table:table-row></table:table></office:spreadsheet>"

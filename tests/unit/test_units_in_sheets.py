@@ -31,7 +31,22 @@ def test_a_number_has_what_its_format_shows_around_it(code, value, shown):
 
 @pytest.mark.parametrize(
     "code",
-    ["General", "", "0.00", "#,##0", "yyyy\\-mm\\-dd", "[h]:mm", "# ?/?", "0.00E+00", "@", "(0)", "000\\-00\\-0000", '"closed"', "[>100]0%", '"a'],
+    [
+        "General",
+        "",
+        "0.00",
+        "#,##0",
+        "yyyy\\-mm\\-dd",
+        "[h]:mm",
+        "# ?/?",
+        "0.00E+00",
+        "@",
+        "(0)",
+        "000\\-00\\-0000",
+        '"closed"',
+        "[>100]0%",
+        '"a',
+    ],
 )
 def test_a_format_that_shows_only_the_number_or_no_plain_one_changes_nothing(code):
     assert unit_of_format(code) is None

@@ -125,7 +125,7 @@ class _Slide:
         return self._text
 
     def margins(self) -> Iterator[str]:
-        """Yield the slide's footer and a date written by hand, and the words that its layout and its master show on it."""
+        """Yield the slide's footer, a date written by hand, and the words that its layout and its master show."""
         for shape in _drawn(self._root):
             role, is_computed = _placeholder(shape), shape.find(".//{*}fld") is not None
             if role == "ftr" or (role == "dt" and not is_computed):

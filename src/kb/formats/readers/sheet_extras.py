@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 _REFERENCE: Final = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
 _LETTERS: Final = 26
 _ERRORS: Final = {
-    **{0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A"},
+    0: "#NULL!",
+    7: "#DIV/0!",
+    15: "#VALUE!",
+    23: "#REF!",
+    29: "#NAME?",
+    36: "#NUM!",
+    42: "#N/A",
     43: "#GETTING_DATA",
 }
 _MOST_ERRORS: Final = 100_000

@@ -149,7 +149,8 @@ def _add_error(kind: int, content: bytes, extras: SheetExtras) -> None:
     elif kind == _BOOLEAN_OR_ERROR and len(content) >= 8 and content[7]:
         code = content[6]
     if code is not None:
-        extras.add_error_code(*struct.unpack_from("<HH", content), code)
+        row, column = struct.unpack_from("<HH", content)
+        extras.add_error_code(row, column, code)
 
 
 def _decoded(text: bytes, *, is_wide: bool) -> str:

@@ -1,6 +1,7 @@
 """Spreadsheets (.xlsx, .xlsm, .xlsb, .xls, .ods): a section a sheet, a row a line, formulas by their last values.
 
-Notes follow the row of their cell, text boxes the sheet, headers and footers all sheets. A formula that no program computed is shown as it is.
+Notes follow the row of their cell, text boxes the sheet, headers and footers all sheets. A formula that no program
+computed is shown as it is.
 """
 
 from __future__ import annotations

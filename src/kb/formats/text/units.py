@@ -1,4 +1,4 @@
-"""Numbers of sheets with what their format shows around them: 12 kg, 5%, $7. All digits stay, as other numbers have them."""
+"""Numbers of sheets with what their format shows around them: 12 kg, 5%, $7. They keep all digits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _TOKEN: Final = re.compile(
 _COLOUR: Final = re.compile(r"(?i)black|blue|cyan|green|magenta|red|white|yellow|color ?\d+|dbnum\d")
 _NOT_PLAIN: Final = frozenset("yYmMdDhHsSeEgGbB/@")  # dates, fractions, powers of ten, texts
 _SPACES: Final = str.maketrans({"\xa0": " ", "\u202f": " "})
-_SIGNS: Final = str.maketrans(dict.fromkeys("+-−()"))
-_SHOWN: Final = re.compile(r"(\D*)\d(?:[\d.,\s'’٫٬]*\d)?(\D*)")
+_SIGNS: Final = str.maketrans(dict.fromkeys("+-()\N{MINUS SIGN}"))
+_SHOWN: Final = re.compile(r"(\D*)\d(?:[\d.,\s'\u2019\u066b\u066c]*\d)?(\D*)")
 _LONGEST: Final = 60
 
 
