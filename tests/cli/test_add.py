@@ -207,10 +207,18 @@ def test_a_named_file_is_sent_again_though_it_could_not_be_read_before(kb, folde
     assert kb("add", "papers", "--wait").returncode == 0
 
 
-def test_an_archive_beside_other_files_is_not_sent_and_named_with_the_command_for_it(kb, folder):
-    with zipfile.ZipFile(folder / "notes.zip", "w") as archive:
-        archive.writestr("one.md", "# One\n")
-    ended = kb("add", "papers/rust.md", "papers/notes.zip", "--wait")
+def test_several_archives_beside_other_files_each_go_in_as_the_files_in_them(kb, folder):
+    for name in ("notes", "letters"):
+        with zipfile.ZipFile(folder / f"{name}.zip", "w") as archive:
+            archive.writestr("deep/one.md", f"# One\n\nOut of the {name}.\n")
+            archive.writestr("deep/one.png", b"\x89PNG")
+    (folder / "broken.zip").write_bytes(b"PK\x03\x04 and no more")
+    paths = ("papers/notes.zip", "papers/broken.zip", "papers/rust.md", "papers/letters.zip")
+    ended = kb("add", *paths, "--wait")
     assert ended.returncode == 1
-    assert ended.stdout == "2 files: 1 added, 1 failed\n"
-    assert ended.stderr == f"kb: {folder}/notes.zip: an archive goes in by itself: name it alone\n"
+    assert ended.stdout == "4 files: 3 added, 1 failed, 2 passed over (2 .png)\n"
+    assert ended.stderr.startswith(f"kb: {folder}/broken.zip: {folder}/broken.zip cannot be unpacked: ")
+    held = {each["source_path"] for each in kb.json("list", "--under", str(folder))["documents"]}
+    assert held == {f"{folder}/{each}" for each in ("notes.zip/deep/one.md", "letters.zip/deep/one.md", "rust.md")}
+    assert "--source-path are for a single file" in kb("add", *paths, "--source-path", "x").stderr
+    assert "--title is for a single file" in kb("add", *paths, "--title", "x").stderr

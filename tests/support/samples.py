@@ -57,6 +57,20 @@ SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
+# Records of the binary format of Excel: a sheet `S`, a word and an error in it, a note on A1.
+BINARY_WORKBOOK = (
+    bytes.fromhex("8301008f0100")
+    + b"\x9c\x01\x14"
+    + struct.pack("<IIIHIH", 0, 1, 1, 114, 1, 83)
+    + bytes.fromhex("900100840100")
+)
+BINARY_SHEET = (
+    bytes.fromhex("810100940110") + struct.pack("<IIII", 0, 9, 0, 9) + bytes.fromhex("9101000011") + bytes(17)
+    + b"\x06\x0e" + struct.pack("<IIIH", 0, 0, 1, 65) + b"\x03\x09" + struct.pack("<IIB", 1, 0, 7) + bytes.fromhex("920100820100")
+)  # fmt: skip
+BINARY_NOTES = b"\xfb\x04\x24" + bytes(36) + b"\xfd\x04\x0b\0" + struct.pack("<I", 3) + "why".encode("utf-16-le")
+
+
 def zipped(entries):
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
@@ -182,6 +196,23 @@ SAMPLES = {
     }),
     "files.pdf": with_files("One", [("a.txt", "x")], [("b.txt", "y")], ["why"]),
     "noted.xls": ole({"Workbook": struct.pack("<HHHH4x", 0x0809, 8, 0x0600, 5) + struct.pack("<HHIBBBB", 0x85, 9, 37, 0, 0, 1, 0) + b"S" + struct.pack("<HH", 0x0A, 0) + struct.pack("<HHHH4x", 0x0809, 8, 0x0600, 16) + struct.pack("<HHHHHHHBB", 0x1C, 12, 0, 0, 0, 1, 1, 0, 65) + b"\0" + struct.pack("<HH", 0x0A, 0)}),
+    "noted.xlsb": zipped({
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": _relation("officeDocument", "xl/workbook.bin"),
+        "xl/workbook.bin": BINARY_WORKBOOK,
+        "xl/_rels/workbook.bin.rels": f"<R xmlns='x'><Relationship Id='r' Type='{OFFICE}/worksheet' Target='worksheets/s.bin'/></R>",
+        "xl/worksheets/s.bin": BINARY_SHEET,
+        "xl/worksheets/_rels/s.bin.rels": _relation("comments", "xl/c.bin"),
+        "xl/c.bin": BINARY_NOTES,
+    }),
+    "units.xlsx": zipped({
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": _relation("officeDocument", "xl/workbook.xml"),
+        "xl/_rels/workbook.xml.rels": f"<Relationships><Relationship Id='r' Type='{OFFICE}/worksheet' Target='/xl/s.xml'/><Relationship Id='t' Type='{OFFICE}/styles' Target='/xl/t.xml'/></Relationships>",
+        "xl/s.xml": f"<worksheet xmlns='{SHEETS}'><sheetData><row r='1'><c r='A1' s='1'><v>0.5</v></c></row></sheetData><headerFooter><oddHeader>&amp;LDraft &amp;P</oddHeader></headerFooter></worksheet>",
+        "xl/t.xml": f"<styleSheet xmlns='{SHEETS}'><numFmts><numFmt numFmtId='164' formatCode='[Red]0.0&quot; kg&quot;_);@'/></numFmts><cellXfs><xf/><xf numFmtId='164'/></cellXfs></styleSheet>",
+        "xl/workbook.xml": f"<workbook xmlns='{SHEETS}' xmlns:r='{OFFICE}'><sheets><sheet name='S' sheetId='1' r:id='r'/></sheets></workbook>",
+    }),
     "feed.xml": FEED.encode(),
     "book.xml": BOOK.encode(),
 }  # fmt: skip

@@ -211,20 +211,6 @@ def test_a_sheet_of_excel_97_has_its_notes_and_text_boxes():
     assert read(ole({"Workbook": data}), "a.xls").text == "S\n\noars\nNote on B2: from Ada – cheap\n\nbeside it\n"
 
 
-def test_notes_of_the_binary_format_are_counted():
-    comment = bytes((0xFB, 0x04)) + bytes((2,)) + b"xx"  # the record 635 and its size
-    parts = {
-        "[Content_Types].xml": "<Types/>",
-        "_rels/.rels": "<R><r Id='r' Type='x/officeDocument' Target='xl/workbook.bin'/></R>",
-        "xl/workbook.bin": b"",
-        "xl/_rels/workbook.bin.rels": "<R><r Id='r' Type='x/worksheet' Target='worksheets/sheet1.bin'/></R>",
-        "xl/worksheets/sheet1.bin": b"",
-        "xl/worksheets/_rels/sheet1.bin.rels": "<R><r Id='r' Type='x/comments' Target='../comments1.bin'/></R>",
-        "xl/comments1.bin": comment * 3,
-    }
-    assert [dict(extras.omitted()) for _, extras in xlsx_extras(Package(zipped(parts)))] == [{"comments": 3}]
-
-
 # Comma-separated values
 
 

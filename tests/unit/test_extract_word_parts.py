@@ -185,3 +185,16 @@ def test_a_chart_and_bent_words_are_written_once_wherever_they_stand(around):
 def test_a_description_of_a_picture_is_read_where_it_stands():
     picture = "<w:r><w:drawing><inline><docPr name='Picture 1' descr='A weir in spring'/></inline></w:drawing></w:r>"
     assert read(word(f"<w:p>{picture}</w:p>" + paragraph("after"))).text == "A weir in spring\n\nafter\n"
+
+
+@pytest.mark.parametrize("place", ["drop", "margin"])
+def test_a_large_first_letter_is_part_of_its_word(place):
+    initial = f"<w:p><w:pPr><w:framePr w:dropCap='{place}' w:lines='3'/></w:pPr><w:r><w:t>O</w:t></w:r></w:p>"
+    data = word(initial + paragraph("nce upon a tide") + paragraph("the end"))
+    assert extract(data, "a.docx")[1].text == "Once upon a tide\n\nthe end\n"
+
+
+@pytest.mark.parametrize("after", ["", "<w:tbl><w:tr><w:tc><w:p/></w:tc></w:tr></w:tbl>"])
+def test_a_large_letter_that_no_paragraph_follows_stays(after):
+    initial = "<w:p><w:pPr><w:framePr w:dropCap='drop'/></w:pPr><w:r><w:t>Omega</w:t></w:r></w:p>"
+    assert "Omega" in extract(word(paragraph("Alpha") + initial + after), "a.docx")[1].text

@@ -18,7 +18,7 @@ from kb_cli.runtime.paths import absolute
 from kb_cli.sync.archive import is_archive, unpacked
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.names import FolderNames, fetch_names, meant_path
+from kb_cli.sync.names import fetch_names
 from kb_cli.sync.remote import fetch_extracted, fetch_files, fetch_rejected
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
 from kb_cli.sync.selection import LEFT_OUT, Selection, select_files
@@ -59,7 +59,7 @@ def add(
     Run it again whenever you like: unchanged files are skipped, and an interrupted command continues. Left out of
     folders is what is hidden, what a .gitignore or .kbignore there names, private keys, node_modules and the like;
     pictures, sound and archives are passed over, and links out of the folder are not followed. What you name yourself
-    goes in; an archive (.zip) that you name by itself goes in as the files in it.
+    goes in; an archive (.zip) that you name goes in as the files in it.
 
     A web address is fetched from here, and again whenever you add it again. Of a page the readable part is kept, with
     its title, author and date: no menus, cookie banners and sidebars.
@@ -82,11 +82,10 @@ def add(
         items = [FileItem(each, source_path or each, tagged) for each in map(without_userinfo, paths)]
         add_pages(paths, items, title, whole=whole, wait=wait)
         return report(items, Selection(), wait, json)
-    if len(paths) == 1 and is_archive(Path(paths[0]).expanduser()):
-        if title is not None:
-            raise exit_codes.UsageError("--title is for a single file, and an archive goes in as the files in it.")
-        return add_archive(Path(paths[0]).expanduser(), source_path, exclude or (), tagged, wait, json, zip_names)
     selection = select_files(paths, exclude or (), follow_links=follow_links)
+    archives = [*filter(is_archive, selection.files)]
+    if archives and title is not None:
+        raise exit_codes.UsageError("--title is for a single file, and an archive goes in as the files in it.")
     if selection.passed_over:
         selection.take(call_async(fetch_extracted))
     if (title or source_path) is not None and len(selection.files) != 1:
@@ -98,11 +97,23 @@ def add(
     items = [
         FileItem(str(file), source_path or names.source_path(file), tagged, is_named=file in named)
         for file in selection.files
-        if not is_archive(file)
+        if file not in archives
     ]
     items = without_left_out(items, names.left_out, selection)
-    add_files(items, title, wait, quiet=json)
-    return report([*items, *archive_items(selection, names), *unreadable_items(selection)], selection, wait, json)
+    if items:
+        add_files(items, title, wait, quiet=json)
+    for archive in archives:
+        prefix = source_path or names.source_path(archive)
+        try:
+            unpacked_items, inside = add_archive(archive, prefix, exclude or (), tagged, wait, zip_names, quiet=json)
+        except (exit_codes.UsageError, exit_codes.LocalError) as error:
+            if len(selection.files) == 1:
+                raise
+            items.append(FileItem(str(archive), prefix, error=error.message))
+        else:
+            items += unpacked_items
+            selection.add_left_out(inside)
+    return report([*items, *unreadable_items(selection)], selection, wait, json)
 
 
 def without_left_out(items: list[FileItem], left_out: frozenset[str], selection: Selection) -> list[FileItem]:
@@ -111,15 +122,6 @@ def without_left_out(items: list[FileItem], left_out: frozenset[str], selection:
     if len(kept) < len(items):
         selection.ignored[LEFT_OUT] = len(items) - len(kept)
     return kept
-
-
-def archive_items(selection: Selection, names: FolderNames) -> list[FileItem]:
-    """Return the archives that were named beside other files, as what did not go in."""
-    archives = filter(is_archive, selection.files)
-    return [
-        FileItem(str(each), names.source_path(each), error="an archive goes in by itself: name it alone")
-        for each in archives
-    ]
 
 
 def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bool) -> None:
@@ -195,15 +197,21 @@ def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *,
 
 def add_archive(
     archive: Path,
-    source_path: str | None,
+    prefix: str,
     exclude: list[str] | tuple[()],
     tags: list[str],
     wait: bool,
-    json: bool,
     code_page: str | None,
-) -> int:
-    """Send the files in an archive, under its path as if it were a folder; return the exit code."""
-    prefix = source_path or meant_path(str(archive))
+    *,
+    quiet: bool,
+) -> tuple[list[FileItem], Selection]:
+    """Send the files in an archive, under `prefix` as if it were a folder; return them with what was left out.
+
+    Raises:
+        UsageError: it is damaged or encrypted, or holds more than anyone means.
+        LocalError: there is no room for what is in it.
+        Interrupted: by Ctrl-C.
+    """
     with unpacked(archive, exclude, code_page) as (folder, selection, guessed):
         if guessed:
             pages = ", ".join(sorted(guessed))
@@ -214,8 +222,8 @@ def add_archive(
             FileItem(str(file), composed(f"{prefix}/{file.relative_to(folder).as_posix()}"), tags)
             for file in selection.files
         ]
-        add_files(items, None, wait, quiet=json)
-    return report(items, selection, wait, json)
+        add_files(items, None, wait, quiet=quiet)
+    return items, selection
 
 
 def check_code_page(code_page: str | None) -> None:

@@ -78,6 +78,16 @@ class Selection:
         """How many files were passed over, by their suffix."""
         return Counter(path.suffix.lower() for path in self.passed_over)
 
+    def add_left_out(self, other: Selection) -> None:
+        """Count also what another selection left out, passed over or could not read."""
+        self.passed_over += other.passed_over
+        self.unreadable += other.unreadable
+        self.outside += other.outside
+        self.elsewhere += other.elsewhere
+        self.leftovers += other.leftovers
+        for name, count in other.ignored.items():
+            self.ignored[name] = self.ignored.get(name, 0) + count
+
     def take(self, suffixes: Collection[str]) -> None:
         """Select also what was passed over, where its name ends so."""
         self.files = sorted({*self.files, *(path for path in self.passed_over if path.suffix.lower() in suffixes)})

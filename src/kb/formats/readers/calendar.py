@@ -38,6 +38,12 @@ _DAYS: Final = dict(
         strict=True,
     )
 )
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_MONTH_NUMBERS: Final = {str(number) for number in range(1, 13)}
+_ORDINALS: Final = {"1": "first", "2": "second", "3": "third", "21": "21st", "22": "22nd", "23": "23rd", "31": "31st"}
 _MOMENTS: Final = (
     ("DUE", "Due"),
     ("COMPLETED", "Completed"),
@@ -250,15 +256,42 @@ def _rule(rule: str) -> str:
     often = parts.get("FREQ", "").lower()
     if (every := parts.get("INTERVAL", "1")) != "1":
         often += f", every {every}"
-    days = [re.sub(r"[A-Z]{2}$", lambda day: f" {_DAYS.get(day[0], day[0])}", each).strip() for each in _listed(parts)]
     until = _MOMENT.match(parts.get("UNTIL", ""))
     ends = f"until {'-'.join(until.groups()[:3])}" if until else ""
     times = f"{parts['COUNT']} times" if "COUNT" in parts else ""
-    return " ".join(filter(None, (often, f"on {', '.join(days)}" if days else "", ends, times)))
+    months = [_MONTHS[int(each) - 1] for each in _listed(parts, "BYMONTH") if each in _MONTH_NUMBERS]
+    return " ".join(filter(None, (often, _days(parts), f"in {', '.join(months)}" if months else "", ends, times)))
 
 
-def _listed(parts: dict[str, str]) -> Sequence[str]:
-    return [day for day in parts.get("BYDAY", "").split(",") if day]
+def _days(parts: dict[str, str]) -> str:
+    """Return on which days something repeats: on Monday, on the last Friday, on day 15, on the last of several."""
+    named = [_day(each) for each in _listed(parts, "BYDAY")]
+    numbered = [
+        f"day {each}" if each.isdecimal() else f"the {_ordinal(each)} day" for each in _listed(parts, "BYMONTHDAY")
+    ]
+    days = ", ".join(named + numbered)
+    places = " and ".join(map(_ordinal, _listed(parts, "BYSETPOS")))
+    if places and days:
+        return f"on the {places} {days}" if len(named + numbered) == 1 else f"on the {places} of {days}"
+    return f"on {days}" if days else ""
+
+
+def _day(written: str) -> str:
+    """Return a day of the week, or which one of a month: -1FR is the last Friday."""
+    number, day = written[:-2], _DAYS.get(written[-2:], written[-2:])
+    return f"the {_ordinal(number)} {day}" if number else day
+
+
+def _ordinal(number: str) -> str:
+    place = number.lstrip("+-")
+    counted = _ORDINALS.get(place, f"{place}th")
+    if not number.startswith("-"):
+        return counted
+    return "last" if place == "1" else f"{counted} to last"
+
+
+def _listed(parts: dict[str, str], name: str) -> Sequence[str]:
+    return [each for each in parts.get(name, "").split(",") if each]
 
 
 def _person(line: ContentLine) -> str:

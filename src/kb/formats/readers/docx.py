@@ -84,6 +84,7 @@ def _write_body(data: bytes, text: TextBuilder, beside: _Beside) -> Properties:
     root = package.xml(main)
     for body in root if root is not None else ():
         writer.blocks(body)
+    writer.end_paragraph()
     for kind, heading in _NOTES.items():
         notes = [_note(each) for each in _elements(_first_part(package, main, kind)) if not attribute(each, "type")]
         if any(notes):
@@ -210,7 +211,7 @@ class _Writer:
         self._part = part
         self._relations = {relation.id: relation for relation in package.relations(part)}
         self._beside = beside
-        self._carried = ""  # of paragraphs whose end was deleted: the next one goes on from it
+        self._carried = ""  # of paragraphs whose end was deleted, and large first letters: the next one goes on from it
 
     def blocks(self, container: etree._Element) -> None:
         """Write the paragraphs and tables of `container`, and the files that are shown between them."""
@@ -218,13 +219,22 @@ class _Writer:
             if name == "p":
                 self._paragraph(child)
             elif name == "tbl":
+                self.end_paragraph()
                 self._table(child)
             elif name == "altChunk":
+                self.end_paragraph()
                 self._chunk(child)
+
+    def end_paragraph(self) -> None:
+        """Write what no paragraph goes on from."""
+        carried, self._carried = self._carried.strip(), ""
+        if carried:
+            self._text.paragraph(carried)
 
     def _paragraph(self, paragraph: etree._Element) -> None:
         text = self._carried + _inline(paragraph)
-        is_joined = paragraph.find("{*}pPr/{*}rPr/{*}del") is not None
+        is_initial = attribute(paragraph.find("{*}pPr/{*}framePr"), "dropCap") in {"drop", "margin"}
+        is_joined = is_initial or paragraph.find("{*}pPr/{*}rPr/{*}del") is not None
         self._carried = text if is_joined else ""
         if not is_joined:
             self._write(paragraph, text.strip())

@@ -1,4 +1,4 @@
-"""OpenDocument texts and presentations (.odt, .odp), a text's headers and footers once at its end.
+"""OpenDocument texts and presentations (.odt, .odp); headers, footers and the words of master slides once at the end.
 
 Deletions under revision are left out.
 """
@@ -45,6 +45,8 @@ _SPACES: Final = re.compile(r"[ \t\r\n]+")
 _LENGTH: Final = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)?")
 _UNITS: Final = {"cm": 28.35, "mm": 2.835, "in": 72.0, "pc": 12.0, "px": 0.75}
 _TRANSLATED: Final = re.compile(r"translate\s*\(\s*([^\s,()]{1,30})[\s,]+([^\s,()]{1,30})\s*\)")
+_DECLARED: Final = ("header", "footer", "date-time")
+"""What slides have from their master with words of their own."""
 _TITLE: Final = 0
 _TABLE: Final = 30  # deeper than any clause
 _DEEPEST: Final = 8
@@ -65,10 +67,12 @@ def read(data: bytes) -> Extracted:
     if content is None or body is None:
         raise Unreadable("the document is damaged: its content is missing")
     title, date = properties(archive)
+    styles = archive.xml("styles.xml")
     if local_name(body) == "presentation":
         slides = [_slide(page, archive) for page in body.iterfind("{*}page")]
-        return paged(title or (slides[0].opening_title() if slides else None), slides, date)
-    styles = archive.xml("styles.xml")
+        margins = TextBuilder()
+        write_margins(margins, _slide_margins(content, styles) if styles is not None else ())
+        return paged(title or (slides[0].opening_title() if slides else None), slides, date, last=margins)
     numbering = Numbering([content, styles] if styles is not None else [content])
     writer = _Writer(_title_styles(content), archive, numbering)
     writer.blocks(body)
@@ -102,6 +106,37 @@ def _margins(styles: etree._Element | None) -> Iterator[str]:
     for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
         if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
             yield from _paragraphs(part)
+
+
+def _slide_margins(content: etree._Element, styles: etree._Element) -> Iterator[str]:
+    """Yield what the masters of slides show on them."""
+    masters = {attribute(master, "name"): master for master in styles.iterfind("{*}master-styles/{*}master-page")}
+    automatic = content.iterfind("{*}automatic-styles/{*}style")
+    looks = {attribute(style, "name"): style.find("{*}drawing-page-properties") for style in automatic}
+    presentation = next(content.iterfind("{*}body/{*}presentation"))
+    for number in (field for master in masters.values() for field in master.iter("{*}page-number", "{*}page-count")):
+        number.text = None
+    declared = {
+        (role, attribute(each, "name")): each.text or ""
+        for role in _DECLARED
+        for each in presentation.iterfind(f"{{*}}{role}-decl")
+    }
+    for page in presentation.iterfind("{*}page"):
+        look = looks.get(attribute(page, "style-name"))
+        if attribute(look, "background-objects-visible") != "false":
+            for shape in masters.get(attribute(page, "master-page-name"), ()):
+                if _is_shown(shape, look):
+                    yield from text_lines(shape)
+                    fields = (role for role in _DECLARED if shape.find(f".//{{*}}{role}") is not None)
+                    yield from (declared.get((role, attribute(page, f"use-{role}-name")), "") for role in fields)
+
+
+def _is_shown(shape: etree._Element, look: etree._Element | None) -> bool:
+    """Return whether a slide shows a shape of its master; the words in places for texts only say how to fill them."""
+    role = attribute(shape, "class")
+    if local_name(shape) in {"notes", "forms"} or attribute(shape, "placeholder") == "true":
+        return False
+    return role is None or (role in _DECLARED and attribute(look, f"display-{role}") != "false")
 
 
 def text_lines(container: etree._Element) -> list[str]:

@@ -1,11 +1,14 @@
-"""PowerPoint presentations (.pptx, .pptm, .ppsx): a page a slide, with tables, charts, diagrams, notes, comments."""
+"""PowerPoint presentations (.pptx, .pptm, .ppsx): a page a slide, with tables, charts, diagrams, notes, comments.
+
+What stands on every slide, such as a footer or the words of the template, follows them once.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.formats.containers.ooxml import Package
 from kb.formats.containers.zip import attribute, local_name
@@ -13,6 +16,7 @@ from kb.formats.readers.drawing import inline, paragraphs, write_drawn
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
 from kb.formats.text.layout import Box, in_reading_order
+from kb.formats.text.margins import write_margins
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
 
@@ -27,7 +31,16 @@ _TITLES: Final = {"title", "ctrTitle"}
 _FURNITURE: Final = {"dt", "ftr", "hdr", "sldNum", "sldImg"}
 _SLIDE: Final = 1
 _Places = dict[tuple[str, str], Box]
+"""Where places for texts are, by their roles with their numbers and without."""
 _PLACE: Final = (("off", "x"), ("off", "y"), ("ext", "cx"), ("ext", "cy"))
+
+
+class _Template(NamedTuple):
+    """A layout or a master: its places for texts, its words, whether it shows the master that it is based on."""
+
+    places: _Places
+    words: Sequence[str]
+    shows_master: bool
 
 
 def read(data: bytes) -> Extracted:
@@ -38,13 +51,15 @@ def read(data: bytes) -> Extracted:
     """
     package = Package(data)
     main = package.main_part()
-    layouts: dict[str, _Places] = {}
-    slides = [_Slide(package, name, layouts) for name in _slide_names(package, main)]
+    templates = _Templates(package)
+    slides = [_Slide(package, name, templates) for name in _slide_names(package, main)]
     texts = [slide.render() for slide in slides]
+    margins = TextBuilder()
+    write_margins(margins, chain.from_iterable(slide.margins() for slide in slides))
     if texts:
         texts[-1].omit("parts", len(package.damaged))
     title, date = package.properties()
-    document = paged(title or (texts[0].opening_title() if texts else None), texts, date)
+    document = paged(title or (texts[0].opening_title() if texts else None), texts, date, last=margins)
     return replace(document, attachments=tuple(file for slide in slides for file in slide.files))
 
 
@@ -58,9 +73,38 @@ def _slide_names(package: Package, main: str) -> Iterator[str]:
             yield name
 
 
+class _Templates:
+    """What the layouts of a presentation, and the masters of those, have for the slides."""
+
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        self._masters: dict[str, str] = {}
+        self._parts: dict[str, _Template] = {}
+
+    def places(self, layout: str) -> _Places:
+        """Return where a layout, and its master, have the places for texts."""
+        return self._part(self._master(layout)).places | self._part(layout).places
+
+    def words(self, layout: str) -> Iterator[str]:
+        """Yield the words that stand on every slide of a layout."""
+        yield from self._part(layout).words
+        if self._part(layout).shows_master:
+            yield from self._part(self._master(layout)).words
+
+    def _master(self, layout: str) -> str:
+        if layout not in self._masters:
+            self._masters[layout] = next(self._package.related(layout, "slideMaster"), "") if layout else ""
+        return self._masters[layout]
+
+    def _part(self, name: str) -> _Template:
+        if name not in self._parts:
+            self._parts[name] = _template(self._package.side_xml(name) if name else None)
+        return self._parts[name]
+
+
 class _Slide:
-    def __init__(self, package: Package, name: str, layouts: dict[str, _Places]) -> None:
-        self._layouts = layouts
+    def __init__(self, package: Package, name: str, templates: _Templates) -> None:
+        self._templates = templates
         self._package = package
         self._targets = {relation.id: relation for relation in package.relations(name)}
         self._name = name
@@ -69,19 +113,33 @@ class _Slide:
 
     def render(self) -> TextBuilder:
         """Return the slide's text: its title first, wherever that stands among the shapes."""
-        root = self._package.side_xml(self._name)
-        tree = root.find("{*}cSld/{*}spTree") if root is not None else None
-        if tree is not None:
-            shapes = list(_shapes(tree))
-            titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
-            others = [shape for shape in shapes if _placeholder(shape) not in _TITLES | _FURNITURE]
-            for shape in (*titles, *self._in_order(others)):
-                self._shape(shape)
+        shapes = list(_drawn(self._root))
+        titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
+        others = [shape for shape in shapes if _placeholder(shape) not in _TITLES | _FURNITURE]
+        for shape in (*titles, *self._in_order(others)):
+            self._shape(shape)
         self._notes()
         self._comments()
         self.files, left_out = self._package.embedded(self._name)
         self._text.omit_all(left_out)
         return self._text
+
+    def margins(self) -> Iterator[str]:
+        """Yield the slide's footer, a date written by hand, and the words that its layout and its master show."""
+        for shape in _drawn(self._root):
+            role, is_computed = _placeholder(shape), shape.find(".//{*}fld") is not None
+            if role == "ftr" or (role == "dt" and not is_computed):
+                yield from paragraphs(shape)
+        if _shows_template(self._root):
+            yield from self._templates.words(self._layout)
+
+    @cached_property
+    def _root(self) -> etree._Element | None:
+        return self._package.side_xml(self._name)
+
+    @cached_property
+    def _layout(self) -> str:
+        return next(self._package.related(self._name, "slideLayout"), "")
 
     def _in_order(self, shapes: Sequence[etree._Element]) -> Iterator[etree._Element]:
         """Yield the shapes of a slide one by one as people read them; those of a group stay together."""
@@ -93,17 +151,10 @@ class _Slide:
 
     def _place(self, shape: etree._Element) -> Box | None:
         """Return where a shape stands; one that fills a place of its layout stands there."""
-        return _box(shape) or self._places.get(_role(shape)) or self._places.get((_placeholder(shape), ""))
-
-    @cached_property
-    def _places(self) -> _Places:
-        """Where the slide's layout, and the master of that, have the places for texts."""
-        layout = next(self._package.related(self._name, "slideLayout"), "")
-        if layout not in self._layouts:
-            master = next(self._package.related(layout, "slideMaster"), "") if layout else ""
-            places = _places(self._package, master) if master else {}
-            self._layouts[layout] = places | (_places(self._package, layout) if layout else {})
-        return self._layouts[layout]
+        if box := _box(shape):
+            return box
+        places = self._templates.places(self._layout)
+        return places.get(_role(shape)) or places.get((_placeholder(shape), ""))
 
     def _shape(self, shape: etree._Element) -> None:
         role = _placeholder(shape)
@@ -150,15 +201,28 @@ class _Slide:
                     self._text.line(f"Comment: {text}")
 
 
-def _places(package: Package, part: str) -> _Places:
-    """Return where a layout has its places, by their roles with their numbers and without."""
-    found: _Places = {}
-    root = package.side_xml(part)
-    for shape in root.iterfind("{*}cSld/{*}spTree/{*}sp") if root is not None else ():
-        if (box := _box(shape)) and _placeholder(shape) != "none":
-            found.setdefault(_role(shape), box)
-            found.setdefault((_placeholder(shape), ""), box)
-    return found
+def _template(root: etree._Element | None) -> _Template:
+    """Return what a layout or a master has; the words in its places for texts only show how to fill them."""
+    places, words = _Places(), list[str]()
+    for shape in _drawn(root):
+        role = _placeholder(shape)
+        if role == "none":
+            words += paragraphs(shape)
+        elif box := _box(shape):
+            places.setdefault(_role(shape), box)
+            places.setdefault((role, ""), box)
+    return _Template(places, words, _shows_template(root))
+
+
+def _shows_template(root: etree._Element | None) -> bool:
+    """Return whether a slide or a layout shows what it is based on."""
+    return root is not None and root.get("showMasterSp") not in {"0", "false"}
+
+
+def _drawn(root: etree._Element | None) -> Iterator[etree._Element]:
+    """Yield the shapes of a slide, a layout or a master."""
+    tree = root.find("{*}cSld/{*}spTree") if root is not None else None
+    return _shapes(tree) if tree is not None else iter(())
 
 
 def _shapes(tree: etree._Element) -> Iterator[etree._Element]:

@@ -17,15 +17,27 @@ if TYPE_CHECKING:
 
 _REFERENCE: Final = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
 _LETTERS: Final = 26
+_ERRORS: Final = {
+    0: "#NULL!",
+    7: "#DIV/0!",
+    15: "#VALUE!",
+    23: "#REF!",
+    29: "#NAME?",
+    36: "#NUM!",
+    42: "#N/A",
+    43: "#GETTING_DATA",
+}
+_MOST_ERRORS: Final = 100_000
 LONGEST_FORMULA: Final = 8192
 """How many characters Excel takes in a formula."""
 
 
 @dataclass
 class FormulaRoom:
-    """How many characters the formulas of a workbook may still take in its text."""
+    """How many characters the formulas of a workbook may still take in its text, and how many numbers have units."""
 
     left: int = 1 << 20
+    numbers: int = 500_000
 
     @classmethod
     def of(cls, archive: Archive) -> FormulaRoom:
@@ -38,13 +50,13 @@ class SheetExtras:
     """What a sheet has beside its values; rows and columns are counted from 0.
 
     Args:
-        cells: by row and column, what cells show that have no value: a formula, or an error.
+        cells: by row and column, what cells show beside or instead of a value: a formula, an error, a unit.
         formulas: how many formulas no program computed.
         notes: by row, what was noted on cells, each with its cell.
         boxes: the lines of text boxes and of other drawings.
+        margins: the lines of its headers and footers on paper.
         files: the files in it.
         left_out: how many objects and files in it are not read.
-        comments: how many notes in it are not read.
         room: how much the formulas may take.
     """
 
@@ -52,9 +64,9 @@ class SheetExtras:
     formulas: int = 0
     notes: dict[int, list[str]] = field(default_factory=dict)
     boxes: list[str] = field(default_factory=list)
+    margins: list[str] = field(default_factory=list)
     files: list[Attachment] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-    comments: int = 0
     room: FormulaRoom = field(default_factory=FormulaRoom)
 
     def add_formula(self, row: int, column: int, formula: str) -> None:
@@ -70,6 +82,17 @@ class SheetExtras:
         if words := one_line(error):
             self.cells.setdefault(row, {})[column] = words
 
+    def add_error_code(self, row: int, column: int, code: int) -> None:
+        """Add the error that Excel's binary formats write as a number."""
+        if code in _ERRORS and len(self.cells) < _MOST_ERRORS:
+            self.add_error(row, column, _ERRORS[code])
+
+    def add_number(self, row: int, column: int, shown: str) -> None:
+        """Add what a cell shows of a number, as long as there is room."""
+        if self.room.numbers > 0:
+            self.room.numbers -= 1
+            self.cells.setdefault(row, {})[column] = shown
+
     def add_note(self, row: int, column: int, note: str) -> None:
         """Add what someone noted on a cell."""
         if words := one_line(note):
@@ -81,12 +104,18 @@ class SheetExtras:
 
     def omitted(self) -> Iterator[tuple[str, int]]:
         """Yield the kinds of what is not read, as in `kb.api.omitted`, each with its number."""
-        counts = {
-            "formulas": self.formulas,
-            **self.left_out,
-            "comments": self.comments,
-        }
+        counts = {"formulas": self.formulas, **self.left_out}
         yield from ((kind, count) for kind, count in counts.items() if count)
+
+
+_MARGIN_CODE: Final = re.compile(
+    r"&(?:(?P<part>[LCR])|(?P<sign>&)|\"[^\"]*\"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d+|.)", re.DOTALL
+)
+
+
+def margin_lines(written: str) -> list[str]:
+    """Return the words of a header or footer as Excel writes it: `&L&"Arial,Bold"Draft&RPage &P`."""
+    return _MARGIN_CODE.sub(lambda code: "\n" if code["part"] else code["sign"] or "", written).splitlines()
 
 
 def cell_name(row: int, column: int) -> str:

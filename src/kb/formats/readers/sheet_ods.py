@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kb.formats.containers.zip import Archive, attribute, local_name
 from kb.formats.readers.odf import SHAPES, chart_of, chart_titles, text_lines, topmost
 from kb.formats.readers.sheet_extras import FormulaRoom, SheetExtras
+from kb.formats.text.units import says_more, unit_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,10 +16,15 @@ if TYPE_CHECKING:
     from lxml import etree
 
 _BESIDE: Final = re.compile(
-    rb"<office:annotation\b|<draw:|:value-type\s*=\s*[\"']error|"
+    rb"<office:annotation\b|<draw:|:value-type\s*=\s*[\"'](?:error|percentage|currency)|"
+    rb":value-type\s*=\s*[\"']float[\"'][^<]*+<text:p\b[^<>]*>[^<]*?[^<\d\s.,+-]|"
     rb"<table:table-cell(?=[^<]*\stable:formula=)(?![^<]*\soffice:(?:\w+-)?value=)[^<]*+(?!<text:p)"
 )
 _VALUES: Final = {"value", "string-value", "date-value", "time-value", "boolean-value"}
+_FIELDS: Final = ("page-number", "page-count", "date", "time", "sheet-name", "file-name", "title")
+_NUMBERS: Final = {"float", "percentage", "currency"}
+_POWER: Final = re.compile(r"[+-]?[\d.,]+E[+-]?\d+")
+_MOST_UNITS: Final = 1 << 14
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 2000
 _MOST_REPEATS: Final = 1 << 20
@@ -44,6 +50,9 @@ def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
                 extras.add_formula(row, column, _formula(attribute(cell, "formula") or ""))
             elif _is_error(cell):
                 extras.add_error(row, column, " ".join(text_lines(cell)))
+            elif shown := _shown(cell):
+                for repeated in range(min(_repeats(cell, "number-columns-repeated"), _MOST_UNITS)):
+                    extras.add_number(row, column + repeated, shown)
             for note in cell.iterfind("{*}annotation"):
                 extras.add_note(row, column, " ".join(text_lines(note)))
         for box in topmost(table, SHAPES):
@@ -54,6 +63,20 @@ def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
             extras.boxes += chart_titles(chart) if chart is not None else []
         extras.left_out["objects"] += sum(1 for _ in table.iter("{*}object-ole", "{*}plugin", "{*}applet"))
         yield attribute(table, "name") or "", extras
+
+
+def ods_margins(archive: Archive) -> Iterator[str]:
+    """Yield the lines of the headers and footers that the tables have on paper, without page numbers and the like.
+
+    Raises:
+        Unreadable: the file is damaged.
+    """
+    styles = archive.xml("styles.xml")
+    for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
+        if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
+            for field in part.iter(*(f"{{*}}{name}" for name in _FIELDS)):
+                field.text = None
+            yield from text_lines(part)
 
 
 def _has_any(archive: Archive) -> bool:
@@ -92,6 +115,24 @@ def _lacks_value(cell: etree._Element) -> bool:
 def _is_error(cell: etree._Element) -> bool:
     """Return whether a formula failed, which LibreOffice says beside an empty value."""
     return any(value == "error" and _local(name) == "value-type" for name, value in cell.items())
+
+
+def _shown(cell: etree._Element) -> str:
+    """Return what a cell shows around its number; nothing where that is the number alone, or a date."""
+    kind, value = _office(cell, "value-type"), _office(cell, "value")
+    shown = " ".join(text_lines(cell)) if kind in _NUMBERS else ""
+    if not says_more(shown) or _POWER.fullmatch(shown):
+        return ""
+    unit = unit_of_text(shown, is_share=kind == "percentage", is_negative=value.startswith("-"))
+    try:
+        return unit.around(float(value)) if unit else shown
+    except ValueError:
+        return shown
+
+
+def _office(cell: etree._Element, name: str) -> str:
+    """Return what a cell says of its value; LibreOffice says the type of it twice."""
+    return next((value for key, value in cell.items() if _local(key) == name), "")
 
 
 def _local(name: str) -> str:

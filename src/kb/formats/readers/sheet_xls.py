@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.containers.ole import WORKBOOKS, is_stream
-from kb.formats.readers.sheet_extras import SheetExtras
+from kb.formats.readers.sheet_extras import SheetExtras, margin_lines
 from kb.formats.text.encoding import one_line
 
 if TYPE_CHECKING:
@@ -23,10 +23,9 @@ _RECORD: Final = struct.Struct("<HH")
 _BEGIN, _END, _CONTINUE, _NOTE, _OBJECT, _SHEET, _TEXT = 0x0809, 0x0A, 0x3C, 0x1C, 0x5D, 0x85, 0x1B6
 _FORMULAS, _BOOLEAN_OR_ERROR = (0x06, 0x0206, 0x0406), 0x0205
 _BIFF8: Final = 0x0600
-_ERRORS: Final = {0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A"}
-_MOST_ERRORS: Final = 100_000
 _IS_NOTE, _IS_WIDE, _IS_ERROR, _IS_EMPTY = 0x19, 1, 2, 3
 _CHART_TEXT, _CALCULATE_ON_LOAD, _NO_RESULT = 0x100D, 2, bytes(8)
+_MARGINS: Final = (0x14, 0x15)
 _OBJECT_STORAGE: Final = "MBD"
 _NOTE_HEAD, _GOES_ON = 6, 0xFFFF
 
@@ -110,6 +109,8 @@ def _extras(data: bytes, start: int) -> SheetExtras:
             wanted -= len(piece)
         elif kind == _NOTE and len(content) >= 8:
             notes.append(struct.unpack_from("<HH2xH", content))
+        elif kind in _MARGINS and len(content) > 3:
+            extras.margins += margin_lines(_decoded(content[3:], is_wide=bool(content[2] & _IS_WIDE)))
         elif kind == _CHART_TEXT and len(content) > 4:
             extras.boxes += filter(None, [one_line(_decoded(content[4:], is_wide=bool(content[3] & _IS_WIDE)))])
         else:
@@ -147,9 +148,9 @@ def _add_error(kind: int, content: bytes, extras: SheetExtras) -> None:
         code = content[8]
     elif kind == _BOOLEAN_OR_ERROR and len(content) >= 8 and content[7]:
         code = content[6]
-    if code in _ERRORS and len(extras.cells) < _MOST_ERRORS:
+    if code is not None:
         row, column = struct.unpack_from("<HH", content)
-        extras.add_error(row, column, _ERRORS[code])
+        extras.add_error_code(row, column, code)
 
 
 def _decoded(text: bytes, *, is_wide: bool) -> str:

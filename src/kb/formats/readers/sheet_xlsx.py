@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from html import unescape
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import attribute, local_name
+from kb.formats.readers import sheet_xlsb
 from kb.formats.readers.drawing import chart_titles, paragraphs
-from kb.formats.readers.sheet_extras import LONGEST_FORMULA, FormulaRoom, SheetExtras, cell_place, moved
+from kb.formats.readers.sheet_extras import (
+    LONGEST_FORMULA,
+    FormulaRoom,
+    SheetExtras,
+    cell_place,
+    margin_lines,
+    moved,
+)
 from kb.formats.text.encoding import one_line
+from kb.formats.text.units import Unit, unit_of_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from lxml import etree
 
@@ -25,12 +35,37 @@ _NO_VALUE: Final = re.compile(
 )
 _ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
 _ZERO: Final = re.compile(rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*+<(?:\w+:)?v\s*+>0</")
+_PERCENTS, _PERCENT = {"9", "10"}, "0%"  # the formats with units that Excel writes nowhere
+_MARGIN: Final = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^<>]*>([^<>]+)</")
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 200
 _THREADED: Final = "[Threaded comment]"
-_BEGIN_COMMENT: Final = 635
-_SHEET: Final = 156
 _SHEETS: Final = {"worksheet", "chartsheet", "dialogsheet", "xlMacrosheet"}
+
+
+class _Look:
+    """A look at the bytes of a sheet, which costs little: has it cells that show more or less than their values?
+
+    Args:
+        units: of the styles that have one.
+        is_stale: whether a formula's 0 is not a value.
+    """
+
+    def __init__(self, units: Mapping[str, Unit], *, is_stale: bool) -> None:
+        self.units, self.is_stale = units, is_stale
+        styles = "|".join(units).encode()
+        self._patterns = [_NO_VALUE, _ERROR, *([_ZERO] if is_stale else [])]
+        if units:
+            self._patterns.append(re.compile(rb"""\ss\s*=\s*["'](?:%b)["']""" % styles))
+
+    def finds_any(self, blocks: Iterable[bytes]) -> bool:
+        before = b""
+        for block in blocks:
+            text = before + block
+            if any(pattern.search(text) for pattern in self._patterns):
+                return True
+            before = text[-_OVERLAP:]
+        return False
 
 
 def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
@@ -48,37 +83,70 @@ def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
     # Programs that compute nothing write 0 for each formula, and ask Excel to compute all when it opens the file.
     is_stale = attribute(root.find("{*}calcPr"), "fullCalcOnLoad") in {"1", "true"}
     people, room = dict(_people(package, main)), FormulaRoom.of(package)
+    look = _Look(dict(_units(package, main)), is_stale=is_stale)
     for sheet in root.iterfind("{*}sheets/{*}sheet"):
         part = next((parts[value] for value in sheet.attrib.values() if value in parts), None)
         if part is not None:
             extras = SheetExtras(room=room)
-            _add_cells(package, part, extras, is_stale=is_stale)
+            _add_cells(package, part, extras, look)
+            _add_margins(package, part, extras)
             _add_notes(package, part, people, extras)
             _add_drawn(package, part, extras)
             yield sheet.get("name", ""), extras
 
 
-def _add_cells(package: Package, part: str, extras: SheetExtras, *, is_stale: bool) -> None:
+def _add_cells(package: Package, part: str, extras: SheetExtras, look: _Look) -> None:
     try:
-        if _has_valueless(package, part, is_stale=is_stale):
-            _add_valueless(package, part, extras, is_stale=is_stale)
+        if look.finds_any(package.blocks(part, _BLOCK)):
+            _add_shown(package, part, extras, look)
     except Unreadable:
         package.damaged.add(part)
 
 
+def _add_margins(package: Package, part: str, extras: SheetExtras) -> None:
+    """Add the headers and footers, which are among the last things in a sheet."""
+    end = b""
+    with suppress(Unreadable):
+        for block in package.blocks(part, _BLOCK):
+            end = end[-_BLOCK:] + block
+    for found in _MARGIN.finditer(end):
+        extras.margins += margin_lines(unescape(found[1].decode("utf-8", "replace")))
+
+
+def _units(package: Package, main: str) -> Iterator[tuple[str, Unit]]:
+    """Yield the numbers of the styles whose cells show a unit."""
+    for root in package.related_xml(main, "styles"):
+        codes = {each.get("numFmtId", ""): each.get("formatCode", "") for each in root.iterfind("{*}numFmts/{*}numFmt")}
+        for number, style in enumerate(root.iterfind("{*}cellXfs/{*}xf")):
+            name = style.get("numFmtId", "")
+            if unit := unit_of_format(codes.get(name, _PERCENT if name in _PERCENTS else "")):
+                yield str(number), unit
+
+
 def _add_notes(package: Package, part: str, people: dict[str, str], extras: SheetExtras) -> None:
     threads = _threads(package, part, people)
-    for root in package.related_xml(part, "comments"):
-        for comment in root.iterfind("{*}commentList/{*}comment"):
-            text = "".join(found.text or "" for found in comment.iterfind("{*}text//{*}t") if not _is_reading(found))
-            name, _, written = comment.get("ref", ""), *text.partition("Comment:")[1:]
-            if not text.startswith(_THREADED):
-                threads.setdefault(name, []).append(text)
-            elif name not in threads:
-                threads[name] = [written]
+    for name, text in _comments(package, part):
+        if not text.startswith(_THREADED):
+            threads.setdefault(name, []).append(text)
+        elif name not in threads:
+            threads[name] = [text.partition("Comment:")[2]]
     for name, notes in threads.items():
         if place := cell_place(name):
             extras.add_note(*place, " · ".join(notes))
+
+
+def _comments(package: Package, part: str) -> Iterator[tuple[str, str]]:
+    """Yield what is noted on the cells of a sheet, each with the name of its cell."""
+    for name in package.related(part, "comments"):
+        if name.endswith(".bin"):
+            try:
+                yield from sheet_xlsb.comments(package.read(name) or b"")
+            except Unreadable:
+                package.damaged.add(name)
+        elif (root := package.side_xml(name)) is not None:
+            for comment in root.iterfind("{*}commentList/{*}comment"):
+                found = (each.text or "" for each in comment.iterfind("{*}text//{*}t") if not _is_reading(each))
+                yield comment.get("ref", ""), "".join(found)
 
 
 def _add_drawn(package: Package, part: str, extras: SheetExtras) -> None:
@@ -96,29 +164,21 @@ def _is_reading(text: etree._Element) -> bool:
     return above is not None and local_name(above) == "rPh"
 
 
-def _has_valueless(package: Package, part: str, *, is_stale: bool) -> bool:
-    """Return whether a cell of a sheet may have no value: a look at its bytes, which costs little."""
-    before = b""
-    for block in package.blocks(part, _BLOCK):
-        text = before + block
-        if _NO_VALUE.search(text) or _ERROR.search(text) or (is_stale and _ZERO.search(text)):
-            return True
-        before = text[-_OVERLAP:]
-    return False
-
-
-def _add_valueless(package: Package, part: str, extras: SheetExtras, *, is_stale: bool) -> None:
+def _add_shown(package: Package, part: str, extras: SheetExtras, look: _Look) -> None:
     shared: dict[str, tuple[str, tuple[int, int]]] = {}
     for place, cell in _placed(package.elements(part, "c")):
-        formula = cell.find("{*}f")
+        formula, unit = cell.find("{*}f"), look.units.get(cell.get("s", ""))
         if cell.get("t") == "e":
             extras.add_error(*place, cell.findtext("{*}v") or "")
+        elif unit and cell.get("t", "n") == "n":
+            with suppress(ValueError):
+                extras.add_number(*place, unit.around(float(cell.findtext("{*}v") or "")))
         if formula is None:
             continue
         text, group = formula.text or "", formula.get("si", "") if formula.get("t") == "shared" else ""
         if group and text:
             shared[group] = text[:LONGEST_FORMULA], place
-        if not _has_no_value(cell, is_stale=is_stale):
+        if not _has_no_value(cell, is_stale=look.is_stale):
             continue
         if group in shared and not text and extras.room.left > 0:
             text, (row, column) = shared[group]
@@ -174,43 +234,17 @@ def _add_drawing(package: Package, drawing: str, extras: SheetExtras) -> None:
 
 
 def _binary_extras(package: Package, main: str) -> Iterator[tuple[str, SheetExtras]]:
-    """Yield the sheets of the binary format, whose notes are counted."""
-    names = dict(_sheet_names(package.read(main) or b""))
+    """Yield the sheets of the binary format."""
+    names = dict(sheet_xlsb.sheet_names(package.read(main) or b""))
+    people = dict(_people(package, main))
     for relation in package.relations(main):
-        if relation.kind not in _SHEETS:
-            continue
-        extras = SheetExtras()
-        _add_drawn(package, relation.target, extras)
-        for part in package.related(relation.target, "comments"):
+        if relation.kind in _SHEETS:
+            extras = SheetExtras()
             try:
-                extras.comments += sum(kind == _BEGIN_COMMENT for kind, _ in _records(package.read(part) or b""))
+                for place in sheet_xlsb.errors(package.read(relation.target) or b""):
+                    extras.add_error_code(*place)
             except Unreadable:
-                package.damaged.add(part)
-        yield names.get(relation.id, relation.target), extras
-
-
-def _sheet_names(workbook: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the names of the sheets by those of their relations: both come behind numbers, after their lengths."""
-    for kind, content in _records(workbook):
-        if kind == _SHEET:
-            end = 12 + 2 * int.from_bytes(content[8:12], "little")
-            yield content[12:end].decode("utf-16-le", "replace"), content[end + 4 :].decode("utf-16-le", "replace")
-
-
-def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the kinds of the records of a binary part, each with its content: [MS-XLSB], 2.1.4."""
-    place = 0
-    with suppress(IndexError):
-        while place < len(data):
-            kind, place = data[place], place + 1
-            if kind & 0x80:
-                kind, place = (kind & 0x7F) | (data[place] << 7), place + 1
-            size, shift = 0, 0
-            while shift < 28:
-                byte, place = data[place], place + 1
-                size |= (byte & 0x7F) << shift
-                shift += 7
-                if not byte & 0x80:
-                    break
-            yield kind, data[place : place + size]
-            place += size
+                package.damaged.add(relation.target)
+            _add_notes(package, relation.target, people, extras)
+            _add_drawn(package, relation.target, extras)
+            yield names.get(relation.id, relation.target), extras

@@ -1,6 +1,7 @@
 """Spreadsheets (.xlsx, .xlsm, .xlsb, .xls, .ods): a section a sheet, a row a line, formulas by their last values.
 
-Notes follow the row of their cell, text boxes the sheet. A formula that no program computed is shown as it is.
+Notes follow the row of their cell, text boxes the sheet, headers and footers all sheets. A formula that no program
+computed is shown as it is.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from kb.formats.containers.ole import OLE_SIGNATURE, is_encrypted_workbook, ole_
 from kb.formats.containers.ooxml import Package
 from kb.formats.readers.odf import properties as opendocument_properties
 from kb.formats.readers.sheet_extras import SheetExtras
-from kb.formats.readers.sheet_ods import ods_extras
+from kb.formats.readers.sheet_ods import ods_extras, ods_margins
 from kb.formats.readers.sheet_xls import xls_extras
 from kb.formats.readers.sheet_xlsx import xlsx_extras
 from kb.formats.text.builder import TextBuilder
+from kb.formats.text.margins import write_margins
 from kb.formats.text.tables import Row, write_table
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ def read(data: bytes) -> Extracted:
         raise Unreadable(_ENCRYPTED) from error
     except CalamineError as error:
         raise Unreadable(f"the spreadsheet is damaged: {error}") from error
+    write_margins(text, [line for each in extras.values() for line in each.margins])
     for each in extras.values():
         for kind, count in each.omitted():
             text.omit(kind, count)
@@ -87,6 +90,8 @@ def _beside(data: bytes) -> tuple[Properties, dict[str, SheetExtras], int]:
     with suppress(Unreadable):  # of the workbook itself, which the library then says
         for name, extra in xlsx_extras(package) if is_excel else ods_extras(package):
             extras[name] = extra
+        if not is_excel:
+            extras[""] = SheetExtras(margins=[*ods_margins(package)])
     properties = package.properties() if is_excel else opendocument_properties(package)
     return properties, extras, len(package.damaged)
 

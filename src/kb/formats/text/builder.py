@@ -49,11 +49,13 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
         yield Section(heading.start, end, tuple(each.title for each in above if each.title))
 
 
-def paged(title: str | None, pages: Sequence[TextBuilder], date: str | None = None) -> Extracted:
-    """Return a document of numbered pages or slides, each put together by itself."""
+def paged(
+    title: str | None, pages: Sequence[TextBuilder], date: str | None = None, *, last: TextBuilder | None = None
+) -> Extracted:
+    """Return a document of numbered pages or slides, each put together by itself, and `last` without a number."""
     texts, sections, pictures, start = list[str](), list[Section](), list[Picture](), 0
     omitted = Counter[str]()
-    for number, page in enumerate(pages, start=1):
+    for number, page in (*enumerate(pages, start=1), *([(None, last)] if last else [])):
         built = page.build()
         omitted.update(built.omitted)
         pictures += [each._replace(place=start + each.place, page=number) for each in built.pictures]

@@ -18,7 +18,7 @@ _PAGE_WORDS: Final = frozenset(
     {
         *("page", "pages", "pg", "p", "of", "seite", "seiten", "s", "von", "página", "páginas", "pág", "de", "sur"),
         *("pagina", "pag", "di", "van", "sida", "side", "sivu", "av", "af", "strana", "strona", "str", "z", "ze"),
-        *("страница", "стр", "из", "sayfa", "第", "页", "頁", "共", "ページ"),
+        *("страница", "стр", "из", "sayfa", "oldal", "第", "页", "頁", "共", "ページ"),
     }
 )
 

@@ -1,0 +1,67 @@
+"""Numbers of sheets with what their format shows around them: 12 kg, 5%, $7. They keep all digits."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final, NamedTuple
+
+_TOKEN: Final = re.compile(
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)(?:-[^\]]*)?\]|\[(?P<bracket>[^\]]*)\]'
+    r"|(?P<space>[_*].)|(?P<number>General|[0#?.,]+)|(?P<end>;)|(?P<other>.)",
+    re.DOTALL,
+)
+_COLOUR: Final = re.compile(r"(?i)black|blue|cyan|green|magenta|red|white|yellow|color ?\d+|dbnum\d")
+_NOT_PLAIN: Final = frozenset("yYmMdDhHsSeEgGbB/@")  # dates, fractions, powers of ten, texts
+_SPACES: Final = str.maketrans({"\xa0": " ", "\u202f": " "})
+_SIGNS: Final = str.maketrans(dict.fromkeys("+-()\N{MINUS SIGN}"))
+_SHOWN: Final = re.compile(r"(\D*)\d(?:[\d.,\s'\u2019\u066b\u066c]*\d)?(\D*)")
+_LONGEST: Final = 60
+
+
+class Unit(NamedTuple):
+    """What stands before and after a number; `is_share` if the number is shown times 100."""
+
+    before: str
+    after: str
+    is_share: bool
+
+    def around(self, value: float) -> str:
+        """Return a number as people see it."""
+        number = value * 100 if self.is_share else value
+        return f"{'-' if number < 0 else ''}{self.before}{abs(number):.15g}{self.after}"
+
+
+def unit_of_format(code: str) -> Unit | None:
+    """Return what a number format of Excel shows around a number; None where that is nothing, or not a plain number."""
+    before, after, numbers, share = "", "", 0, False
+    for found in _TOKEN.finditer(code[:1000]):
+        kind, text = found.lastgroup, found[found.lastgroup or 0]
+        if kind == "end":
+            break
+        if (kind == "bracket" and not _COLOUR.fullmatch(text)) or (kind == "other" and text in _NOT_PLAIN):
+            return None
+        share = share or (kind == "other" and text == "%")
+        if kind == "number":
+            numbers += 1
+        elif kind not in {"bracket", "space"}:
+            before, after = (before, after + text) if numbers else (before + text, after)
+    return _unit(before, after, is_share=share) if numbers == 1 else None
+
+
+def unit_of_text(shown: str, *, is_share: bool, is_negative: bool) -> Unit | None:
+    """Return what stands around the number in a text; None where that is nothing, or not one number."""
+    if not (found := _SHOWN.fullmatch(shown.strip())):
+        return None
+    before, after = (each.translate(_SIGNS) if is_negative else each for each in found.groups())
+    return _unit(before, after, is_share=is_share)
+
+
+def says_more(shown: str) -> bool:
+    """Return whether there is anything but digits and signs in what is shown of a number."""
+    return any(each.isalpha() or each == "%" or unicodedata.category(each) == "Sc" for each in shown)
+
+
+def _unit(before: str, after: str, *, is_share: bool) -> Unit | None:
+    before, after = before.translate(_SPACES).lstrip()[:_LONGEST], after.translate(_SPACES).rstrip()[:_LONGEST]
+    return Unit(before, after, is_share) if says_more(before + after) else None
