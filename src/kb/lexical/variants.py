@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 PLAIN: Final = str.maketrans(
     {
@@ -98,18 +98,6 @@ def spellings(word: str) -> list[str]:
     plain = lower.translate(PLAIN)
     others = dict.fromkeys([plain, lower.translate(DIGRAPHS).translate(PLAIN)])
     return [other for other in others if other != lower and other]
-
-
-def alternatives(words: Iterable[str]) -> list[list[str]]:
-    """Return words, those in one list that are spellings of the same: they count as one.
-
-    They are all apart if one is a beginning: FTS5, which then looks for all, counts each.
-    """
-    given = list(words)
-    others = {other for word in given for other in spellings(word)}.intersection(given)
-    if not others or any(word.endswith("*") for word in given):
-        return [[word] for word in given]
-    return [[word, *(each for each in spellings(word) if each in others)] for word in given if word not in others]
 
 
 def parts_of(name: str) -> list[Variant]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.errors import Invalid
@@ -14,6 +14,7 @@ from kb.lexical.compatibility import compatible
 from kb.lexical.function_words import FUNCTION_WORDS
 from kb.lexical.segment import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
+from kb.lexical.stems import stemmed
 from kb.lexical.stop_words import STOP_WORDS
 from kb.lexical.variants import CAMEL, in_words, spellings
 from kb.search import numbers
@@ -27,7 +28,7 @@ from kb.search.apostrophes import (
 from kb.search.isbn import other_spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kb.store.rows import Filter
 
@@ -91,6 +92,11 @@ class Unit:
         other = instead.get(self.text.lower())
         return Unit(other, (other,), is_literal=False) if other else self
 
+    def stemmed(self, stems: Mapping[str, Sequence[str]]) -> Unit:
+        """Return the same with the stems of its words."""
+        others = [each for form in self.forms for each in stems.get(form, ())]
+        return replace(self, forms=tuple(dict.fromkeys([*self.forms, *others])))
+
 
 class Telling(NamedTuple):
     """A word that carries meaning: its forms, and more than which share of them a passage that has it has."""
@@ -111,6 +117,8 @@ class Query:
         plain: those of the words that may be misspelled: neither names nor in quotes.
         units: what was typed, each with the words that stand for it; without those that say nothing.
         whole: all that was typed in one text, without marks around it.
+        inflected: those of the words that are looked for by their stems as well: what stands in quotes is not.
+        stems: these, in the languages of the database.
     """
 
     text: str | None
@@ -120,6 +128,8 @@ class Query:
     plain: tuple[str, ...] = ()
     units: tuple[Unit, ...] = ()
     whole: str = ""
+    inflected: tuple[str, ...] = ()
+    stems: tuple[str, ...] = ()
 
     @classmethod
     def parse(
@@ -156,7 +166,9 @@ class Query:
         words = list(dict.fromkeys([*begun, *with_spellings(found), *phrases, *compounds(rest)]))
         words = words or contractions(rest) or keywords(rest)
         unquoted = PHRASE.sub(" ", text).split()
-        plain = plain_words(unquoted[: len(unquoted) - len(excluded)])
+        typed = unquoted[: len(unquoted) - len(excluded)]
+        plain = plain_words(typed)
+        inflected = tokenize(compatible(apart(" ".join(typed))))
         return cls(
             rest if vectors else None,
             tuple(words) if full_text else (),
@@ -165,12 +177,26 @@ class Query:
             tuple(plain[:MAX_TERMS]) if full_text else (),
             tuple(units(rest, phrases)[:MAX_TERMS]) if full_text else (),
             " ".join(rest.split()).strip(f"{MARKS_AROUND} "),
+            tuple(dict.fromkeys(inflected))[:MAX_TERMS] if full_text else (),
         )
 
     @property
     def terms(self) -> tuple[str, ...]:
         """The words to look up; every word is highlighted, but no more beginnings than are looked up."""
-        return self.words[:MAX_TERMS]
+        return (*self.words[:MAX_TERMS], *self.stems)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The words to highlight."""
+        return (*self.words, *self.stems)
+
+    def stemmed(self, languages: Collection[str]) -> Query:
+        """Return the same query, whose words are looked for by their stems in some languages as well."""
+        found = {word: stemmed([folded(word)], languages) for word in self.inflected if word in self.words}
+        if not any(found.values()) or any(word.endswith("*") for word in self.words):  # which would count them apart
+            return self
+        stems = tuple(dict.fromkeys(chain.from_iterable(found.values())))
+        return replace(self, units=tuple(unit.stemmed(found) for unit in self.units), stems=stems)
 
     def respelled(self, instead: Mapping[str, str]) -> Query:
         """Return the same query with other words instead of some."""
@@ -179,7 +205,8 @@ class Query:
         if text is not None:
             text = WORD.sub(lambda word: instead.get(word[0].lower(), word[0]), unicodedata.normalize("NFC", text))
         units = (unit.respelled(instead) for unit in self.units)
-        return replace(self, text=text, words=tuple(words), plain=(), units=tuple(units))
+        inflected = tuple(dict.fromkeys(instead.get(word, word) for word in self.inflected))
+        return replace(self, text=text, words=tuple(words), plain=(), units=tuple(units), inflected=inflected)
 
     @property
     def telling(self) -> tuple[Telling, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.lexical.variants import alternatives
+from kb.lexical.alternatives import alternatives
 from kb.search.copies import Folded, fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of

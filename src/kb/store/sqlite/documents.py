@@ -314,15 +314,16 @@ class SqliteDocuments:
     def insert_chunks(self, document_id: int, chunks: Iterable[tuple[int, NewChunk | Chunk]]) -> None:
         """Write the chunks of a document that has none, under these ids, without their vectors."""
         sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
+        language = self._execute(self._sql["select_language"], (document_id,)).get
         for index, (chunk_id, chunk) in enumerate(chunks):
             self._checkpoint()
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             section = chunk.header, array(chunk.place.heading)
             if section not in sections:
-                sections[section] = self._execute(
-                    self._sql["insert_section"], (document_id, *section, segmented(chunk.header), varied(chunk.header))
-                ).get
-            columns |= {"text": chunk.text, "segmented": segmented(chunk.text), "variants": varied(chunk.text)}
+                indexed = segmented(chunk.header), varied(chunk.header, language)
+                sections[section] = self._execute(self._sql["insert_section"], (document_id, *section, *indexed)).get
+            columns |= {"text": chunk.text, "segmented": segmented(chunk.text)}
+            columns |= {"variants": varied(chunk.text, language)}
             columns |= {"section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
 
@@ -366,4 +367,5 @@ def _columns(content: Content) -> dict[str, object]:
         "source": content.source,
         "replaces": content.replaces,
         "omitted": counts(content.omitted),
+        "language": content.language,
     }
