@@ -304,17 +304,18 @@ class SqliteDocuments:
         if content.space not in (None, self._space):
             raise ModelChanged
         ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
-        self.insert_chunks(document_id, zip(ids, content.chunks, strict=True))
+        self.insert_chunks(document_id, zip(ids, content.chunks, strict=True), content.language)
         for chunk_id, vector in zip(ids, content.vectors, strict=True):
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
         if space := content.space or self._space:
             self._execute(statements("vectors")["count_precision"], (space.precision, len(ids)))
 
-    def insert_chunks(self, document_id: int, chunks: Iterable[tuple[int, NewChunk | Chunk]]) -> None:
-        """Write the chunks of a document that has none, under these ids, without their vectors."""
+    def insert_chunks(
+        self, document_id: int, chunks: Iterable[tuple[int, NewChunk | Chunk]], language: str | None
+    ) -> None:
+        """Write the chunks of a document in a language that has none, under these ids, without their vectors."""
         sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
-        language = self._execute(self._sql["select_language"], (document_id,)).get
         for index, (chunk_id, chunk) in enumerate(chunks):
             self._checkpoint()
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}

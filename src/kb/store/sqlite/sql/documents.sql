@@ -10,10 +10,6 @@ SELECT
   language
 FROM {source} WHERE {condition}
 
--- name: select_language
--- The language of a document.
-SELECT language FROM documents WHERE id = ?
-
 -- name: select_chunks
 -- A document's chunks in order, from one on.
 SELECT
