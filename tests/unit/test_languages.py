@@ -177,3 +177,27 @@ def test_the_language_is_a_filter_and_follows_the_text(notes, embedder):
     assert found(service, "boot", Filter(language="nl")) == ["german"]
     assert found(service, "boot", Filter(language="de")) == []
     assert found(service, "Boote") == ["short"]
+
+
+def test_an_emoji_is_a_word_and_marked_where_it_stands(notes):
+    _, service, add = notes
+    add(
+        whale="Container 🐳 started in the harbour",
+        flag="A ferry to 🇳🇴 and back, in any weather",
+        thumb="Done 👍🏽 for today",
+        none="Nothing of that kind",
+    )
+    for query, path, sign in (("🐳", "whale", "🐳"), ("🇳🇴", "flag", "🇳🇴"), ("👍", "thumb", "👍"), ("ferry 🇳🇴", "flag", "🇳🇴")):
+        [passage] = search(service, query).results
+        assert passage.source_path == path
+        assert sign in [passage.text[start:end] for start, end in passage.highlights]
+    assert found(service, "🐙") == []
+
+
+def test_a_word_in_chinese_characters_is_there_before_one_that_only_has_its_letters(notes):
+    _, service, add = notes
+    add(tokyo="東京都の展望室は四十五階にあります。", kyoto="京都の展望室は駅の上にあります。")
+    for query in ("京都", "展望室 京都", "京都 展望室"):
+        assert found(service, query)[0] == "kyoto"
+        assert search(service, query, vectors=True).results[0].source_path == "kyoto"
+    assert found(service, "東京都")[0] == "tokyo"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kb.lexical.emoji import found_in, indexed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -83,8 +85,10 @@ def variants_in(text: str) -> Iterator[Variant]:
     if text.isascii():
         if not CAMEL.search(text):
             return
-    elif not (SPECIAL.search(text) or CAMEL.search(text)):
-        return
+    else:
+        yield from (Variant(*emoji.span(), indexed(emoji)) for emoji in found_in(text))
+        if not (SPECIAL.search(text) or CAMEL.search(text)):
+            return
     for word in OTHERWISE_TYPED.finditer(text):
         yield from (Variant(*word.span(), other) for other in spellings(word[0]))
         yield from (Variant(word.start() + start, word.start() + end, part) for start, end, part in parts_of(word[0]))

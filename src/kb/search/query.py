@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kb.api.errors import Invalid
 from kb.api.stream_safe import composed
 from kb.lexical.compatibility import compatible
+from kb.lexical.emoji import emojis
 from kb.lexical.function_words import FUNCTION_WORDS
 from kb.lexical.segment import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
@@ -163,7 +164,7 @@ class Query:
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
         telling = compatible(apart(without_grouped_numbers(without_parted_isbns(rest))))
         found = keywords(telling) if tokenize(telling) else []
-        words = list(dict.fromkeys([*begun, *with_spellings(found), *phrases, *compounds(rest)]))
+        words = list(dict.fromkeys([*begun, *with_spellings(found), *emojis(rest), *phrases, *compounds(rest)]))
         words = words or contractions(rest) or keywords(rest)
         unquoted = PHRASE.sub(" ", text).split()
         typed = unquoted[: len(unquoted) - len(excluded)]
@@ -368,6 +369,8 @@ def units(text: str, phrases: Iterable[str]) -> list[Unit]:
 def unit_of(word: str) -> Unit | None:
     """Return what a word that was typed stands for; None if it says nothing by itself."""
     lower = word.lower()
+    if signs := emojis(word) if not tokenize(word) else []:
+        return Unit(word, tuple(dict.fromkeys(signs)), is_literal=True)
     if not tokenize(word) or lower in STOP_WORDS or (WITH_APOSTROPHE.fullmatch(word) and is_contraction(word)):
         return None
     if WITH_APOSTROPHE.fullmatch(word) and is_possessive(word):

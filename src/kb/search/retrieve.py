@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.lexical.alternatives import alternatives
+from kb.lexical.emoji import written
 from kb.search.copies import Folded, fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
@@ -120,7 +121,7 @@ class Retriever:
             ids, missing = missing[is_here], missing[~is_here]
             if not ids.size:
                 continue
-            by_word = {words[0]: self._adds(words, ids) for words in alternatives(self._terms)}
+            by_word = {written(words[0]): self._adds(words, ids) for words in alternatives(self._terms)}
             explanations |= explained(found, limit, ids, by_word)
         for passage in shown:
             passage.explanation = explanations[passage.chunk_id]

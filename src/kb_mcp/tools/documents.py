@@ -134,7 +134,6 @@ class DocumentTools:
         tag_any: FilterTags = [],  # noqa: B006 - likewise
         tag_not: FilterTags = [],  # noqa: B006 - likewise
         doc_type: str = "",
-        lang: str = "",
         source_prefix: str = "",
         name: Annotated[str, Field(description="Its file name: memo*.")] = "",
         after: After = "",
@@ -154,7 +153,6 @@ class DocumentTools:
             tag_any=tag_any,
             tag_not=tag_not,
             doc_type=doc_type,
-            lang=lang,
             source_prefix=source_prefix,
             name=name,
             after=moment(after, "after"),
