@@ -16,6 +16,7 @@ from kb.search.service import SearchService
 from kb.store.rows import Filter
 from kb.telemetry.instruments import Instruments
 
+# ruff: noqa: RUF001 - letters of other alphabets are meant
 SENTENCES = {
     "de": "Die {} stehen seit vielen Jahren dort, und niemand weiß mehr, wem sie gehören.",
     "fr": "Nous avons vu les {} hier soir, et personne ne savait ce qu'il fallait en faire.",
@@ -187,7 +188,12 @@ def test_an_emoji_is_a_word_and_marked_where_it_stands(notes):
         thumb="Done 👍🏽 for today",
         none="Nothing of that kind",
     )
-    for query, path, sign in (("🐳", "whale", "🐳"), ("🇳🇴", "flag", "🇳🇴"), ("👍", "thumb", "👍"), ("ferry 🇳🇴", "flag", "🇳🇴")):
+    for query, path, sign in (
+        ("🐳", "whale", "🐳"),
+        ("🇳🇴", "flag", "🇳🇴"),
+        ("👍", "thumb", "👍"),
+        ("ferry 🇳🇴", "flag", "🇳🇴"),
+    ):
         [passage] = search(service, query).results
         assert passage.source_path == path
         assert sign in [passage.text[start:end] for start, end in passage.highlights]
