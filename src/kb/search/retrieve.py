@@ -17,7 +17,7 @@ from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
 from kb.search.literal import sought as literals
-from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, likeness, sought, spelling, with_name
+from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, Called, likeness, sought, spelling, with_name
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -159,7 +159,7 @@ class Retriever:
         return self._joined(replace(found, scale=self._scale), np.concatenate(near)) if near else found
 
     @cached_property
-    def _called(self) -> Mapping[int, float]:
+    def _called(self) -> Mapping[int, Called]:
         """The documents that are called what the query says, and how well they are."""
         if self._named_by is None or not self._units:
             return {}
@@ -168,9 +168,12 @@ class Retriever:
         if not words:
             return {}
         found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
-        called = {each.document_id: likeness(each, words, tokens_of) * spelling(each, self._units) for each in found}
-        ordered = sorted(called, key=lambda each: (-called[each], each))
-        return {each: called[each] for each in ordered[:BEST] if called[each]}
+        called = {
+            each.document_id: Called(likeness(each, words, tokens_of), spelling(each, self._units, tokens_of))
+            for each in found
+        }
+        ordered = sorted(called, key=lambda each: (-called[each].counted, each))
+        return {each: called[each] for each in ordered[:BEST] if called[each].counted}
 
     def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
         """Return the chunk of each document that the query matches best, or the first, if the filter admits it."""
