@@ -116,6 +116,8 @@ def segmented(text: str) -> str | None:
 def varied(text: str, language: str | None = None) -> str | None:
     """Return what is indexed behind a text: other forms of its words, and their stems; None if they have none."""
     written = folded(text)
+    if language is None:
+        return variants(written)
     stems = dict.fromkeys(stem.text for stem in stems_in(written, language))
     return " ".join(filter(None, (variants(written), *stems))) or None
 

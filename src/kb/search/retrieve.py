@@ -168,12 +168,12 @@ class Retriever:
         if not words:
             return {}
         found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
+        like = ((each, likeness(each, words, tokens_of)) for each in found)
         called = {
-            each.document_id: Called(likeness(each, words, tokens_of), spelling(each, self._units, tokens_of))
-            for each in found
+            each.document_id: Called(alike, spelling(each, self._units, tokens_of)) for each, alike in like if alike
         }
         ordered = sorted(called, key=lambda each: (-called[each].counted, each))
-        return {each: called[each] for each in ordered[:BEST] if called[each].counted}
+        return {each: called[each] for each in ordered[:BEST]}
 
     def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
         """Return the chunk of each document that the query matches best, or the first, if the filter admits it."""
