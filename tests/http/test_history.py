@@ -54,6 +54,29 @@ async def test_each_change_leaves_a_version_with_who_made_it_and_why(api, http, 
     assert (await api.version(id_, 2))["text"] == f"two {word}"
 
 
+async def test_a_document_is_read_as_it_was_in_each_version(api, http, word):
+    id_ = await added(api, f"{word} one", tags=["a"])
+    first = await api.document(id_)
+    await api.update_note(id_, f"{word} three")
+    await api.change_tags(id_, add=["b"], remove=["a"])
+    newest = await api.document(id_)
+    assert await api.document(id_, version=3) == newest
+    former = await api.document(id_, version=1)
+    same = ("title", "tags", "content_hash", "chunks", "chunk_count", "by", "client")
+    assert [former[name] for name in same] == [first[name] for name in same]
+    middle = await api.document(id_, version=2)
+    assert ("".join(chunk["text"] for chunk in middle["chunks"]), middle["tags"]) == (f"{word} three", ["a"])
+    assert (await api.document(id_, version=1, chunk_id=first["chunks"][0]["id"]))["chunks"] == first["chunks"]
+    await api.delete_document(id_)
+    assert (await api.document(id_, version=1))["chunks"] == first["chunks"]
+    with pytest.raises(NotFound, match="no version 4"):
+        await api.document(id_, version=4)
+    with pytest.raises(NotFound, match="There is no document"):
+        await api.document(10**9, version=1)
+    for wrong in ({"version": 0}, {"version": "last"}, {"as_of": newest["created_at"]}):
+        assert (await http.get(f"/documents/{id_}", params=wrong)).status_code == 422, wrong
+
+
 async def test_what_changes_nothing_leaves_no_version(api, word):
     id_ = await added(api, word, tags=["a"])
     await api.change_tags(id_, add=["a"], remove=["b"])
@@ -171,7 +194,7 @@ async def test_a_purge_leaves_no_version_and_no_way_back(api, word, is_binned):
         api.history(id_),
         api.version(id_, 1),
         api.restore(id_),
-        api.document(id_, as_of=then),
+        api.document(id_, version=1),
     ):
         with pytest.raises(NotFound):
             await call
@@ -199,20 +222,13 @@ async def test_everything_answers_as_of_a_moment(api, word):
         assert [document["id"] for document in recent] == documents[-1:]
         results = (await api.search(query=word, tags=[word], as_of=at))["results"]
         assert {result["text"].split()[1] for result in results} == fruits
-    assert "apple" in (await api.document(one, as_of=middle))["chunks"][0]["text"]
-    assert (await api.document(two, as_of=middle))["tags"] == [word]
-    for id_, at in ((one, start), (two, end), (three, middle)):
-        with pytest.raises(NotFound, match="There was no document"):
-            await api.document(id_, as_of=at)
 
 
-async def test_a_moment_that_cannot_be_known_is_refused(api, http, word):
-    id_ = await added(api, word)
+async def test_a_moment_that_cannot_be_known_is_refused(http, word):
     future = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     for at in (future, "yesterday", "2026-01-31", "2026-01-31T12:00:00", "12"):
         for answer in (
             await http.get("/documents", params={"as_of": at}),
-            await http.get(f"/documents/{id_}", params={"as_of": at}),
             await http.post("/search", json={"query": word, "as_of": at}),
             await http.post("/undo", json={"since": at, "dry_run": True}),
         ):
@@ -274,12 +290,11 @@ async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(st
 
 async def test_a_move_is_a_version_of_its_own_and_the_former_path_stays_known(api, word):
     document = await added(api, f"A log of {word}.", source_path=f"/{word}/a.md")
-    former = await moment()
     for _ in range(2):
         await api.move_document(document, f"/{word}/b.md")
     newest, oldest = (await api.history(document))["versions"]
     assert newest["number"] == oldest["number"] + 1
-    assert (await api.document(document, as_of=former))["source_path"] == f"/{word}/a.md"
+    assert (await api.document(document, version=oldest["number"]))["source_path"] == f"/{word}/a.md"
     assert (await api.document(document))["source_path"] == f"/{word}/b.md"
 
 

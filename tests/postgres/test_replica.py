@@ -336,7 +336,7 @@ async def test_everything_that_is_read_can_be_read_at_the_replica(server):
             "list": lambda: api.documents(source_prefix="/a/", sort="recent", total=True),
             "former list": lambda: api.documents(as_of=now),
             "document": lambda: api.document(note),
-            "former document": lambda: api.document(note, as_of=now),
+            "former document": lambda: api.document(note, version=1),
             "text": lambda: api.text(note, unit="lines", start=1, end=1),
             "file": lambda: api.file(file),
             "pages": lambda: api.pages(file),

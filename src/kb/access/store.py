@@ -373,10 +373,6 @@ class CallerHistory(Part):
         self.tx.check(document_id)
         return self._seen(self.inner.version(document_id, number))
 
-    def at(self, document_id: int, instant: datetime) -> rows.Version | None:
-        self.tx.check(document_id)
-        return self._seen(self.inner.at(document_id, instant))
-
     def changed_since(self, instant: datetime) -> list[int]:
         ids = self.inner.changed_since(instant)
         return [each for each in ids if self.tx.limit is None or self.tx.documents.get(each) or self.binned(each)]

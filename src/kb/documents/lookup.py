@@ -53,19 +53,6 @@ def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
     return version
 
 
-def former_document(tx: Transaction, document_id: int, as_of: datetime) -> Version:
-    """Return a document as it stood at a moment.
-
-    Raises:
-        NotFound: there was none with this id.
-    """
-    check_moment(tx, as_of)
-    version = tx.history.at(document_id, as_of)
-    if version is None:
-        raise NotFound(f"There was no document {document_id} then.")
-    return version
-
-
 def check_moment(tx: Transaction, instant: datetime | None, name: str = "as_of") -> None:
     """Refuse a moment of which it is not known how things stood; `name` is what the request calls it.
 

@@ -45,7 +45,7 @@ from kb.api.models import (
 from kb.documents import tags
 from kb.documents.delete import delete, purge
 from kb.documents.excerpt import excerpt, excerpt_of_characters
-from kb.documents.lookup import check_moment, existing_document, former_document
+from kb.documents.lookup import check_moment, existing_document, existing_version
 from kb.documents.move import move
 from kb.documents.window import place_of, window
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, ServicesDep, check_right
@@ -72,7 +72,7 @@ class ChunksQuery(QueryModel):
 
     from_chunk: Annotated[int, Field(ge=0, le=MAX_ID, description="The index of the first one.")] = 0
     chunks: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The most of them; all if left out.")] = None
-    as_of: AsOf = None
+    version: Annotated[int | None, Field(ge=1, le=MAX_ID, description="As the document was in this version.")] = None
     chunk_id: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunk with this id.")] = None
     page: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunks of this page.")] = None
     heading: Annotated[
@@ -132,18 +132,18 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     tags=["documents"],
     summary="Get a document",
     dependencies=[READ],
-    responses={200: links_to_document("/id"), **problems(404, 410)},
+    responses={200: links_to_document("/id"), **problems(404)},
 )
 def get_document(document_id: Id, services: ServicesDep, query: Annotated[ChunksQuery, Query()]) -> DocumentWithChunks:
     """A document with its text in chunks: all of them, some, or those at a chunk, a page or a heading."""
     with services.store.view() as tx:
-        if query.as_of:
-            version = former_document(tx, document_id, query.as_of)
+        if query.version is not None:
+            version = existing_version(tx, document_id, query.version)
             every = tx.history.chunks(version)
             places = [rows.ChunkPlace(each.id, each.index, each.place.heading, each.place.page) for each in every]
             start, limit = _stretch(query, document_id, lambda: places)
             end = None if limit is None else start + limit
-            [former] = models_of(tx, [version.document], query.as_of)
+            [former] = models_of(tx, [version.document])
             return with_chunks(former, every[start:end], len(every), version.author)
         document = existing_document(tx, document_id)
         start, limit = _stretch(query, document_id, lambda: tx.documents.chunk_places(document_id))

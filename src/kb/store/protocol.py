@@ -168,9 +168,6 @@ class History(Protocol):
     def author(self, document_id: int) -> Author:
         """Return who made a document what it is."""
 
-    def at(self, document_id: int, instant: datetime) -> Version | None:
-        """Return the version of a document that stood at a moment, if there was one."""
-
     def chunks(self, version: Version) -> list[Chunk]: ...
     def begins(self) -> str | None:
         """Return from when on every former version is kept; None if that is so for all times."""

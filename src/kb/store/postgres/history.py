@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from kb import clock
 from kb.store.postgres.document_query import moment_or_first
-from kb.store.postgres.former_page import STOOD
 from kb.store.postgres.operations import note_operation
 from kb.store.postgres.replacements import pass_on
 from kb.store.postgres.statements import statements
@@ -85,13 +84,6 @@ class PostgresHistory:
     def author(self, document_id: int) -> Author:
         """Return who made a document what it is."""
         return next((version.author for version in self._current("id = %s", document_id)), NOBODY)
-
-    def at(self, document_id: int, instant: datetime) -> Version | None:
-        """Return the version of a document that stood at a moment, if there was one."""
-        when = moment(instant)
-        found = self._current("id = %s AND COALESCE(updated_at, created_at) <= %s", document_id, when)
-        found = found or self._former(f"document_id = %s AND {STOOD} ORDER BY number DESC", document_id, when, when)
-        return next(iter(found), None)
 
     def chunks(self, version: Version) -> list[Chunk]:
         """Return the chunks of a version."""
