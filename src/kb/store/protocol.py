@@ -70,7 +70,6 @@ class Documents(Protocol):
     def count(self, where: Filter) -> int:
         """Return how many documents the filter admits."""
 
-    def cursor_after(self, document: Document) -> str: ...
     def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
         """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
 
@@ -92,7 +91,7 @@ class Documents(Protocol):
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
 
-    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+    def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
         """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
 
         Those that nothing replaced are left out. What is in the bin is passed over.
@@ -473,9 +472,6 @@ class Transaction(Protocol):
     def index(self) -> Index: ...
     @property
     def audit(self) -> Audit: ...
-    def index_at(self, instant: datetime) -> Index:
-        """Return what search asks of a former moment."""
-
     def counts(self, of: Caller | None = None) -> Counts:
         """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
 
