@@ -70,8 +70,8 @@ class Documents(Protocol):
     def count(self, where: Filter) -> int:
         """Return how many documents the filter admits."""
 
-    def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
-        """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
+    def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
+        """Return the documents of a type whose first chunk begins so."""
 
     def with_content(
         self, content_hash: str, source_path: str | None, *, note: bool, limit: Limit | None = None

@@ -114,9 +114,9 @@ class SqliteDocuments:
         """Return how many documents there are on all pages."""
         return count(self._execute, where)
 
-    def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
-        """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
-        wanted = {"doc_type": doc_type, "length": len(min(beginnings)), "beginnings": array(beginnings)}
+    def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
+        """Return the documents of a type whose first chunk begins so."""
+        wanted = {"doc_type": doc_type, "beginning": beginning}
         return [document_id for (document_id,) in self._execute(self._sql["select_beginning_with"], wanted)]
 
     def with_content(
