@@ -196,9 +196,12 @@ class Extent:
     characters: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hit:
-    """A chunk and what a search result says of its document; `author` made that what it is."""
+    """A chunk and what a search result says of its document; `author` made that what it is.
+
+    A passage, which is one with its scores, may have its text cut: that is why it can be changed.
+    """
 
     chunk_id: int
     index: int
