@@ -155,20 +155,20 @@ def carry_out(
                 if step.action == "delete":
                     delete(store, originals, step.document_id, author, _unchanged(step))
                 if step.action == "restore":
-                    restore(store, embedder, step.document_id, author, checkpoint, _unchanged(step), together)
+                    restore(
+                        *(store, embedder, step.document_id, author),
+                        checkpoint=checkpoint,
+                        check=_unchanged(step),
+                        together=together,
+                    )
             if step.version is not None:
                 is_as_planned = _unchanged(replace(step, state=_state_of_restored(step)))
                 revert(
-                    store,
-                    embedder,
-                    originals,
-                    step.document_id,
-                    step.version,
-                    None,
-                    author,
-                    checkpoint,
-                    is_as_planned,
-                    together,
+                    *(store, embedder, originals, step.document_id, step.version),
+                    author=author,
+                    checkpoint=checkpoint,
+                    check=is_as_planned,
+                    together=together,
                 )
         except Stopped:
             raise
