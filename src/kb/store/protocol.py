@@ -309,14 +309,8 @@ class SecondVectors(Protocol):
     def missing(self, after: int, limit: int) -> list[MissingVector]:
         """Return at most `limit` chunks above an id that have none, by ascending id."""
 
-    def missing_former(self, after: int, limit: int) -> list[tuple[int, list[Chunk]]]:
-        """Return at most `limit` former contents above an id that have none, by ascending id, and their chunks."""
-
     def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Write the vectors of those of these chunks that are there still."""
-
-    def add_former(self, content_id: int, vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of a former content, if that is there still."""
 
     def code(self) -> bool:
         """Make some of what searches over many vectors need; return whether there may be more to make."""

@@ -63,7 +63,7 @@ class PostgresDocuments:
         self._checkpoint = checkpoint
         self._vectors = vectors
         self._sql = statements("documents")
-        self.former = FormerContents(self._execute, vectors)
+        self.former = FormerContents(self._execute)
         self.changed = False
 
     @cached_property

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from kb.store.postgres.documents import PostgresDocuments
     from kb.store.rows import Author, Binned, Chunk, Content, Retention, Version
 
@@ -90,10 +87,6 @@ class PostgresHistory:
         if version.content_id is None:
             return self._documents.chunks(version.document.id)
         return self._documents.former.chunks(version.content_id)
-
-    def vectors(self, version: Version, count: int) -> NDArray[np.float32] | None:
-        """Return the vectors of a former version's chunks, of shape (count, dimensions), if they are kept."""
-        return None if version.content_id is None else self._documents.former.vectors(version.content_id, count)
 
     def changed_since(self, instant: datetime) -> list[int]:
         """Return the documents that were added, changed or deleted after a moment, by ascending id."""

@@ -63,7 +63,7 @@ class SqliteDocuments:
         self._checkpoint = checkpoint
         self._space = space
         self._sql = statements("documents")
-        self.former = FormerContents(connection, table)
+        self.former = FormerContents(connection.execute)
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
 
