@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.lexical.bm25 import Occurrences
     from kb.search.fusion import Candidates
 
 
@@ -25,8 +24,8 @@ class Term:
     Args:
         term: the word.
         score: what it adds.
-        idf: how much it counts; None where that is not known, as is the next.
-        count: how often it stands in the passage, twice in its header.
+        idf: how much it counts; None where that is not known, as of a word with several forms.
+        count: how often its most frequent form stands in the passage, twice in its header; None where that is not known.
     """
 
     term: str
@@ -40,13 +39,13 @@ class TermScores:
     """What a word adds to the full-text scores of some candidates, NaN where it does not stand, and why, if known."""
 
     scores: NDArray[np.float64]
-    occurrences: Occurrences | None
+    idf: float | None
+    counts: NDArray[np.float64] | None
 
     def of(self, number: int, word: str) -> Term:
         """Return what it adds to one of them."""
-        found = self.occurrences
-        idf, count = (found.idf, int(found.counts[number])) if found else (None, None)
-        return Term(word, float(self.scores[number]), idf, count)
+        count = None if self.counts is None else int(self.counts[number])
+        return Term(word, float(self.scores[number]), self.idf, count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,9 +129,11 @@ class Retriever:
             passage.explanation = explanations[passage.chunk_id]
 
     def _adds(self, words: Sequence[str], ids: NDArray[np.int64]) -> TermScores:
-        """Return what a word adds, in all its spellings."""
+        """Return what a word adds, in all its forms."""
         scores = self._selection.full_text_scores(words, ids)
-        return TermScores(scores, self._selection.occurrences(words, ids)[0] if len(words) == 1 else None)
+        found = [each for each in self._selection.occurrences(words, ids) if each]
+        idf = found[0].idf if found and len(words) == 1 else None
+        return TermScores(scores, idf, np.max([each.counts for each in found], axis=0) if found else None)
 
     def ordered(self, candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the indexes of the candidates, best first, but what was replaced behind what replaced it."""
