@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kb.api.access import Right
     from kb.client.client import EngineClient
-    from kb_mcp.tools.answer_limiter import AnswerLimiter
+    from kb_mcp.tools.token_budget import AnswerLimiter
     from kb_mcp.upload_store import UploadStore
 
 INSTRUCTIONS: Final = (

@@ -15,8 +15,7 @@ import quicktok
 
 from kb.client.client import EngineClient
 from kb_mcp.server import create_server
-from kb_mcp.tools.answer_limiter import AnswerLimiter, jobs, with_notice
-from kb_mcp.tools.tokens import estimate_tokens
+from kb_mcp.tools.token_budget import AnswerLimiter, estimate_tokens, jobs, with_notice
 from tests.conftest import KEY, MCP_KEY
 from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, connected, done

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kb_mcp.tools.answer_limiter import NOTICE
+from kb_mcp.tools.token_budget import NOTICE
 from tests.mcp.conftest import call, done, refusal
 
 

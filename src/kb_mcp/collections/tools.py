@@ -14,8 +14,8 @@ from kb_mcp.collections.tags import PREFIX, field_to_tags, is_collection, schema
 from kb_mcp.errors import tool_error
 from kb_mcp.middleware.arguments import normalize
 from kb_mcp.tools import lean, rendering
-from kb_mcp.tools.answer_limiter import tool_result, with_notice
 from kb_mcp.tools.documents import DocumentId
+from kb_mcp.tools.token_budget import tool_result, with_notice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,9 +12,9 @@ from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb_mcp.errors import error_text
-from kb_mcp.tools.answer_limiter import check_from_chunk
 from kb_mcp.tools.lean import date_of
 from kb_mcp.tools.rendering import NOTICE, QUOTES_NOTICE, list_text, quoted
+from kb_mcp.tools.token_budget import check_from_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_types import ListResourcesRequest
 
     from kb.client.client import JSON, EngineClient
-    from kb_mcp.tools.answer_limiter import AnswerLimiter
+    from kb_mcp.tools.token_budget import AnswerLimiter
 
 JSON_TYPE: Final = "application/json"
 PNG_TYPE: Final = "image/png"

@@ -22,10 +22,10 @@ from kb.api.errors import Invalid, KbError
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.errors import error_text
-from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
 from kb_mcp.tools.lean import receipt
 from kb_mcp.tools.paths import check_path
+from kb_mcp.tools.token_budget import tool_result
 from kb_mcp.upload_address import address_of
 from kb_mcp.upload_chunks import MAX_CHUNKS
 

@@ -21,9 +21,9 @@ from kb.clock import own_time
 from kb_mcp.auth import acting_for, current_name
 from kb_mcp.server import READ_ONLY, create_server, register_tool
 from kb_mcp.tools import lean
-from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import MAX_INTEGER
 from kb_mcp.tools.rendering import NOTICE, UNPRINTABLE, quoted
+from kb_mcp.tools.token_budget import tool_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from kb.client.client import JSON, EngineClient
-    from kb_mcp.tools.answer_limiter import AnswerLimiter
     from kb_mcp.tools.schemas import Schema
+    from kb_mcp.tools.token_budget import AnswerLimiter
 
 INSTRUCTIONS: Final = (
     "kb is the user's own knowledge base: notes and files on their machine. Search it before you answer about their"
