@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Match, Route
 
 from kb.api.errors import Invalid, KbError
-from kb.asgi.addresses import outer_address
+from kb.asgi.hosts import outer_address
 from kb.asgi.problem import on_http_exception, problem
 from kb_mcp.auth import acting_for
 from kb_mcp.clients import acting_as_client

@@ -14,6 +14,7 @@ from kb.asgi.problem import problem
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 PORTS: Final = {"http": 80, "https": 443}
@@ -89,3 +90,10 @@ def _place(url: str, port: int = 0) -> tuple[str, int] | None:
         return (parts.hostname, parts.port or port) if parts.hostname else None
     except ValueError:
         return None
+
+
+def outer_address(request: Request) -> str:
+    """Return the address that a request was sent to, as far as a proxy before the server says it; without an end."""
+    scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
+    prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
+    return f"{scheme}://{request.url.netloc}{prefix}"

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from kb.api.errors import Invalid
 from kb.api.models import WORD, FileRequest, NoteRequest
-from kb.asgi.forms import MAX_FIELD, check_charset
+from kb.asgi.bodies import MAX_FIELD, check_charset
 from kb.routes.examples import EXAMPLES
 from kb.routes.limits import check_note, check_tags, json_limits, too_many_values
 from kb.settings import Settings

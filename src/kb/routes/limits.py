@@ -7,7 +7,7 @@ from typing import Final
 
 from kb.api.errors import Invalid, TooLarge
 from kb.api.models import DEFAULT_PAGE, DEFAULT_TOP
-from kb.asgi.json_body import JSONLimits
+from kb.asgi.bodies import JSONLimits
 from kb.settings import Settings
 
 SMALL_BODY: Final = 256 << 10

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
-from kb.asgi.addresses import outer_address
+from kb.asgi.hosts import outer_address
 from kb.web.pages import redirect, render
 
 if TYPE_CHECKING:

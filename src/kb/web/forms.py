@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
 
 from kb.api.errors import Invalid
-from kb.asgi.forms import MAX_FIELD, check_charset
+from kb.asgi.bodies import MAX_FIELD, check_charset
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import HTMLResponse
 
 from kb.api.errors import Changed, Invalid, NotANote, TooLarge, TooManyTags
-from kb.asgi.forms import MAX_FIELD
+from kb.asgi.bodies import MAX_FIELD
 from kb.web.documents import split_tags
 from kb.web.forms import BYTES_OF_CHARACTER
 from kb.web.pages import HEADERS, redirect, render

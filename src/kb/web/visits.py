@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from kb.api.errors import ForeignOrigin
 from kb.api.versions import USER_AGENT
-from kb.asgi.forms import MAX_FIELD
+from kb.asgi.bodies import MAX_FIELD
 from kb.client.asgi import ASGITransport, scope_of
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Request as Call

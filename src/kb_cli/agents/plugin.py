@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kb import __version__
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.files import replace_file
-from kb_cli.runtime.program import program
+from kb_cli.runtime.files import program, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

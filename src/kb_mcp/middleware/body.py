@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from kb.asgi.json_body import JSONLimits
+from kb.asgi.bodies import JSONLimits
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
