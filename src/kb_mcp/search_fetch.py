@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from kb.api.errors import KbError, NotFound
 from kb.asgi.problem import problem
+from kb.asgi.security_headers import FOREIGN_HEADERS, NO_SNIFFING
 from kb.clock import own_time
 from kb_mcp.auth import acting_for, current_name
 from kb_mcp.server import READ_ONLY, create_server, register_tool
@@ -187,7 +188,7 @@ def page_route(engine: EngineClient, addresses: Addresses) -> Route:
                 document: dict[str, Any] = await engine.document(_number(document_id))
         except KbError as error:
             return problem(error)
-        headers = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
+        headers = dict([NO_SNIFFING]) | FOREIGN_HEADERS
         return PlainTextResponse("".join(chunk["text"] for chunk in document["chunks"]), headers=headers)
 
     return Route("/documents/{id}/{signature}", page)

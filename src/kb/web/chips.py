@@ -14,8 +14,8 @@ from kb.web.text import plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kb.web.pages import Row
     from kb.web.search import SearchForm
+    from kb.web.text import Row
 
 MOST_CHIPS: Final = 12
 MOST_PLACES: Final = 6

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from kb.web.pages import Row
+    from kb.web.text import Row
     from kb.web.visits import Visit
 
 CONTEXT: Final = 160

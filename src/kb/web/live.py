@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import StreamingResponse
 
 from kb.api.errors import KbError
-from kb.web.pages import HEADERS
+from kb.asgi.security_headers import PAGE_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,7 +31,9 @@ async def events(request: Request, visit: Visit) -> Response:
     """The engine's state when it changes, as server-sent events."""
     await visit.engine.status()  # an error has a page of its own
     stream = _states(visit, request.app.state.stopping)
-    return StreamingResponse(stream, media_type="text/event-stream", headers={**HEADERS, "X-Accel-Buffering": "no"})
+    return StreamingResponse(
+        stream, media_type="text/event-stream", headers={**PAGE_HEADERS, "X-Accel-Buffering": "no"}
+    )
 
 
 async def _states(visit: Visit, stopping: asyncio.Event) -> AsyncIterator[str]:

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.asgi.hosts import outer_address
+from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web import charts
-from kb.web.pages import HEADERS, kind, render, size
+from kb.web.pages import kind, render, size
 from kb.web.search import document_row, job_row
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from kb.web.pages import Row
+    from kb.web.text import Row
     from kb.web.visits import Visit
 
 
@@ -150,4 +151,4 @@ async def document_map(request: Request, visit: Visit) -> Response:
 
 async def points(_: Request, visit: Visit) -> Response:
     """Where the documents lie, as the engine says it: that may be a megabyte, which nobody here looks at."""
-    return visit.stream("map", HEADERS)
+    return visit.stream("map", PAGE_HEADERS)

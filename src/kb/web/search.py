@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from kb.web.pages import Row
+    from kb.web.text import Row
     from kb.web.visits import Visit
 
 MODES: Final = {"": "Both", "words": "Words", "meaning": "Meaning"}

@@ -14,7 +14,8 @@ from kb.api.emphasis import emphasis_signs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kb.web.pages import Row
+
+Row = dict[str, Any]
 
 MARKDOWN: Final = ("note", "markdown")
 MAIL: Final = ("eml", "msg", "tnef")
