@@ -40,5 +40,6 @@ def with_own_scripts(page: bytes, forms: str = "'self'") -> dict[str, str]:
     scripts = "".join(f" 'sha256-{digest}'" for digest in digests)
     return {
         POLICY: f"default-src 'none'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline';"
-        f" img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action {forms}; base-uri 'none'; frame-ancestors 'none'"
+        f" img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action {forms};"
+        " base-uri 'none'; frame-ancestors 'none'"
     }

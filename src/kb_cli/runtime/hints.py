@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kb_cli.runtime.options import Filters
 
 
@@ -18,7 +16,7 @@ def explain_nothing(filters: Filters) -> str:
     """Return why no document passes the filters, as far as that can be known; nothing if it cannot."""
     from kb_cli.runtime.call import call
     from kb_cli.runtime.completion import fetch_tags
-    from kb_cli.runtime.options import split_tags
+    from kb_cli.runtime.options import nearest, split_tags
 
     wanted = split_tags([*(filters.tags or []), *(filters.any_tag or [])])
     tags = fetch_tags() if wanted else []
@@ -28,13 +26,3 @@ def explain_nothing(filters: Filters) -> str:
     if any(vars(filters).values()):
         return "no document passes these filters"
     return "" if call(lambda client: client.count_documents()) else EMPTY
-
-
-def nearest(word: str, words: Iterable[str]) -> str:
-    """Return the word that may be meant, as the end of a sentence; nothing if none is near."""
-    from difflib import get_close_matches
-
-    there = list(words)
-    folded = [each for each in there if each.casefold() == word.casefold()]
-    matches = folded or get_close_matches(word, there, n=1)
-    return f"; there is {matches[0]!r}" if matches else ""

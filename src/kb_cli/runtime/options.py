@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import wraps
@@ -17,7 +17,6 @@ from kb.api.errors import Invalid
 from kb.api.moments import moment
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.hints import nearest
 
 T = TypeVar("T")
 
@@ -153,6 +152,16 @@ def with_filters(command: Callable[..., T]) -> Callable[..., T]:
 FILTER_PARAMETERS = [
     Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type) for each in fields(Filters)
 ]
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """Return the word that may be meant, as the end of a sentence; nothing if none is near."""
+    from difflib import get_close_matches
+
+    there = list(words)
+    folded = [each for each in there if each.casefold() == word.casefold()]
+    matches = folded or get_close_matches(word, there, n=1)
+    return f"; there is {matches[0]!r}" if matches else ""
 
 
 def split_tags(tags: list[str] | None) -> list[str]:
