@@ -6,7 +6,7 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import fastmcp
 from fastmcp.utilities.lifespan import combine_lifespans
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+
+MOST_UPLOADS_MB: Final = 2048
+"""How much all uploads in progress together may announce, in MiB."""
 
 
 def create_app(context: Context | None = None) -> Starlette:
@@ -182,7 +185,7 @@ def call_middleware(settings: Settings, engine: EngineClient) -> list[CallMiddle
 def upload_limits(settings: Settings) -> UploadLimits:
     return UploadLimits(
         file_size=settings.mcp_max_upload_mb << 20,
-        reserved_bytes=settings.mcp_max_uploads_mb << 20,
+        reserved_bytes=max(MOST_UPLOADS_MB, settings.mcp_max_upload_mb) << 20,
         seconds=settings.mcp_upload_seconds,
     )
 

@@ -157,8 +157,7 @@ class UploadStore:
             reserved = sum(other.reserved_bytes for other in self._uploads())
             if reserved + upload.reserved_bytes > self._limits.reserved_bytes:
                 raise TooLarge(
-                    "total_size: too much is being uploaded at once (KB_MCP_MAX_UPLOADS_MB); finish other uploads, or"
-                    " try again in ten minutes."
+                    "total_size: too much is being uploaded at once; finish other uploads, or try again in ten minutes."
                 )
             self._create(upload)
         return upload.id

@@ -40,7 +40,7 @@ PAUSE_SECONDS: Final = 0.2
 """Between two such requests: an engine may allow none of them to wait (KB_MAX_WAIT_SECONDS=0)."""
 
 ENDED: Final = ("done", "failed")
-"""As in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_completion.py)."""
+"""As in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_help.py)."""
 
 PREFIX: Final = "/api/v1"
 VERSION: Final = HEADER.lower()
@@ -396,16 +396,10 @@ class EngineClient:
         return answer
 
     async def _pages(self, path: str, limit: int | None, query: Mapping[str, object]) -> AsyncIterator[JSON]:
-        cursor, left, largest = None, limit, PAGE
+        cursor, left = None, limit
         while left is None or left > 0:
-            size = largest if left is None else min(left, largest)
-            try:
-                page = await self._call("GET", path, params=_given(**query, limit=size, cursor=cursor))
-            except errors.Invalid as error:
-                if size == 1 or not error.detail.startswith("limit:"):
-                    raise
-                largest = size // 2  # the engine may allow less (KB_MAX_PAGE)
-                continue
+            size = PAGE if left is None else min(left, PAGE)
+            page = await self._call("GET", path, params=_given(**query, limit=size, cursor=cursor))
             yield page
             if (cursor := page["next_cursor"]) is None:
                 return

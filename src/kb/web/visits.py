@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from kb.api.errors import ForeignOrigin
+from kb.api.models import MAX_TAGS
 from kb.api.versions import USER_AGENT
 from kb.asgi.bodies import MAX_FIELD
 from kb.client.asgi import ASGITransport, scope_of
@@ -126,7 +127,7 @@ class Visit:
         token = request.headers.get("x-kb-token")
         if token is not None:
             self.check(token)
-        limits = FormLimits(OTHER_FIELDS + request.app.state.settings.max_tags, field, files)
+        limits = FormLimits(OTHER_FIELDS + MAX_TAGS, field, files)
         return await read_form(request, limits, self.check if token is None else lambda _: None)
 
     def sign_in(self, key: str) -> None:
