@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import fastmcp
+from fastmcp import FastMCP
+from fastmcp.server.middleware import Middleware as CallMiddleware
 from fastmcp.utilities.lifespan import combine_lifespans
-from opentelemetry.trace import SpanKind
+from opentelemetry.trace import SpanKind, Tracer
 from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.types import ASGIApp
 
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import OriginMiddleware
-from kb.asgi.keys import SecretFile
+from kb.asgi.keys import Identify, SecretFile
 from kb.asgi.probes import ProbesFirst
 from kb.asgi.rate import GCRA
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context, mount
 from kb.client.asgi import ASGITransport
-from kb.client.client import EngineClient
+from kb.client.client import Around, EngineClient
 from kb.settings import listed, reveal
 from kb.telemetry.logging import LOG_CONTEXT, REQUEST_ID
 from kb.telemetry.tracing import PROPAGATOR, span_of, start_tracing
@@ -39,20 +45,6 @@ from kb_mcp.settings import Settings
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_address import UploadAddresses
 from kb_mcp.upload_store import UploadLimits, UploadStore
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-
-    from fastmcp import FastMCP
-    from fastmcp.server.middleware import Middleware as CallMiddleware
-    from opentelemetry.trace import Tracer
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.types import ASGIApp
-
-    from kb.asgi.keys import Identify
-    from kb.client.client import Around
-
 
 logger = logging.getLogger(__name__)
 

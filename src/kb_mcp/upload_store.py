@@ -7,11 +7,12 @@ import secrets
 import shutil
 import stat
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 from uuid import UUID, uuid4
 
 from filelock import BaseFileLock, FileLock
@@ -19,9 +20,6 @@ from filelock import BaseFileLock, FileLock
 from kb import clock as clocks
 from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
 from kb_mcp import upload_chunks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LIFETIME_SECONDS: Final = 600
 """How long an upload may take (requirement G-10)."""

@@ -7,20 +7,17 @@ of, in steps that no other thread can interrupt; so JSON with more of them than 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb.api.errors import Invalid, TooLarge
 from kb.asgi.problem import problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HARMLESS: Final = 2 << 10
 """A body of so few bytes is parsed without a look."""

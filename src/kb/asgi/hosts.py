@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import ForeignOrigin, Misdirected
 from kb.asgi.problem import problem
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 PORTS: Final = {"http": 80, "https": 443}
 ELSEWHERE: Final = ("cross-site", "same-site")

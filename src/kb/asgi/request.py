@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
+from contextlib import AbstractContextManager
 from http import HTTPMethod, HTTPStatus
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
-from opentelemetry.trace import SpanKind
-from prometheus_client import Histogram
+from opentelemetry.trace import Span, SpanKind, Tracer
+from prometheus_client import CollectorRegistry, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb import __version__
 from kb.api.errors import WrongVersion
@@ -20,13 +22,6 @@ from kb.api.versions import HEADER, client_mismatch
 from kb.asgi.problem import on_unexpected, problem
 from kb.telemetry.logging import REQUEST_ID, log_context
 from kb.telemetry.tracing import NO_SPAN, PROPAGATOR, fail, span_of, trace_id_of
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from opentelemetry.trace import Span, Tracer
-    from prometheus_client import CollectorRegistry
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 

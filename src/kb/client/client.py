@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
@@ -15,19 +16,13 @@ from uuid import uuid4
 from kb.api import errors
 from kb.api.access import OPERATION
 from kb.api.versions import HEADER, USER_AGENT
-from kb.client.transport import BrokenOff, Request
+from kb.client.transport import Answer, BrokenOff, Request, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
     import httpx2
 
-    from kb.client.transport import Answer, Transport
-
-    Around = Callable[[str, str], AbstractContextManager[Mapping[str, str]]]
-
 JSON = dict[str, Any]
+Around = Callable[[str, str], AbstractContextManager[Mapping[str, str]]]
 
 LONG_SECONDS: Final = 900
 """How long a call may take in which the engine embeds a whole text."""

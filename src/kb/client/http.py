@@ -5,17 +5,12 @@ Its transport is used without its client: cookies, redirects and proxies are not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import httpx2
 
-from kb.client.transport import Answer, BodyUnreadable, BrokenOff
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from kb.client.transport import Request
+from kb.client.transport import Answer, BodyUnreadable, BrokenOff, Request
 
 CONNECT_SECONDS = 5
 MAX_CONNECTIONS = 200

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from starlette.datastructures import UploadFile
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import KbError, Unauthorized
@@ -13,12 +14,8 @@ from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.documents import split_tags
 from kb.web.pages import redirect, render
 from kb.web.search import job_row
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from kb.web.text import Row
-    from kb.web.visits import Visit
+from kb.web.text import Row
+from kb.web.visits import Visit
 
 PAGE: Final = 50
 MAX_FILES: Final = 1000

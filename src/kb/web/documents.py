@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.web.pages import redirect, render
 from kb.web.search import document_row, place
-from kb.web.text import MAIL, SEPARATOR, body, matched, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.requests import Request
-
-    from kb.web.text import Row
-    from kb.web.visits import Visit
+from kb.web.text import MAIL, SEPARATOR, Row, body, matched, plain
+from kb.web.visits import Visit
 
 WINDOW: Final = 60
 """How many chunks of a document a page shows."""

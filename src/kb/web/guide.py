@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse
-from starlette.routing import Route
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
 
 from kb.asgi.security_headers import with_own_scripts
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import BaseRoute
 
 SITE: Final = Path(__file__).parents[1] / "site"
 ABSENT: Final = (

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator
+from typing import Final
 
-from starlette.responses import StreamingResponse
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from kb.api.errors import KbError
 from kb.asgi.security_headers import PAGE_HEADERS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.web.visits import Visit
+from kb.web.visits import Visit
 
 PAUSE_SECONDS: Final = 1.5
 SEARCH_ROUNDS: Final = 4

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from starlette.responses import HTMLResponse
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 
-from kb.api.errors import Changed, Invalid, NotANote, TooLarge, TooManyTags
+from kb.api.errors import Changed, Invalid, KbError, NotANote, TooLarge, TooManyTags
 from kb.asgi.bodies import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.documents import split_tags
 from kb.web.forms import BYTES_OF_CHARACTER
 from kb.web.pages import redirect, render
-from kb.web.text import markdown
-
-if TYPE_CHECKING:
-    from starlette.datastructures import FormData
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.api.errors import KbError
-    from kb.web.text import Row
-    from kb.web.visits import Visit
+from kb.web.text import Row, markdown
+from kb.web.visits import Visit
 
 WAIT_SECONDS = 20
 HASH: Final = re.compile("[0-9a-f]{64}")

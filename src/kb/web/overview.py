@@ -6,24 +6,20 @@ import asyncio
 import json
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kb.asgi.hosts import outer_address
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web import charts
 from kb.web.pages import kind, render, size
 from kb.web.search import document_row, job_row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.web.text import Row
-    from kb.web.visits import Visit
-
+from kb.web.text import Row
+from kb.web.visits import Visit
 
 DAYS: Final = 30
 MAX_COUNTED: Final = 2000

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
@@ -17,12 +18,10 @@ from kb.api.omitted import phrase
 from kb.asgi.problem import on_http_exception, on_kb_error
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.text import plain
+from kb.web.visits import Visit
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from starlette.requests import Request
-
-    from kb.web.visits import Visit
 
 STATIC: Final = Path(__file__).parent / "static"
 TYPE_NAMES: Final = {

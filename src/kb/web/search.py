@@ -6,27 +6,23 @@ import asyncio
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kb.api.access import OF_JOB
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_of
 from kb.api.own_day import own_day
 from kb.web.pages import render
-from kb.web.text import matched, plain, snippet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from starlette.datastructures import QueryParams
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.web.text import Row
-    from kb.web.visits import Visit
+from kb.web.text import Row, matched, plain, snippet
+from kb.web.visits import Visit
 
 MODES: Final = {"": "Both", "words": "Words", "meaning": "Meaning"}
 LIMIT: Final = 20

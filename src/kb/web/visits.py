@@ -6,11 +6,15 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from starlette.datastructures import FormData
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb.api.errors import ForeignOrigin
 from kb.api.models import MAX_TAGS
@@ -20,13 +24,6 @@ from kb.client.asgi import ASGITransport, scope_of
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Request as Call
 from kb.web.forms import OTHER_FIELDS, FormLimits, read_form
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.datastructures import FormData
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE: Final = "kb_session"
 DAYS: Final = 30

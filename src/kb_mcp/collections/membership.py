@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from kb.api.errors import Invalid, KbError
 from kb.api.models import ENDED
+from kb.client.client import JSON, EngineClient
 from kb_mcp.collections.tags import PREFIX, collections_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kb.client.client import JSON, EngineClient
 
 logger = logging.getLogger(__name__)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from kb.client.client import JSON
+from kb.client.client import JSON
 
 PREFIX: Final = "collection:"
 

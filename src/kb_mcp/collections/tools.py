@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
 
 from fastmcp.server.transforms import GetToolNext, Transform
 from fastmcp.tools import Tool, ToolResult
+from fastmcp.utilities.versions import VersionSpec
 from pydantic import Field, PrivateAttr
 
 from kb.api.errors import Invalid, KbError
@@ -16,11 +18,6 @@ from kb_mcp.middleware.arguments import normalize
 from kb_mcp.tools import lean, rendering
 from kb_mcp.tools.documents import DocumentId
 from kb_mcp.tools.token_budget import tool_result, with_notice
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fastmcp.utilities.versions import VersionSpec
 
 SEARCH: Final = "kb_search"
 SET_COLLECTION: Final = "kb_set_collection"

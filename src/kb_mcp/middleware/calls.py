@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import logging
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fastmcp.exceptions import NotFoundError, ResourceError, ToolError
+from fastmcp.resources import ResourceResult
 from fastmcp.server.dependencies import get_http_request
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from opentelemetry.trace import SpanKind
+from fastmcp.tools import ToolResult
+from mcp_types import CallToolRequestParams, ReadResourceRequestParams
+from opentelemetry.trace import SpanKind, Tracer
 from prometheus_client import CollectorRegistry, Histogram
 
 from kb.asgi.bearer import CALLER
+from kb.asgi.rate import GCRA
 from kb.telemetry.tracing import span_of
-
-if TYPE_CHECKING:
-    from fastmcp.resources import ResourceResult
-    from fastmcp.tools import ToolResult
-    from mcp_types import CallToolRequestParams, ReadResourceRequestParams
-    from opentelemetry.trace import Tracer
-
-    from kb.asgi.rate import GCRA
 
 logger = logging.getLogger(__name__)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb_mcp.middleware.body import replayed
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PROGRESS_TOKEN: Final = b'"progressToken"'
 """Stands in a request whose sender asks for notifications of progress."""

@@ -5,7 +5,7 @@ Agents read a tool's docstring word for word.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastmcp.tools import ToolResult
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from kb.api import models
 from kb.api.errors import Changed, Invalid, KbError
 from kb.api.moments import day, moment
+from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import lean, rendering, token_budget
@@ -21,11 +22,7 @@ from kb_mcp.tools.empty import nothing_found, retried
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.paths import check_path
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted
-from kb_mcp.tools.token_budget import STEP, check_from_chunk, shorten_names, tool_result, with_notice
-
-if TYPE_CHECKING:
-    from kb.client.client import JSON, EngineClient
-    from kb_mcp.tools.token_budget import AnswerLimiter
+from kb_mcp.tools.token_budget import STEP, AnswerLimiter, check_from_chunk, shorten_names, tool_result, with_notice
 
 MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fastmcp.tools import ToolResult
 from mcp_types import TextContent
 from pydantic_core import to_json
 
 from kb.api.errors import Invalid
+from kb.client.client import JSON
 from kb_mcp.tools import lean
 from kb_mcp.tools.invisible import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kb.client.client import JSON
 
 ENVELOPE_TOKENS: Final = 300
 """Reserved for what stands around the items of an answer."""
