@@ -21,7 +21,7 @@ RETRY = "retry"
 DROP = "drop"
 DISMISS = "dismiss"
 Status = Literal["queued", "running", "done", "failed"]
-"""As `kb.api.models.JobStatus`, whose import takes longer than this command (tests/cli/test_completion.py)."""
+"""As `kb.api.models.JobStatus`, whose import takes longer than this command (tests/cli/test_help.py)."""
 
 
 def jobs(
@@ -89,23 +89,21 @@ def parse_ids(words: list[str]) -> list[int]:
 
 def retry(ids: list[int], json: bool) -> int:
     """Try failed jobs again, and return the exit code."""
-    receipts, code = call_for_each(ids, lambda client, job_id: client.retry_job(job_id))
+    return report_each(*call_for_each(ids, lambda client, job_id: client.retry_job(job_id)), json, " is queued again")
+
+
+def drop(ids: list[int], json: bool, done: str = ", which was {was}, is dropped") -> int:
+    """Drop jobs that are not done, say so, and return the exit code."""
+    return report_each(*call_for_each(ids, lambda client, job_id: client.drop_job(job_id)), json, done)
+
+
+def report_each(receipts: list[dict[str, Any]], code: int, json: bool, done: str) -> int:
+    """Print what was done with jobs, and return the exit code."""
     if json:
         output.print_json(receipts)
     else:
         for receipt in receipts:
-            output.print_line(f"job {receipt['job_id']} is queued again")
-    return code
-
-
-def drop(ids: list[int], json: bool) -> int:
-    """Drop jobs that are not done, and return the exit code."""
-    receipts, code = call_for_each(ids, lambda client, job_id: client.drop_job(job_id))
-    if json:
-        output.print_json(receipts)
-    else:
-        for receipt in receipts:
-            output.print_line(f"job {receipt['job_id']}, which was {receipt['was']}, is dropped")
+            output.print_line(f"job {receipt['job_id']}{done.format_map(receipt)}")
     return code
 
 
@@ -121,12 +119,7 @@ def dismiss(ids: list[int] | None, json: bool) -> int:
         wanted = [job_id for job_id, job in failed.items() if remedy_of(job["error"]) != "retry"]
     else:
         wanted = [job_id for job_id in failed if job_id in ids]
-    receipts, failure = call_for_each(wanted, lambda client, job_id: client.drop_job(job_id))
-    if json:
-        output.print_json(receipts)
-    else:
-        for receipt in receipts:
-            output.print_line(f"job {receipt['job_id']} is dismissed")
+    failure = drop(wanted, json, " is dismissed")
     return code or failure
 
 
