@@ -9,8 +9,7 @@ from kb.api.omitted import phrase
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async, call_for_each
 from kb_cli.runtime.completion import complete_actions
-from kb_cli.runtime.hints import HOW_TO_ADD
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import HOW_TO_ADD, Json
 from kb_cli.runtime.progress import status_line
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import typer
 
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.hints import explain_nothing
-from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
+from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, explain_nothing, parse_moment, with_filters
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient

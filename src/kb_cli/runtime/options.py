@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share, and why they leave nothing."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -220,3 +220,22 @@ def is_piped(descriptor: int) -> bool:
     """Return whether a program or a file stands at the other end, and no terminal, and not nothing."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+HOW_TO_ADD: Final = "'kb add FOLDER' brings files in, and 'kb addnote' a note"
+EMPTY: Final = f"no document is here yet; {HOW_TO_ADD}"
+
+
+def explain_nothing(filters: Filters) -> str:
+    """Return why no document passes the filters, as far as that can be known; nothing if it cannot."""
+    from kb_cli.runtime.call import call
+    from kb_cli.runtime.completion import fetch_tags
+
+    wanted = split_tags([*(filters.tags or []), *(filters.any_tag or [])])
+    tags = fetch_tags() if wanted else []
+    for tag in wanted:
+        if tag not in tags:
+            return f"no document has the tag {tag!r}{nearest(tag, tags)}"
+    if any(vars(filters).values()):
+        return "no document passes these filters"
+    return "" if call(lambda client: client.count_documents()) else EMPTY

@@ -16,8 +16,7 @@ from pydantic_core import to_json
 from kb.api.errors import SettingError
 from kb.client.client import EngineClient
 from kb.settings import listed
-from kb_mcp.collections.membership import Membership
-from kb_mcp.collections.tags import PREFIX, tags_to_field
+from kb_mcp.collections.membership import PREFIX, Membership, tags_to_field
 from kb_mcp.collections.tools import CollectionTransform, MembershipTools
 from kb_mcp.server import DESTRUCTIVE, create_server, register_tool
 from kb_mcp.tools import schemas

@@ -11,8 +11,14 @@ from fastmcp.utilities.versions import VersionSpec
 from pydantic import Field, PrivateAttr
 
 from kb.api.errors import Invalid, KbError
-from kb_mcp.collections.membership import Membership
-from kb_mcp.collections.tags import PREFIX, field_to_tags, is_collection, schema_with_field, tags_to_field
+from kb_mcp.collections.membership import (
+    PREFIX,
+    Membership,
+    field_to_tags,
+    is_collection,
+    schema_with_field,
+    tags_to_field,
+)
 from kb_mcp.errors import tool_error
 from kb_mcp.middleware.arguments import normalize
 from kb_mcp.tools import lean, rendering
