@@ -11,6 +11,7 @@ from kb.documents.replacement import drop_taken_link
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import Draft, embed_draft
 from kb.ingest.models import again_if_model_changed
+from kb.lexical.language import guessed
 from kb.store.rows import NOBODY, NewChunk, VectorSpace
 
 if TYPE_CHECKING:
@@ -119,13 +120,18 @@ def content_of(
         source=document.source,
         replaces=document.replaces,
         omitted=document.omitted,
+        language=guessed([chunk.text for chunk in chunks]),
     )
     return embed_draft(draft, embedder, checkpoint)
 
 
 def is_same_content(one: Document, other: Document) -> bool:
-    """Return whether two states of a document differ in their tags alone, if at all."""
-    return replace(one, tags=(), updated_at=None) == replace(other, tags=(), updated_at=None)
+    """Return whether two states of a document differ at most in their tags; the language follows from the text."""
+    return _content(one) == _content(other)
+
+
+def _content(document: Document) -> Document:
+    return replace(document, tags=(), updated_at=None, language=None)
 
 
 def _write(tx: Transaction, document: Document, version: Version, content: Content, author: Author) -> None:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
-from kb.web.pages import redirect, render
+from kb.web.pages import language_asked, redirect, render
 from kb.web.search import document_row, place
 from kb.web.text import MAIL, SEPARATOR, Row, body, matched, plain
 from kb.web.visits import Visit
@@ -37,6 +37,7 @@ async def browse(request: Request, visit: Visit) -> Response:
     asked = {
         "tag": [each for each in params.getlist("tag") if each],
         "doc_type": params.get("type") or None,
+        "lang": language_asked(params) or None,
         "source_prefix": params.get("path") or None,
         "name": params.get("name") or None,
         "sort": "oldest" if params.get("sort") == "oldest" else "recent",

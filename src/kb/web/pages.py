@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from hashlib import sha256
@@ -9,6 +10,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 STATIC: Final = Path(__file__).parent / "static"
+LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
     "epub": "Book", "html": "Web page", "ics": "Calendar", "json": "JSON", "markdown": "Markdown",
@@ -161,6 +164,12 @@ def size(number: float) -> str:
             return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
         number /= 1000
     return f"{number:.1f} TB"
+
+
+def language_asked(params: QueryParams) -> str:
+    """Return the language that an address asks for; nothing if there can be none of this code."""
+    code = params.get("lang", "").lower()
+    return code if LANGUAGE_CODE.fullmatch(code) else ""
 
 
 def kind(doc_type: str) -> str:

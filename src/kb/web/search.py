@@ -20,7 +20,7 @@ from kb.api.access import OF_JOB
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_of
 from kb.api.own_day import own_day
-from kb.web.pages import render
+from kb.web.pages import language_asked, render
 from kb.web.text import Row, matched, plain, snippet
 from kb.web.visits import Visit
 
@@ -41,6 +41,7 @@ class SearchForm:
     mode: str = ""
     tags: tuple[str, ...] = ()
     doc_type: str = ""
+    lang: str = ""
     path: str = ""
     name: str = ""
     after: str = ""
@@ -58,6 +59,7 @@ class SearchForm:
             mode=params.get("mode", "") if params.get("mode", "") in MODES else "",
             tags=tuple(dict.fromkeys(filter(None, params.getlist("tag")))),
             doc_type=params.get("type", ""),
+            lang=language_asked(params),
             path=params.get("path", ""),
             name=params.get("name", ""),
             after=_day(params.get("after", "")),
@@ -73,6 +75,7 @@ class SearchForm:
             "q": self.query,
             "mode": self.mode,
             "type": self.doc_type,
+            "lang": self.lang,
             "path": self.path,
             "name": self.name,
             "after": self.after,
@@ -94,6 +97,7 @@ class SearchForm:
         given = {
             "tags": list(self.tags),
             "doc_type": self.doc_type,
+            "lang": self.lang,
             "source_prefix": self.path,
             "name": self.name,
             "after": self.after and f"{self.after}T00:00:00Z",
@@ -253,7 +257,13 @@ MONTH: Final = 7
 
 def chips(asked: SearchForm, results: Sequence[Row]) -> list[Row]:
     """Return what the search can be narrowed by, with counts among its results; the filters that are set first."""
-    found = [*_types(asked, results), *_tags(asked, results), *_folders(asked, results), *_times(asked, results)]
+    found = [
+        *_types(asked, results),
+        *_languages(asked, results),
+        *_tags(asked, results),
+        *_folders(asked, results),
+        *_times(asked, results),
+    ]
     rows = [row for row in found if row["is_set"] or row["count"] < len(results)]
     rows.sort(key=lambda row: not row["is_set"])
     return rows
@@ -264,6 +274,13 @@ def _types(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
     for name in _most(counts, [asked.doc_type]):
         is_set = name == asked.doc_type
         yield _chip("type", name, counts[name], asked.with_(type=None if is_set else name), is_set=is_set)
+
+
+def _languages(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
+    counts = Counter(each["language"] for each in results if each["language"])
+    for code in _most(counts, [asked.lang]):
+        is_set = code == asked.lang
+        yield _chip("language", code, counts[code], asked.with_(lang=None if is_set else code), is_set=is_set)
 
 
 def _tags(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from kb.running import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.config import load_config
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, counted
 
 
 def status(json: Json = False) -> None:
@@ -31,6 +31,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "model": model and "{name}, {dimensions} dimensions, {precision}".format_map(model),
             "device": answer.get("device") and f"{answer['device']} ({answer.get('provider')})",
             "documents": format_counts(documents),
+            "languages": counted(answer.get("languages") or {}),
             "passages": answer.get("chunks"),
             "precisions": format_precisions(answer.get("precisions") or {}),
             "full text": answer.get("full_text"),

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import wraps
@@ -53,6 +53,10 @@ DocType = Annotated[
         "--type", metavar="TYPE", help=f"Only this type: {', '.join(DOC_TYPES)}.", autocompletion=complete_types
     ),
 ]
+Lang = Annotated[
+    str | None,
+    typer.Option("--lang", metavar="CODE", help="Only in this language, such as de or fr (ISO 639-1)."),
+]
 SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only from this file or source path.")]
 Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]
 Name = Annotated[
@@ -94,6 +98,7 @@ class Filters:
     any_tag: AnyTag = None
     no_tag: NoTag = None
     doc_type: DocType = None
+    lang: Lang = None
     path: SourcePath = None
     under: Under = None
     name: Name = None
@@ -120,6 +125,7 @@ class Filters:
             raise UsageError(f"--type: there is no type {self.doc_type!r}{nearest(self.doc_type, DOC_TYPES)}.")
         request = {
             "doc_type": self.doc_type,
+            "lang": self.lang,
             "source_path": self.path and meant_path(self.path),
             "source_prefix": self.under and meant_prefix(self.under),
             "name": self.name,
@@ -236,6 +242,17 @@ def explain_nothing(filters: Filters) -> str:
     for tag in wanted:
         if tag not in tags:
             return f"no document has the tag {tag!r}{nearest(tag, tags)}"
+    if filters.lang:
+        there = call(lambda client: client.status())["languages"]
+        if filters.lang.lower() not in there:
+            return (
+                f"no document is in the language {filters.lang!r}; there are {counted(there) or 'none that are known'}"
+            )
     if any(vars(filters).values()):
         return "no document passes these filters"
     return "" if call(lambda client: client.count_documents()) else EMPTY
+
+
+def counted(numbers: Mapping[str, int]) -> str:
+    """Return names, each with its number."""
+    return ", ".join(f"{name} ({number})" for name, number in numbers.items())
