@@ -12,7 +12,7 @@ from kb.client.client import EngineClient
 from kb_mcp.app import upload_limits
 from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
 from kb_mcp.settings import Settings
-from kb_mcp.tools.answer_limiter import AnswerLimiter
+from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_store import UploadStore
 from reference import markdown
 from reference.schemas import fields

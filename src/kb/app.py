@@ -22,14 +22,13 @@ from kb import __version__
 from kb.access.keyring import FILE, KeyFile, Keyring, digest_of
 from kb.api.errors import KbError, SettingError, Unavailable
 from kb.asgi.bearer import BearerMiddleware
+from kb.asgi.bodies import BodyLimitMiddleware
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.keys import identify_engine_key
-from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
-from kb.asgi.request import RequestMiddleware, request_seconds
+from kb.asgi.request import RequestMiddleware, VersionMiddleware, request_seconds
 from kb.asgi.subapps import Context
-from kb.asgi.versions import VersionMiddleware
 from kb.core import check_settings, start, start_worker
 from kb.ingest.draft import DOC_TYPES
 from kb.routes import (

@@ -13,6 +13,7 @@ from prometheus_client import Info
 from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import ModelError, SettingError
+from kb.api.models import MAX_TAGS
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
@@ -284,7 +285,6 @@ def retention_of(settings: Settings) -> Retention:
         history_size=settings.history_mb << 20,
         bin_days=settings.bin_days,
         audit_days=settings.audit_days,
-        audit_lines=settings.audit_lines,
     )
 
 
@@ -293,11 +293,9 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(
         seconds=settings.parse_seconds,
         memory_mb=settings.parse_memory_mb,
-        output_mb=settings.parse_output_mb,
         pages=settings.parse_pages,
         index_ratio=settings.index_ratio,
-        own_tags=settings.max_tags if settings.own_tags else 0,
-        tag_chars=settings.max_tag_chars,
+        own_tags=MAX_TAGS if settings.own_tags else 0,
     )
 
 

@@ -151,7 +151,6 @@ class Settings(EngineAccess):
         max_upload_mb: the largest request body, in MiB.
         parse_seconds: how long reading one file may take.
         parse_memory_mb: how much memory that may take, in MiB.
-        parse_output_mb: how much text one file may hold, in MiB.
         parse_pages: how many pages one file may have.
         extractors: what reads files that kb has no reader for, such as pictures: `TYPE=COMMAND` or `TYPE=ADDRESS`, with
             semicolons between them.
@@ -162,17 +161,13 @@ class Settings(EngineAccess):
         index_ratio: how many times its size one file may take in the database, beside 400 kB.
         own_tags: give documents the tags that their files ask for.
         max_note_chars: the longest note.
-        max_tags: how many tags a request may name.
-        max_tag_chars: the longest tag.
         max_top: the most results of a search.
         max_searches: how many searches may run or wait; who comes later is told to try again.
-        max_page: the most rows of a page.
         max_wait_seconds: how long a request may wait for a job.
         workers: whether this engine does jobs: 1, or 0 if other engines or `kb worker` do them, over PostgreSQL.
         words_memory_mb: how much memory the words of the full text may take, in MiB; those that were not searched for
             longest give way.
         audit_days: for how many days the audit log says who changed what.
-        audit_lines: how many lines it has at most; the oldest give way.
         backup_dir: a folder for backups, which the engine makes by itself if this is set.
         backup_hours: how many hours lie between two of them.
         backup_keep: how many of them stay.
@@ -193,11 +188,9 @@ class Settings(EngineAccess):
     history_days: Annotated[int, Field(ge=0, le=36_500)] = 90
     history_mb: Annotated[int, Field(ge=1)] = 1024
     audit_days: Annotated[int, Field(ge=1, le=36_500)] = 365
-    audit_lines: Annotated[int, Field(ge=1)] = 1_000_000
     max_upload_mb: Annotated[int, Field(ge=1)] = 512
     parse_seconds: Annotated[float, Field(gt=0)] = 120
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
-    parse_output_mb: Annotated[int, Field(ge=1)] = 64
     parse_pages: Annotated[int, Field(ge=1)] = 5000
     extractors: str = ""
     extractors_unconfined: bool = False
@@ -207,11 +200,8 @@ class Settings(EngineAccess):
     index_ratio: Annotated[float, Field(ge=4)] = 20
     own_tags: bool = True
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000
-    max_tags: Annotated[int, Field(ge=1)] = 100
-    max_tag_chars: Annotated[int, Field(ge=1)] = 200
     max_top: Annotated[int, Field(ge=1)] = 100
     max_searches: Annotated[int, Field(ge=1)] = 128
-    max_page: Annotated[int, Field(ge=1)] = 500
     max_wait_seconds: Annotated[int, Field(ge=0)] = 60
     workers: Annotated[int, Field(ge=0, le=1)] = 1
     words_memory_mb: Annotated[int, Field(ge=1)] = 256

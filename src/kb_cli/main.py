@@ -49,7 +49,7 @@ COMMANDS: Final = {
     "stats": "kb_cli.commands.stats:stats",
     "serve": "kb_cli.commands.serve:serve",
     "service": "kb_cli.commands.service:service",
-    "worker": "kb_cli.commands.worker:worker",
+    "worker": "kb_cli.commands.serve:worker",
     "config": "kb_cli.commands.config:config",
     "device": "kb_cli.commands.device:device",
     "mcp": "kb_cli.commands.mcp:mcp",

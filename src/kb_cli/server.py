@@ -19,6 +19,7 @@ import uvicorn
 from pydantic import Field
 
 from kb.api.errors import SettingError
+from kb.asgi.security_headers import ANSWER_HEADERS
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.filesystem import raise_file_limit
 from kb.running import Running, data_folder, find_running, write_running
@@ -50,14 +51,6 @@ GRACE_SECONDS = 3
 """How long requests that are under way may take when the server stops."""
 RESERVED_FILES: Final = 256
 """How many files the process may have open beside its connections: the database, uploads, the parser."""
-
-HEADERS: Final = [
-    ("X-Content-Type-Options", "nosniff"),
-    ("X-Frame-Options", "DENY"),
-    ("Referrer-Policy", "no-referrer"),
-    ("Cross-Origin-Resource-Policy", "same-origin"),
-]
-"""What every answer tells browsers."""
 
 APPS = {
     ENGINE: SubApp(
@@ -259,7 +252,7 @@ async def serve(
         lifespan="off",
         log_config=None,
         access_log=False,
-        headers=HEADERS,
+        headers=ANSWER_HEADERS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     async with app.router.lifespan_context(app), AsyncExitStack() as stack:

@@ -4,57 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Final
 
 import fastmcp
+from fastmcp import FastMCP
+from fastmcp.server.middleware import Middleware as CallMiddleware
 from fastmcp.utilities.lifespan import combine_lifespans
+from opentelemetry.trace import SpanKind, Tracer
 from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.types import ASGIApp
 
 from kb.asgi.bearer import BearerMiddleware
-from kb.asgi.headers import TrimmedHeaders
 from kb.asgi.hosts import OriginMiddleware
-from kb.asgi.keys import SecretFile
+from kb.asgi.keys import Identify, SecretFile
 from kb.asgi.probes import ProbesFirst
 from kb.asgi.rate import GCRA
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context, mount
 from kb.client.asgi import ASGITransport
-from kb.client.client import EngineClient
-from kb.client.telemetry import outgoing
+from kb.client.client import Around, EngineClient
 from kb.settings import listed, reveal
-from kb.telemetry.tracing import start_tracing
+from kb.telemetry.logging import LOG_CONTEXT, REQUEST_ID
+from kb.telemetry.tracing import PROPAGATOR, span_of, start_tracing
 from kb_mcp.auth import CallerMiddleware, key_verifier, on_behalf, with_named_keys
 from kb_mcp.clients import for_client
 from kb_mcp.middleware.argument_errors import ArgumentErrors
 from kb_mcp.middleware.arguments import ArgumentNormalizer
 from kb_mcp.middleware.body import BoundedBody
+from kb_mcp.middleware.calls import CallMetrics, RateLimit
 from kb_mcp.middleware.faceted_instructions import FacetedInstructions
-from kb_mcp.middleware.json_responses import JSONResponses
-from kb_mcp.middleware.jsonrpc_errors import FriendlyJSONRPCErrors
-from kb_mcp.middleware.metrics import CallMetrics
-from kb_mcp.middleware.rate_limit import RateLimit
+from kb_mcp.middleware.jsonrpc import FriendlyJSONRPCErrors, JSONResponses, TrimmedHeaders
 from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
 from kb_mcp.settings import Settings
-from kb_mcp.tools.answer_limiter import AnswerLimiter
+from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_address import UploadAddresses
 from kb_mcp.upload_store import UploadLimits, UploadStore
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-
-    from fastmcp import FastMCP
-    from fastmcp.server.middleware import Middleware as CallMiddleware
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.types import ASGIApp
-
-    from kb.asgi.keys import Identify
-    from kb.client.client import Around
-
 logger = logging.getLogger(__name__)
+
+MOST_UPLOADS_MB: Final = 2048
+"""How much all uploads in progress together may announce, in MiB."""
 
 
 def create_app(context: Context | None = None) -> Starlette:
@@ -130,7 +125,7 @@ def mount_search_fetch(
     over_http: Callable[[FastMCP], Starlette],
 ) -> None:
     """Mount the surface of two tools, and the pages that their addresses lead to."""
-    from kb_mcp.tools.search_fetch import INSTRUCTIONS, PATH, Addresses, create_search_fetch_server, page_route
+    from kb_mcp.search_fetch import INSTRUCTIONS, PATH, Addresses, create_search_fetch_server, page_route
 
     addresses = Addresses(uploads.secret())
     limiter = AnswerLimiter(settings.mcp_max_tokens)
@@ -182,7 +177,7 @@ def call_middleware(settings: Settings, engine: EngineClient) -> list[CallMiddle
 def upload_limits(settings: Settings) -> UploadLimits:
     return UploadLimits(
         file_size=settings.mcp_max_upload_mb << 20,
-        reserved_bytes=settings.mcp_max_uploads_mb << 20,
+        reserved_bytes=max(MOST_UPLOADS_MB, settings.mcp_max_upload_mb) << 20,
         seconds=settings.mcp_upload_seconds,
     )
 
@@ -223,3 +218,19 @@ async def _expire(uploads: UploadStore, pause: float) -> None:
 
 async def _started(_: Request) -> bool:
     return True
+
+
+def outgoing(tracer: Tracer) -> Around:
+    """What `EngineClient` puts around its calls, so that the engine's lines and spans belong to the same request."""
+
+    @contextmanager
+    def around(method: str, path: str) -> Iterator[dict[str, str]]:
+        attributes = {"http.request.method": method, "url.path": path}
+        with span_of(tracer, method, SpanKind.CLIENT, attributes=attributes):
+            headers: dict[str, str] = {}
+            if request_id := LOG_CONTEXT.get().get("request_id"):
+                headers[REQUEST_ID] = request_id
+            PROPAGATOR.inject(headers)
+            yield headers
+
+    return around

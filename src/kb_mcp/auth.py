@@ -6,28 +6,23 @@ asks it whose key that is, and from then on asks on that key's behalf, so that t
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from hashlib import sha256
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from pathlib import Path
+from typing import ParamSpec, TypeVar
 
-from kb.api.access import ANYONE, KEY_PREFIX, ON_BEHALF_OF, Caller
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from kb.api.access import ANYONE, KEY_PREFIX, ON_BEHALF_OF, Caller, Right
 from kb.api.errors import Forbidden, KbError, NotFound, SettingError, Unauthorized, Unavailable
 from kb.asgi.bearer import CALLER
-from kb.asgi.keys import identify_by
+from kb.asgi.keys import Identify, identify_by
+from kb.client.client import Around, EngineClient
 from kb.settings import listed
 from kb_mcp.clients import note_headers
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from kb.api.access import Right
-    from kb.asgi.keys import Identify
-    from kb.client.client import Around, EngineClient
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

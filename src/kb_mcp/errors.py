@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from fastmcp.exceptions import ToolError
 
 from kb.api.errors import KbError, NoEngine, NotFound, Unauthorized
 from kb_mcp.tools.rendering import QUOTES_NOTICE, fence_for, fenced_notice, quoted, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
 
 NOT_FOUND_HINTS: Final = {
     "version": "kb_history without it lists them.",

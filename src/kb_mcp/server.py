@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from fastmcp import FastMCP
+from fastmcp.server.middleware import Middleware
 from fastmcp.tools import Tool
+from fastmcp.utilities.versions import VersionSpec
 from mcp_types import ToolAnnotations
 
 from kb import __version__
+from kb.api.access import Right
+from kb.client.client import EngineClient
 from kb_mcp.auth import needs
 from kb_mcp.errors import translate_errors
 from kb_mcp.tools import schemas
 from kb_mcp.tools.documents import DocumentTools
 from kb_mcp.tools.prompts import register_prompts
 from kb_mcp.tools.resources import register_resources
+from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.tools.uploads import UploadTools
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from fastmcp.server.middleware import Middleware
-    from fastmcp.utilities.versions import VersionSpec
-
-    from kb.api.access import Right
-    from kb.client.client import EngineClient
-    from kb_mcp.tools.answer_limiter import AnswerLimiter
-    from kb_mcp.upload_store import UploadStore
+from kb_mcp.upload_store import UploadStore
 
 INSTRUCTIONS: Final = (
     "kb is the user's own knowledge base: notes and files on their machine. Search it with kb_search before you answer"

@@ -27,7 +27,6 @@ class Settings(EngineKey):
             each process has its own, and loses what is in it when it ends.
         mcp_upload_seconds: how long an upload may take.
         mcp_max_upload_mb: the largest file an agent may upload, in MiB.
-        mcp_max_uploads_mb: how much all uploads in progress together may announce, in MiB.
         mcp_chatgpt: serve the tools search and fetch, for clients that know no others, at /chatgpt/mcp.
         mcp_collections: serve the collections surface, too, at /collections/mcp.
         mcp_collection_names: the collections, with commas between them; new documents go to the first one.
@@ -43,7 +42,6 @@ class Settings(EngineKey):
     mcp_upload_dir: UserPath | None = None
     mcp_upload_seconds: Annotated[float, Field(gt=0)] = 600
     mcp_max_upload_mb: Annotated[int, Field(ge=1)] = 512
-    mcp_max_uploads_mb: Annotated[int, Field(ge=1)] = 2048
     mcp_chatgpt: bool = False
     mcp_collections: bool = False
     mcp_collection_names: str = "documents,memory,workspace"

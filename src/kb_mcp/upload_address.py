@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import Invalid, KbError
-from kb.asgi.addresses import outer_address
+from kb.asgi.hosts import outer_address
 from kb.asgi.problem import on_http_exception, problem
+from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import acting_for
 from kb_mcp.clients import acting_as_client
 from kb_mcp.tools.lean import receipt
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from kb.client.client import JSON, EngineClient
-    from kb_mcp.upload_store import Upload, UploadStore
+from kb_mcp.upload_store import Upload, UploadStore
 
 PREFIX: Final = "/upload"
 WAIT_SECONDS: Final = 10

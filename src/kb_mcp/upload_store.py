@@ -7,11 +7,12 @@ import secrets
 import shutil
 import stat
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 from uuid import UUID, uuid4
 
 from filelock import BaseFileLock, FileLock
@@ -19,9 +20,6 @@ from filelock import BaseFileLock, FileLock
 from kb import clock as clocks
 from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
 from kb_mcp import upload_chunks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LIFETIME_SECONDS: Final = 600
 """How long an upload may take (requirement G-10)."""
@@ -157,8 +155,7 @@ class UploadStore:
             reserved = sum(other.reserved_bytes for other in self._uploads())
             if reserved + upload.reserved_bytes > self._limits.reserved_bytes:
                 raise TooLarge(
-                    "total_size: too much is being uploaded at once (KB_MCP_MAX_UPLOADS_MB); finish other uploads, or"
-                    " try again in ten minutes."
+                    "total_size: too much is being uploaded at once; finish other uploads, or try again in ten minutes."
                 )
             self._create(upload)
         return upload.id

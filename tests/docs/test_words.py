@@ -14,9 +14,10 @@ import pytest
 import kb
 import kb_cli
 import kb_mcp
-from kb.api.models import NOTE
+from kb.api.models import MAX_TAG_CHARS, MAX_TAGS, NOTE
 from kb.asgi.subapps import choose, installed
 from kb.formats.registry import FORMATS
+from kb.parser.sandbox import Limits
 from kb.settings import EnvSettings
 from kb.settings import Settings as EngineSettings
 from kb_cli.main import COMMANDS
@@ -102,9 +103,9 @@ def test_limits_are_as_documented():
     for said in (
         f"{limits.max_upload_mb} MiB",
         f"{limits.parse_seconds} seconds, {limits.parse_memory_mb // 1024} GiB of memory",
-        f"{limits.parse_output_mb} MiB of text, {limits.parse_pages:,} pages",
+        f"{Limits().output_mb} MiB of text, {limits.parse_pages:,} pages",
         f"{limits.max_note_chars:,} characters",
-        f"{limits.max_tags} at once, of {limits.max_tag_chars} characters",
+        f"{MAX_TAGS} at once, of {MAX_TAG_CHARS} characters",
     ):
         assert said in page
 

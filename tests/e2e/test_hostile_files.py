@@ -25,11 +25,10 @@ FILES = {
     "bomb.docx": (document(b"<p/>" * (20 << 20)), "more than 256 MiB of memory"),
     "everything.xlsx": (sheet("XFD"), "more than 256 MiB of memory"),
     "hangs.xlsx": (slow(shown=1000), "more than 10 seconds"),
-    "endless.txt": (b"words " * (2 << 20), "more than 8 MiB of text"),
     "many.pdf": (pdf(*(f"page {number}" for number in range(10_000))), "the limit"),
     "broken.pdf": (pdf("words")[:200], "the PDF is damaged"),
 }
-LIMITS = {"KB_PARSE_SECONDS": "10", "KB_PARSE_MEMORY_MB": "256", "KB_PARSE_OUTPUT_MB": "8"}
+LIMITS = {"KB_PARSE_SECONDS": "10", "KB_PARSE_MEMORY_MB": "256"}
 
 
 async def searching(client, until):

@@ -108,11 +108,11 @@ def test_every_call_documents_every_error_that_any_may_answer(operations, status
         assert problem["examples"][0]["status"] == int(status)
 
 
-def test_limits_that_settings_make_are_in_the_description(start_server, tmp_path):
-    with start_server(tmp_path, KB_MAX_TOP="77", KB_MAX_PAGE="78", KB_MAX_TAGS="7", KB_MAX_TAG_CHARS="9") as server:
+def test_limits_are_in_the_description(start_server, tmp_path):
+    with start_server(tmp_path, KB_MAX_TOP="77") as server:
         api = httpx2.get(f"{server.url}/openapi.json").json()
     search = api["components"]["schemas"]["SearchRequest"]["properties"]
     assert search["top"]["maximum"] == 77
-    assert (search["tag_not"]["maxItems"], search["tag_not"]["items"]["maxLength"]) == (7, 9)
+    assert (search["tag_not"]["maxItems"], search["tag_not"]["items"]["maxLength"]) == (100, 200)
     listed = {each["name"]: each["schema"] for each in api["paths"]["/api/v1/documents"]["get"]["parameters"]}
-    assert (listed["limit"]["maximum"], listed["tag"]["maxItems"]) == (78, 7)
+    assert (listed["limit"]["maximum"], listed["tag"]["maxItems"]) == (500, 100)

@@ -59,12 +59,3 @@ async def test_more_jobs_than_a_page_holds_on_an_engine_that_lets_nobody_wait(st
             with pytest.raises(TimeoutError):
                 await client.wait_for_job((await client.add_note(text="The last one."))["job_id"], timeout=0)
             assert (await client.wait_for_job(accepted[0]))["status"] == "done"
-
-
-async def test_all_pages_of_an_engine_that_allows_only_short_ones(start_server, tmp_path):
-    with start_server(tmp_path, KB_APPS="api", KB_MAX_PAGE="3") as server:
-        async with EngineClient(server.url) as client:
-            accepted = [(await client.add_note(text=f"Note {number}.", wait=60))["job_id"] for number in range(7)]
-            assert [job["id"] async for job in client.iter_jobs()] == accepted[::-1]
-            pages = [page async for page in client.document_pages(5)]
-            assert [len(page["documents"]) for page in pages] == [3, 2]

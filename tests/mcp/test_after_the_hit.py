@@ -14,7 +14,7 @@ import quicktok
 from fastmcp import Client
 
 from kb.client.client import EngineClient
-from kb_mcp.tools.answer_limiter import NOTICE
+from kb_mcp.tools.token_budget import NOTICE
 from tests.conftest import KEY, MCP_KEY
 from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, done, noted, refusal

@@ -13,7 +13,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
-from kb_mcp.tools.answer_limiter import NOTICE
+from kb_mcp.tools.token_budget import NOTICE
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import call, connected, done, refusal
 from tests.support.eventually import eventually_async

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+import httpx2
 import pytest
+from fastmcp import Client
+from mcp_types import Implementation
 
-from kb_mcp.tools.answer_limiter import NOTICE
-from tests.mcp.conftest import call, done, refusal
+from kb_mcp.tools.token_budget import NOTICE
+from tests.conftest import MCP_KEY
+from tests.mcp.conftest import ERAS, call, done, noted, refusal
 
 
 async def test_an_agent_takes_its_mistakes_back(agent, word):
@@ -77,3 +81,96 @@ async def test_a_long_version_is_shown_part_by_part_to_its_end(agent, word):
     assert read == whole
     assert (await refusal(agent, "kb_history", **show | {"start": len(whole)})).startswith("start: version 1 has ")
     assert (await refusal(agent, "kb_history", document_id=id_, start=1)).startswith("start: ")
+
+
+async def test_a_note_replaces_another_one_and_both_say_so(agent, word):
+    first = await noted(agent, text=f"{word}: Harbor uses MySQL.", tags=[word], source="Ada, by phone")
+    old = first["document_id"]
+    new = (await noted(agent, text=f"{word}: Harbor uses PostgreSQL.", tags=[word], replaces=old))["document_id"]
+    found = await agent.call_tool("kb_search", {"query": f"{word} does Harbor use MySQL", "tags": [word]})
+    heads = [line for line in found.content[0].text.splitlines() if line.startswith("[note")]
+    assert [head.split("]")[0] for head in heads] == [f"[note {new}", f"[note {old}"]
+    assert heads[1].endswith(f'· replaced by {new} · from "Ada, by phone"')
+    best, outdated = found.structured_content["results"]
+    assert (outdated["replaced_by"], outdated["source"]) == (new, "Ada, by phone")
+    assert not best.keys() & {"replaced_by", "source"}
+    listed = (await agent.call_tool("kb_list", {"tags": [word]})).content[0].text
+    assert f"replaced by {new}" in listed
+    assert f"replaces {old}" in listed
+    read = (await agent.call_tool("kb_get", {"document_id": old})).content[0].text
+    assert f'replaced by {new} · from "Ada, by phone"' in read
+
+
+async def test_what_was_replaced_is_no_longer_named_as_alike(agent, word):
+    text = f"{word}: the ferry to the island leaves at {{}} in the morning"
+    old = (await noted(agent, text=text.format("six")))["document_id"]
+    new = await noted(agent, text=text.format("seven"), replaces=old)
+    assert old not in [each["document_id"] for each in new.get("alike", [])]
+    alike = (await noted(agent, text=text.format("eight")))["alike"]
+    alike = [each["document_id"] for each in alike]
+    assert new["document_id"] in alike
+    assert old not in alike
+
+
+async def test_a_note_that_is_not_there_cannot_be_replaced(agent):
+    said = await refusal(agent, "kb_addnote", text="new", replaces=10**15)
+    assert said.startswith("replaces: There is no document 1000000000000000")
+
+
+async def test_a_note_that_is_replaced_already_is_not_replaced_again(agent, word):
+    old = (await noted(agent, text=f"{word}: Harbor uses MySQL."))["document_id"]
+    new = (await noted(agent, text=f"{word}: Harbor uses PostgreSQL.", replaces=old))["document_id"]
+    said = await refusal(agent, "kb_addnote", text=f"{word}: Harbor uses SQLite.", replaces=old)
+    assert said == f"replaces: note {old} is replaced by note {new} already; replace {new} instead."
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_what_an_agent_writes_names_the_agent_wherever_it_is_shown(server, engine, word, mode):
+    info = Implementation(name="harbour agent (beta)", version="1.2")
+    async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode=mode, client_info=info) as agent:
+        note = (await noted(agent, text=f"{word} by the agent", tags=[word]))["document_id"]
+        await call(agent, "kb_update_note", document_id=note, append="And more.")
+        own = await engine.add_note(text=f"{word} by hand", tags=[word], wait=30)
+        found = (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
+        read = await agent.call_tool("kb_get", {"document_id": note})
+    [head] = [line for line in found.splitlines() if line.startswith(f"[note {note}]")]
+    [by_hand] = [line for line in found.splitlines() if line.startswith(f"[note {own['document_id']}]")]
+    assert " by " not in by_hand
+    assert ' · by "' in head
+    assert ' · by "' in read.content[0].text
+    versions = (await engine.history(note))["versions"]
+    clients = {each["client"] for each in versions}
+    assert len(versions) == 2
+    assert len(clients) == 1
+    [client] = clients
+    assert client.startswith("kb/")
+    if mode != "legacy":  # there the program's name is in the first message alone, and no session is kept
+        assert client.endswith(" harbour agent _beta_ 1.2 (mcp)")
+        assert read.structured_content["by"] == "harbour agent _beta_ 1.2"
+
+
+async def test_a_file_put_to_the_address_names_the_agent_that_was_given_it(server, engine, word):
+    info = Implementation(name="harbour agent", version="1.2")
+    content = word.encode()
+    async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode="2026-07-28", client_info=info) as agent:
+        started = await call(agent, "kb_upload_start", filename="report.txt", total_size=len(content))
+        async with httpx2.AsyncClient() as http:
+            accepted = (await http.put(started["upload_url"], content=content, headers={"User-Agent": "curl/8"})).json()
+        [version] = (await engine.history(await done(agent, accepted)))["versions"]
+    assert version["client"].endswith(" harbour agent 1.2 (mcp)")
+
+
+async def test_what_is_all_of_another_agent_says_so_once_and_of_the_reader_not_at_all(server, word):
+    def connected(name):
+        info = Implementation(name=name, version="1")
+        return Client(f"{server.url}/mcp", auth=MCP_KEY, mode="2026-07-28", client_info=info)
+
+    async with connected("writer") as writer, connected("reader") as reader:
+        for number in range(3):
+            await noted(writer, text=f"{word} number {number}", tags=[word])
+        texts = [
+            (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
+            for agent in (writer, reader)
+        ]
+    assert [text.count('\nAll by "writer 1".\n') for text in texts] == [0, 1]
+    assert not any(" · by " in text for text in texts)

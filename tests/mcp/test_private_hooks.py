@@ -47,7 +47,7 @@ async def test_fastmcp_still_searches_for_the_tool_of_each_call_unless_the_serve
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
 async def test_fastmcp_still_answers_either_all_with_json_or_all_with_streams(revision):
-    """If it does not: `kb_mcp.middleware.json_responses` and the second app in `kb_mcp.app.http_app` can go."""
+    """If it does not: `kb_mcp.middleware.jsonrpc` and the second app in `kb_mcp.app.http_app` can go."""
     server = server_with_tool(FastMCP("bare"))
     for json_response, form in ((True, "application/json"), (False, "text/event-stream")):
         async with http_of(server.http_app(stateless_http=True, json_response=json_response)) as http:
@@ -57,7 +57,7 @@ async def test_fastmcp_still_answers_either_all_with_json_or_all_with_streams(re
 
 
 async def test_mcp_still_sends_pydantics_report_of_a_message_that_is_none():
-    """If it does not: `kb_mcp.middleware.jsonrpc_errors` can go."""
+    """If it does not: `kb_mcp.middleware.jsonrpc` can go."""
     async with http_of(FastMCP("bare").http_app(stateless_http=True)) as http:
         assert "pydantic.dev" in (await http.post("/mcp", json={})).text
 

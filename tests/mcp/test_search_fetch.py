@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from kb.client.client import EngineClient
-from kb_mcp.tools.search_fetch import DAY_SECONDS, LIFETIME_DAYS, Addresses
+from kb_mcp.search_fetch import DAY_SECONDS, LIFETIME_DAYS, Addresses
 from kb_mcp.upload_store import UploadLimits, UploadStore
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import call, connected, refusal

@@ -12,7 +12,7 @@ from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
 from kb_mcp.middleware.arguments import LIST_PARAMETERS
-from kb_mcp.tools.answer_limiter import NOTICE
+from kb_mcp.tools.token_budget import NOTICE
 from tests.conftest import MCP_KEY
 from tests.mcp.conftest import ERAS, call, done, noted
 from tests.support.pdf import pdf

@@ -146,7 +146,7 @@ class AlreadyReplaced(KbError):
 
 
 class TooManyTags(KbError):
-    """The document would have more tags than KB_MAX_TAGS allows."""
+    """The document would have more tags than a document may have."""
 
     status = 409
     code = "too-many-tags"

@@ -27,6 +27,12 @@ from kb.api.stream_safe import composed
 
 DEFAULT_TOP = 10
 DEFAULT_PAGE = 50
+MAX_PAGE = 500
+
+MAX_TAGS = 100
+"""How many a document may have, and a request may name at once."""
+
+MAX_TAG_CHARS = 200
 
 JobStatus = Literal["queued", "running", "done", "failed"]
 ReembedState = Literal["building", "stopped", "returning", "kept"]

@@ -6,18 +6,15 @@ import ipaddress
 import math
 from collections import OrderedDict
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import KbError, TooManyGuesses, Unauthorized
+from kb.asgi.keys import Identify
 from kb.asgi.problem import problem
 from kb.asgi.rate import GCRA, MAX_CALLERS
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from kb.asgi.keys import Identify
 
 CALLER: Final = "kb.caller"
 """Where a request's scope has the `Caller` whose key it came with."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import ForeignOrigin, Misdirected
 from kb.asgi.problem import problem
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 PORTS: Final = {"http": 80, "https": 443}
 ELSEWHERE: Final = ("cross-site", "same-site")
@@ -89,3 +87,10 @@ def _place(url: str, port: int = 0) -> tuple[str, int] | None:
         return (parts.hostname, parts.port or port) if parts.hostname else None
     except ValueError:
         return None
+
+
+def outer_address(request: Request) -> str:
+    """Return the address that a request was sent to, as far as a proxy before the server says it; without an end."""
+    scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
+    prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
+    return f"{scheme}://{request.url.netloc}{prefix}"

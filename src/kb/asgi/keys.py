@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hmac
 import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from kb.api.access import Caller
 from kb.api.errors import SettingError
-from kb.settings import key_text, reveal
+from kb.settings import EngineKey, key_text, reveal
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from kb.settings import EngineKey
-
-    Identify = Callable[[str], Awaitable[Caller | None]]
-    """Answers whose key a token is; None if it is none."""
+Identify = Callable[[str], Awaitable[Caller | None]]
+"""Answers whose key a token is; None if it is none."""
 
 logger = logging.getLogger(__name__)
 

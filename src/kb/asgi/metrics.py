@@ -5,11 +5,12 @@ An app that counts keeps a registry of its own as `app.state.registry`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from prometheus_client import (
     CollectorRegistry,
     GCCollector,
+    Metric,
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
@@ -17,6 +18,7 @@ from prometheus_client import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -25,12 +27,6 @@ from kb.asgi.hosts import HostMiddleware
 from kb.asgi.keys import identify_by, identify_engine_key
 from kb.asgi.subapps import Context
 from kb.settings import EngineAccess, Key, listed, reveal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from prometheus_client import Metric
-    from starlette.requests import Request
 
 PATH = "/metrics"
 CREATED_SERIES = "PROMETHEUS_DISABLE_CREATED_SERIES"

@@ -1,29 +1,27 @@
-"""What is around every request: its id, its line in the log, its time, its span, and an answer whatever happens."""
+"""What is around every request: id, line in the log, time, span and both versions, and an answer whatever happens."""
 
 from __future__ import annotations
 
 import logging
 import re
+from contextlib import AbstractContextManager
 from http import HTTPMethod, HTTPStatus
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
-from opentelemetry.trace import SpanKind
-from prometheus_client import Histogram
+from opentelemetry.trace import Span, SpanKind, Tracer
+from prometheus_client import CollectorRegistry, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kb.asgi.problem import on_unexpected
+from kb import __version__
+from kb.api.errors import WrongVersion
+from kb.api.versions import HEADER, client_mismatch
+from kb.asgi.problem import on_unexpected, problem
 from kb.telemetry.logging import REQUEST_ID, log_context
 from kb.telemetry.tracing import NO_SPAN, PROPAGATOR, fail, span_of, trace_id_of
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from opentelemetry.trace import Span, Tracer
-    from prometheus_client import CollectorRegistry
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 
@@ -138,3 +136,24 @@ def route_of(scope: Scope, prefix: str) -> str:
 
 def _ids(request_id: str, span: Span) -> dict[str, str]:
     return {"request_id": request_id} | ({"trace_id": trace_id} if (trace_id := trace_id_of(span)) else {})
+
+
+class VersionMiddleware:
+    """Says this engine's version in every answer, and refuses clients that are too old to understand it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 426, or pass the request on."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+
+        async def send_version(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[HEADER] = __version__
+            await send(message)
+
+        if reason := client_mismatch(Headers(scope=scope).get("user-agent", "")):
+            return await problem(WrongVersion(reason))(scope, receive, send_version)
+        return await self.app(scope, receive, send_version)

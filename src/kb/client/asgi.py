@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from kb.client.transport import Answer, BrokenOff
+from starlette.types import ASGIApp, Message, Scope
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Scope
-
-    from kb.client.transport import Request
+from kb.client.transport import Answer, BrokenOff, Request
 
 
 class ASGITransport:

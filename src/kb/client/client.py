@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
@@ -15,19 +16,13 @@ from uuid import uuid4
 from kb.api import errors
 from kb.api.access import OPERATION
 from kb.api.versions import HEADER, USER_AGENT
-from kb.client.transport import BrokenOff, Request
+from kb.client.transport import Answer, BrokenOff, Request, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
     import httpx2
 
-    from kb.client.transport import Answer, Transport
-
-    Around = Callable[[str, str], AbstractContextManager[Mapping[str, str]]]
-
 JSON = dict[str, Any]
+Around = Callable[[str, str], AbstractContextManager[Mapping[str, str]]]
 
 LONG_SECONDS: Final = 900
 """How long a call may take in which the engine embeds a whole text."""
@@ -40,7 +35,7 @@ PAUSE_SECONDS: Final = 0.2
 """Between two such requests: an engine may allow none of them to wait (KB_MAX_WAIT_SECONDS=0)."""
 
 ENDED: Final = ("done", "failed")
-"""As in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_completion.py)."""
+"""As in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_help.py)."""
 
 PREFIX: Final = "/api/v1"
 VERSION: Final = HEADER.lower()
@@ -396,16 +391,10 @@ class EngineClient:
         return answer
 
     async def _pages(self, path: str, limit: int | None, query: Mapping[str, object]) -> AsyncIterator[JSON]:
-        cursor, left, largest = None, limit, PAGE
+        cursor, left = None, limit
         while left is None or left > 0:
-            size = largest if left is None else min(left, largest)
-            try:
-                page = await self._call("GET", path, params=_given(**query, limit=size, cursor=cursor))
-            except errors.Invalid as error:
-                if size == 1 or not error.detail.startswith("limit:"):
-                    raise
-                largest = size // 2  # the engine may allow less (KB_MAX_PAGE)
-                continue
+            size = PAGE if left is None else min(left, PAGE)
+            page = await self._call("GET", path, params=_given(**query, limit=size, cursor=cursor))
             yield page
             if (cursor := page["next_cursor"]) is None:
                 return

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from kb.client.transport import Answer, BrokenOff
+from kb.client.transport import Answer, BrokenOff, Request
 
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any, TypeVar
-
-    from kb.client.transport import Request
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 class StdlibTransport:

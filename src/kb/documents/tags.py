@@ -37,5 +37,5 @@ def change_tags(
             tx.documents.change_tags(document_id, add=add, remove=remove)
         document = existing_document(tx, document_id)
         if len(document.tags) > max_tags:
-            raise TooManyTags(f"tags: a document has at most {max_tags} (KB_MAX_TAGS).")
+            raise TooManyTags(f"tags: a document has at most {max_tags}.")
     return document

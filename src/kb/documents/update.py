@@ -94,7 +94,7 @@ def update_note(
             tx.documents.change_tags(document_id, add=add, remove=remove)
             changed = existing_document(tx, document_id)
             if (add or remove) and len(changed.tags) > limits.max_tags:
-                raise TooManyTags(f"tags: a document has at most {limits.max_tags} (KB_MAX_TAGS).")
+                raise TooManyTags(f"tags: a document has at most {limits.max_tags}.")
             return changed, tx.documents.chunks(document_id)
     raise Changed(f"Note {document_id} is being changed by others all the time; try again.")
 

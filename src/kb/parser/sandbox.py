@@ -107,7 +107,7 @@ class Limits:
     @property
     def too_much_text(self) -> str:
         """Why a file failed that holds too much text."""
-        return f"it holds more than {self.output_mb} MiB of text, the limit (KB_PARSE_OUTPUT_MB)"
+        return f"it holds more than {self.output_mb} MiB of text, the limit"
 
     @property
     def too_large_index(self) -> str:

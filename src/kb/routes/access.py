@@ -24,7 +24,7 @@ from kb.api.key_models import (
 )
 from kb.api.models import DEFAULT_PAGE, JobsCursor
 from kb.routes.dependencies import ADMIN, MAX_ID, READ, AuthorDep, PageLimit, QueryModel, ServicesDep, caller_of
-from kb.routes.limits import check_tags, page_size
+from kb.routes.limits import check_tags
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store.rows import AuditEvent, NamedKey
@@ -54,7 +54,7 @@ def list_keys(services: ServicesDep) -> KeyList:
 )
 def make_key(wanted: KeyRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
     """A key with rights, and limits if there are to be any. What to send is in this answer alone."""
-    check_tags(services.settings, tags=wanted.tags)
+    check_tags(tags=wanted.tags)
     if not services.settings.has_key:
         raise NoKeySet
     with services.store.write() as tx:
@@ -107,7 +107,7 @@ def revoke_key(name: Name, services: ServicesDep, author: AuthorDep) -> Key:
 @router.get("/audit", summary="List who did what", dependencies=[ADMIN])
 def list_audit(services: ServicesDep, query: Annotated[AuditQuery, Query()]) -> AuditList:
     """A page of the audit log, newest first: each change with its time, key and client, and nothing of what it held."""
-    limit = page_size(query.limit, services.settings)
+    limit = query.limit
     before = int(query.cursor) if query.cursor else None
     with services.store.read() as tx:
         page = tx.audit.page(limit=limit + 1, before=before, document_id=query.document_id, by=query.by)

@@ -14,7 +14,7 @@ from kb.access.keyring import Keyring
 from kb.access.store import CallerStore
 from kb.api.access import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
-from kb.api.models import Why
+from kb.api.models import MAX_PAGE, Why
 from kb.api.overview_models import Maintenance, MaintenanceAction
 from kb.asgi.bearer import CALLER
 from kb.documents.disk_use import DiskUse
@@ -173,7 +173,7 @@ def client_of(request: Request) -> str | None:
 
 AuthorDep = Annotated[Author, Depends(author_of)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
-PageLimit = Annotated[int, Field(ge=1, le=MAX_ID, description="The most rows of a page.")]
+PageLimit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The most rows of a page.")]
 
 
 class QueryModel(BaseModel):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from base64 import b64encode
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from fastapi.openapi.docs import get_swagger_ui_html
+
+from kb.asgi.security_headers import with_own_scripts
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -15,11 +14,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 STATIC: Final = "/docs/static"
-INLINE_SCRIPT: Final = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
-POLICY: Final = (
-    "default-src 'none'; script-src 'self' {script}; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
-    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 
 
 def add_docs(app: FastAPI) -> None:
@@ -34,8 +28,7 @@ def add_docs(app: FastAPI) -> None:
             swagger_css_url=f"{root}{STATIC}/swagger-ui.css",
             swagger_favicon_url=f"{root}{STATIC}/favicon.png",
         )
-        scripts = (b64encode(sha256(script).digest()).decode() for script in INLINE_SCRIPT.findall(bytes(page.body)))
-        page.headers["Content-Security-Policy"] = POLICY.format(script=" ".join(f"'sha256-{each}'" for each in scripts))
+        page.headers.update(with_own_scripts(bytes(page.body), forms="'none'"))
         return page
 
     app.add_route("/docs", docs)

@@ -17,6 +17,7 @@ from kb.api.models import (
     AFTER,
     BEFORE,
     DEFAULT_PAGE,
+    MAX_TAGS,
     UPDATED_AFTER,
     DayBound,
     Deleted,
@@ -50,7 +51,7 @@ from kb.documents.window import place_of, window
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, ServicesDep, check_right
 from kb.routes.document_models import model_of, models_of, with_chunks
 from kb.routes.filters import filter_of
-from kb.routes.limits import check_tags, page_size
+from kb.routes.limits import check_tags
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
@@ -110,8 +111,8 @@ class ListQuery(QueryModel):
 @router.get("/documents", tags=["documents"], summary="List documents", dependencies=[READ])
 def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """A page of documents, without their text."""
-    limit = page_size(query.limit, services.settings)
-    check_tags(services.settings, tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
+    limit = query.limit
+    check_tags(tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
     where = replace(filter_of(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
     with services.store.view() as tx:
         if query.part_of:
@@ -269,13 +270,13 @@ def delete_document(
 )
 def change_tags(document_id: Id, change: TagChange, services: ServicesDep, author: AuthorDep) -> Document:
     """Add tags to a document and remove others, in one step."""
-    check_tags(services.settings, add=change.add, remove=change.remove)
+    check_tags(add=change.add, remove=change.remove)
     document = tags.change_tags(
         services.store,
         document_id,
         add=change.add,
         remove=change.remove,
-        max_tags=services.settings.max_tags,
+        max_tags=MAX_TAGS,
         author=author,
     )
     return model_of(services, document)

@@ -14,10 +14,10 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from kb.api.errors import Invalid
-from kb.api.models import WORD, FileRequest, NoteRequest
-from kb.asgi.forms import MAX_FIELD, check_charset
+from kb.api.models import MAX_TAGS, WORD, FileRequest, NoteRequest
+from kb.asgi.bodies import MAX_FIELD, check_charset
 from kb.routes.examples import EXAMPLES
-from kb.routes.limits import check_note, check_tags, json_limits, too_many_values
+from kb.routes.limits import JSON_LIMITS, check_note, check_tags, too_many_values
 from kb.settings import Settings
 
 OTHER_FIELDS = len(FileRequest.model_fields) - 1
@@ -56,14 +56,14 @@ def parse_note(body: bytes, settings: Settings) -> NoteRequest:
     Raises:
         RequestValidationError, Invalid, TooLarge: it is not one, or goes over a limit.
     """
-    if not json_limits(settings).fits(body):
+    if not JSON_LIMITS.fits(body):
         raise too_many_values()
     try:
         note = NoteRequest.model_validate_json(body)
     except ValidationError as error:
         _refuse(error)
     check_note(note.text, settings)
-    check_tags(settings, tags=note.tags, thread=note.all_tags[len(note.tags) :])
+    check_tags(tags=note.tags, thread=note.all_tags[len(note.tags) :])
     return note
 
 
@@ -75,12 +75,12 @@ async def read_form(request: Request, settings: Settings) -> AsyncIterator[FormD
         Invalid: it has more fields than it may have tags, or a larger one than any may be, or is not in UTF-8.
     """
     check_charset(request.headers)
-    limits = {"max_files": 1, "max_fields": OTHER_FIELDS + settings.max_tags, "max_part_size": MAX_FIELD}
+    limits = {"max_files": 1, "max_fields": OTHER_FIELDS + MAX_TAGS, "max_part_size": MAX_FIELD}
     try:
         form = await request.form(**limits)
     except HTTPException as error:
         if "number of fields" in error.detail:
-            raise Invalid(f"tags: at most {settings.max_tags} (KB_MAX_TAGS).") from None
+            raise Invalid(f"tags: at most {MAX_TAGS}.") from None
         if "Part exceeded" in error.detail:
             raise Invalid(f"form: a field has at most {MAX_FIELD} bytes; send the file as the part 'file'.") from None
         raise
@@ -102,7 +102,7 @@ def parse_form(form: FormData, settings: Settings) -> tuple[UploadFile, FileRequ
     request = _file_request(form)
     # Fields without a word are no tags, but count: a form may not have more of them than its description says.
     blanks = sum(map(_is_blank, form.getlist("tags")))
-    check_tags(settings, tags=[*request.tags, *[""] * blanks])
+    check_tags(tags=[*request.tags, *[""] * blanks])
     return file, request
 
 

@@ -36,7 +36,6 @@ from kb.documents.restore import restore, revert
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep
 from kb.routes.document_models import model_of
-from kb.routes.limits import page_size
 from kb.routes.notes import hashes_in
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
@@ -75,7 +74,7 @@ class DiffQuery(QueryModel):
 )
 def list_versions(document_id: Id, services: ServicesDep, query: Annotated[VersionsQuery, Query()]) -> VersionList:
     """The versions of a document, newest first: as it stands, and as it stood. Those of one in the bin, too."""
-    limit = page_size(query.limit, services.settings)
+    limit = query.limit
     before = int(query.cursor) if query.cursor else None
     with services.store.view() as tx:
         binned = tx.history.binned(document_id)
@@ -164,7 +163,7 @@ def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) 
 @router.get("/bin", summary="List the bin", dependencies=[READ])
 def list_bin(services: ServicesDep, query: Annotated[BinQuery, Query()]) -> BinList:
     """A page of the documents that were deleted and can be restored, the last deleted first."""
-    limit = page_size(query.limit, services.settings)
+    limit = query.limit
     with services.store.view() as tx:
         page = tx.history.bin(limit=limit + 1, before=bin_place(query.cursor))
     days = services.settings.bin_days
@@ -205,7 +204,7 @@ def undo_changes(wanted: UndoRequest, services: ServicesDep, author: AuthorDep) 
 @router.get("/operations", summary="List operations", dependencies=[READ])
 def list_operations(services: ServicesDep, query: Annotated[VersionsQuery, Query()]) -> OperationList:
     """A page of what can be taken back, newest first."""
-    limit = page_size(query.limit, services.settings)
+    limit = query.limit
     before = int(query.cursor) if query.cursor else None
     with services.store.view() as tx:
         page = tx.operations.page(limit=limit + 1, before=before)

@@ -14,7 +14,6 @@ from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, Job
 from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
 from kb.routes.dependencies import READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
 from kb.routes.forms import BODIES, basename, parse_form, parse_note, read_form
-from kb.routes.limits import page_size
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.routes.waiting import WaitQuery, awaited_job, preferred_wait
@@ -82,7 +81,7 @@ async def submit(
 @router.get("", summary="List jobs", dependencies=[READ])
 def list_jobs(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> JobList:
     """A page of jobs, newest first."""
-    limit = page_size(query.limit, services.settings)
+    limit = query.limit
     before = int(query.cursor) if query.cursor else None
     with services.store.read() as tx:
         page = tx.jobs.page(status=query.status, limit=limit + 1, before=before)

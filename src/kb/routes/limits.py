@@ -1,4 +1,4 @@
-"""What a request may ask for; each limit is a setting, and is named when it is met."""
+"""What a request may ask for; a limit that is a setting is named when it is met."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Final
 
 from kb.api.errors import Invalid, TooLarge
-from kb.api.models import DEFAULT_PAGE, DEFAULT_TOP
-from kb.asgi.json_body import JSONLimits
+from kb.api.models import DEFAULT_TOP, MAX_TAG_CHARS, MAX_TAGS
+from kb.asgi.bodies import JSONLimits
 from kb.settings import Settings
 
 SMALL_BODY: Final = 256 << 10
@@ -17,6 +17,10 @@ BYTES_OF_CHARACTER: Final = 12
 FILTERS: Final = 3
 """How many lists of tags a request may have."""
 
+MAX_TEXTS: Final = 1000 + (FILTERS + 1) * MAX_TAGS
+JSON_LIMITS: Final = JSONLimits(MAX_TEXTS, other=SMALL_BODY // 4 + 8 * MAX_TEXTS)
+"""What a body in JSON may hold; that there are too many tags is said by another limit, if they are a few."""
+
 
 def most_bytes(settings: Settings, prefix: str, path: str, is_form: bool) -> int:
     """Return how large a body may be that is sent to `path`."""
@@ -24,41 +28,35 @@ def most_bytes(settings: Settings, prefix: str, path: str, is_form: bool) -> int
         return settings.max_upload_mb << 20
     if path == f"{prefix}/jobs" or path.startswith(f"{prefix}/notes/"):
         return SMALL_BODY + settings.max_note_chars * BYTES_OF_CHARACTER
-    return SMALL_BODY + FILTERS * settings.max_tags * settings.max_tag_chars
+    return SMALL_BODY + FILTERS * MAX_TAGS * MAX_TAG_CHARS
 
 
-def json_limits(settings: Settings) -> JSONLimits:
-    """Return what a body in JSON may hold; that there are too many tags is said by another limit, if they are a few."""
-    texts = 1000 + (FILTERS + 1) * settings.max_tags
-    return JSONLimits(texts, other=SMALL_BODY // 4 + 8 * texts)
-
-
-def check_parameters(query: bytes, settings: Settings) -> None:
+def check_parameters(query: bytes) -> None:
     """Refuse a query of too many parameters, before each of them is looked at.
 
     Raises:
         Invalid: there are more than any call takes.
     """
-    if query.count(b"&") > 100 + (FILTERS + 1) * settings.max_tags:
+    if query.count(b"&") > 100 + (FILTERS + 1) * MAX_TAGS:
         raise Invalid("query: it holds more parameters than any call takes.")
 
 
 def too_many_values() -> Invalid:
-    """Return what is said of a body that `json_limits` do not allow."""
+    """Return what is said of a body that `JSON_LIMITS` do not allow."""
     return Invalid("body: it is no JSON in UTF-8, or holds more names and values than any call takes.")
 
 
-def check_tags(settings: Settings, **lists: Collection[str]) -> None:
+def check_tags(**lists: Collection[str]) -> None:
     """Refuse a list of too many tags, and too long ones; each list has the name of the request's field.
 
     Raises:
-        Invalid: naming the limit and its setting.
+        Invalid: naming the limit.
     """
     for field, tags in lists.items():
-        if len(tags) > settings.max_tags:
-            raise Invalid(f"{field}: at most {settings.max_tags} (KB_MAX_TAGS).")
-        if any(len(tag) > settings.max_tag_chars for tag in tags):
-            raise Invalid(f"{field}: a tag has at most {settings.max_tag_chars} characters (KB_MAX_TAG_CHARS).")
+        if len(tags) > MAX_TAGS:
+            raise Invalid(f"{field}: at most {MAX_TAGS}.")
+        if any(len(tag) > MAX_TAG_CHARS for tag in tags):
+            raise Invalid(f"{field}: a tag has at most {MAX_TAG_CHARS} characters.")
 
 
 def check_note(text: str, settings: Settings) -> None:
@@ -76,11 +74,6 @@ def most_results(settings: Settings) -> int:
     return max(settings.max_top, DEFAULT_TOP)
 
 
-def most_rows(settings: Settings) -> int:
-    """The largest page that may be asked for; the default may always be."""
-    return max(settings.max_page, DEFAULT_PAGE)
-
-
 def top_of(asked: int, settings: Settings) -> int:
     """How many results: as many as asked for; the default gives way to a smaller limit.
 
@@ -90,14 +83,3 @@ def top_of(asked: int, settings: Settings) -> int:
     if asked > most_results(settings):
         raise Invalid(f"top: at most {settings.max_top} (KB_MAX_TOP).")
     return min(asked, settings.max_top)
-
-
-def page_size(asked: int, settings: Settings) -> int:
-    """How many rows: as many as asked for; the default gives way to a smaller limit.
-
-    Raises:
-        Invalid: naming the limit and its setting.
-    """
-    if asked > most_rows(settings):
-        raise Invalid(f"limit: at most {settings.max_page} (KB_MAX_PAGE).")
-    return min(asked, settings.max_page)

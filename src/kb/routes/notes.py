@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request
 
 from kb.api.errors import Invalid
-from kb.api.models import DocumentWithChunks, NoteUpdate
+from kb.api.models import MAX_TAGS, DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
 from kb.documents.update import NoteChange, NoteLimits, update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
@@ -39,7 +39,7 @@ def patch_note(
     """Change a note; when this answers, the new text is found and the old one is not."""
     settings = services.settings
     check_change(update)
-    check_tags(settings, tags_add=update.tags_add, tags_remove=update.tags_remove)
+    check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
     for text in (update.text, update.old, update.new, update.append, update.prepend):
         check_note(text or "", settings)
     change = NoteChange(
@@ -49,7 +49,7 @@ def patch_note(
         tags_remove=update.tags_remove,
         if_match=None if if_match is None else hashes_in(request),
     )
-    limits = NoteLimits(partial(check_note, settings=settings), settings.max_tags)
+    limits = NoteLimits(partial(check_note, settings=settings), MAX_TAGS)
     note, chunks = update_note(
         services.store, services.embedder, document_id, change, limits, services.stop.check, author
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kb.api.models import MAX_TAG_CHARS, MAX_TAGS
 from kb.routes.examples import EXAMPLES
-from kb.routes.limits import most_results, most_rows
+from kb.routes.limits import most_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,10 +40,9 @@ def add_examples(models: dict[str, Schema]) -> None:
 
 def add_limits(api: Schema, settings: Settings) -> None:
     """Say in each request's schema what the settings allow."""
-    tags = {"maxItems": settings.max_tags, "items": {"maxLength": settings.max_tag_chars}}
+    tags = {"maxItems": MAX_TAGS, "items": {"maxLength": MAX_TAG_CHARS}}
     limits: dict[str, Schema] = {
         "top": {"maximum": most_results(settings)},
-        "limit": {"maximum": most_rows(settings)},
         "text": {"maxLength": settings.max_note_chars},
         **dict.fromkeys(("tag", "tags", "tag_any", "tag_not", "add", "remove"), tags),
     }

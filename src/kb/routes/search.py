@@ -42,7 +42,7 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     if request.fts_only and request.vec_only:
         raise Invalid("fts_only, vec_only: set at most one of them.")
     top = top_of(request.top, services.settings)
-    check_tags(services.settings, tags=request.tags, tag_any=request.tag_any, tag_not=request.tag_not)
+    check_tags(tags=request.tags, tag_any=request.tag_any, tag_not=request.tag_not)
     where = replace(filter_of(request.tags, request), document_id=request.document_id)
     query = SearchQuery.parse(
         request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact

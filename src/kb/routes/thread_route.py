@@ -13,8 +13,8 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from kb.api.errors import NoConnection, StoreUnavailable
-from kb.routes.dependencies import AT_PRIMARY, RequiredRight, services_of
-from kb.routes.limits import check_parameters, json_limits, too_many_values
+from kb.routes.dependencies import AT_PRIMARY, RequiredRight
+from kb.routes.limits import JSON_LIMITS, check_parameters, too_many_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -45,9 +45,8 @@ class ThreadRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def handle_bounded(request: Request) -> Response:
-            settings = (await services_of(request)).settings
-            check_parameters(request.scope["query_string"], settings)
-            if self.body_field and not await json_limits(settings).allow(await request.body()):
+            check_parameters(request.scope["query_string"])
+            if self.body_field and not await JSON_LIMITS.allow(await request.body()):
                 raise too_many_values()
             try:
                 return await handle(request)

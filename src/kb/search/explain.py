@@ -25,7 +25,7 @@ class Term:
         term: the word.
         score: what it adds.
         idf: how much it counts; None where that is not known, as of a word with several forms.
-        count: how often its most frequent form stands in the passage, twice in its header; None where that is not known.
+        count: how often its most frequent form stands in the passage, twice in its header; None where that is unknown.
     """
 
     term: str

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from starlette.datastructures import UploadFile
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import KbError, Unauthorized
+from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.documents import split_tags
-from kb.web.pages import HEADERS, redirect, render
+from kb.web.pages import redirect, render
 from kb.web.search import job_row
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from kb.web.pages import Row
-    from kb.web.visits import Visit
+from kb.web.text import Row
+from kb.web.visits import Visit
 
 PAGE: Final = 50
 MAX_FILES: Final = 1000
@@ -46,7 +44,7 @@ async def add(request: Request, visit: Visit) -> Response:
             refused.append({"name": name, "error": error.detail})
     await form.close()
     if "x-kb-token" in request.headers:
-        return JSONResponse((accepted or refused or [{"error": "No file was sent."}])[0], headers=HEADERS)
+        return JSONResponse((accepted or refused or [{"error": "No file was sent."}])[0], headers=PAGE_HEADERS)
     if refused or not accepted:
         return render(request, "add.html", 422, refused=refused or [{"name": "", "error": "Choose a file first."}])
     return redirect(visit, "jobs")
@@ -74,7 +72,7 @@ async def job(request: Request, visit: Visit) -> Response:
     """How far a file is, for our script."""
     found = await visit.engine.job(request.path_params["id"])
     fields = ("id", "status", "progress", "error", "document_id")
-    return JSONResponse({name: found[name] for name in fields}, headers=HEADERS)
+    return JSONResponse({name: found[name] for name in fields}, headers=PAGE_HEADERS)
 
 
 async def retry(request: Request, visit: Visit) -> Response:

@@ -17,8 +17,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from kb.api.errors import KbError, SettingError
+from kb.asgi.bodies import BodyLimitMiddleware
 from kb.asgi.hosts import HostMiddleware, OriginMiddleware
-from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.problem import on_http_exception
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context
@@ -139,7 +139,6 @@ def page_routes() -> list[BaseRoute]:
     from kb.web import (
         add,
         changes,
-        document_map,
         documents,
         entry,
         guide,
@@ -181,8 +180,8 @@ def page_routes() -> list[BaseRoute]:
         at("/changes/{id:id}", changes.change),
         at("/changes/{id:id}", changes.take_back, "POST"),
         at("/overview", overview.overview),
-        at("/map", document_map.document_map),
-        at("/map.json", document_map.points),
+        at("/map", overview.document_map),
+        at("/map.json", overview.points),
         at("/connect", overview.connect),
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),

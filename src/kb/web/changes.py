@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from kb.web.pages import redirect, render
-from kb.web.text import plain
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.web.pages import Row
-    from kb.web.visits import Visit
+from kb.web.text import Row, plain
+from kb.web.visits import Visit
 
 PAGE: Final = 30
 SHOWN: Final = 200

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 WIDTH, ROW, LABEL = 640, 30, 150
 

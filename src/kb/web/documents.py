@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
-from kb.web.pages import HEADERS, language_asked, redirect, render
+from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
+from kb.web.pages import language_asked, redirect, render
 from kb.web.search import document_row, place
-from kb.web.text import MAIL, SEPARATOR, body, matched, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.requests import Request
-
-    from kb.web.pages import Row
-    from kb.web.visits import Visit
+from kb.web.text import MAIL, SEPARATOR, Row, body, matched, plain
+from kb.web.visits import Visit
 
 WINDOW: Final = 60
 """How many chunks of a document a page shows."""
@@ -47,9 +43,8 @@ async def browse(request: Request, visit: Visit) -> Response:
         "sort": "oldest" if params.get("sort") == "oldest" else "recent",
     }
     cursor = params.get("cursor") or None
-    limit = min(PAGE, request.app.state.settings.max_page)
     page, status, tags = await asyncio.gather(
-        visit.engine.documents(**asked, limit=limit, cursor=cursor, total="true"),
+        visit.engine.documents(**asked, limit=PAGE, cursor=cursor, total="true"),
         visit.engine.status(),
         visit.engine.tags(),
     )
@@ -102,7 +97,7 @@ async def document(request: Request, visit: Visit) -> Response:
         chunks=chunks if request.query_params.get("show") == "chunks" else None,
         chunk_count=count,
         similar=await similar(visit, shown),
-        parts=await parts(visit, shown, min(PARTS, request.app.state.settings.max_page)),
+        parts=await parts(visit, shown),
         whole=await whole(visit, shown),
         page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
         is_note=shown["doc_type"] == "note",
@@ -177,9 +172,9 @@ async def similar(visit: Visit, shown: Row) -> list[Row]:
     return [document_row(each) for each in reply["results"]]
 
 
-async def parts(visit: Visit, shown: Row, limit: int) -> list[Row]:
+async def parts(visit: Visit, shown: Row) -> list[Row]:
     """Return the documents that came in this one: what is attached to a mail, and what an export is of."""
-    page = await visit.engine.documents(part_of=shown["id"], limit=limit)
+    page = await visit.engine.documents(part_of=shown["id"], limit=PARTS)
     return [document_row(each) for each in page["documents"]]
 
 
@@ -197,7 +192,7 @@ async def page_picture(request: Request, visit: Visit) -> Response:
     """A page of a PDF as it looks, with a passage marked."""
     chunk = number_in(request.query_params.get("chunk"))
     content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk)
-    return Response(content, headers=HEADERS, media_type="image/png")
+    return Response(content, headers=PAGE_HEADERS, media_type="image/png")
 
 
 async def picture(visit: Visit, shown: Row, hit: int | None, wanted: int | None) -> Row | None:
@@ -225,8 +220,7 @@ async def download(request: Request, visit: Visit) -> Response:
     """The original, which is never shown by the browser itself."""
     document_id = request.path_params["id"]
     await visit.engine.document(document_id, chunks=1)  # an error has a page of its own
-    policy = {"Content-Security-Policy": "sandbox; default-src 'none'"}
-    return visit.stream(f"documents/{document_id}/file", {**HEADERS, **policy})
+    return visit.stream(f"documents/{document_id}/file", {**PAGE_HEADERS, **FOREIGN_HEADERS})
 
 
 async def change_tags(request: Request, visit: Visit) -> Response:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
-from kb.asgi.addresses import outer_address
+from kb.asgi.hosts import outer_address
 from kb.web.pages import redirect, render
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from kb.web.visits import Visit
+from kb.web.visits import Visit
 
 WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x00-\x20\\]*|")
 """A place of ours, seen from the top."""

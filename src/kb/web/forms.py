@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from starlette.datastructures import FormData
 from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
+from starlette.requests import Request
 
 from kb.api.errors import Invalid
-from kb.asgi.forms import MAX_FIELD, check_charset
+from kb.asgi.bodies import MAX_FIELD, check_charset
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-
-    from starlette.datastructures import FormData
-    from starlette.requests import Request
-
-    Check = Callable[[object], None]
+Check = Callable[[object], None]
 
 BYTES_OF_CHARACTER: Final = 4
 """The most that UTF-8 takes for one."""

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from base64 import b64encode
 from contextlib import suppress
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse
-from starlette.routing import Route
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import BaseRoute
+from kb.asgi.security_headers import with_own_scripts
 
 SITE: Final = Path(__file__).parents[1] / "site"
 ABSENT: Final = (
     "This kb was packed without its guide. In a clone of kb 'make docs' builds it; start kb again after that.\n"
     "The description of the HTTP API is at /docs, and 'kb COMMAND --help' explains each command.\n"
-)
-INLINE_SCRIPT: Final = re.compile(rb"<script(?:\s+type=\"[a-z/]+\")?>(.*?)</script>", re.DOTALL)
-POLICY: Final = (
-    "default-src 'none'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
-    " connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
@@ -48,7 +37,7 @@ async def show(request: Request) -> Response:
     if file.suffix != ".html":
         return FileResponse(file)
     content = file.read_bytes()
-    return HTMLResponse(content, headers={"Content-Security-Policy": policy_for(content)})
+    return HTMLResponse(content, headers=with_own_scripts(content))
 
 
 def file_at(path: str) -> Path | None:
@@ -58,10 +47,3 @@ def file_at(path: str) -> Path | None:
         if file.is_relative_to(SITE.resolve()) and file.is_file():
             return file
     return None
-
-
-@cache
-def policy_for(content: bytes) -> str:
-    """Return what a page may load: its own scripts, and from here alone."""
-    found = (b64encode(sha256(script).digest()).decode() for script in INLINE_SCRIPT.findall(content))
-    return POLICY.format(scripts="".join(f" 'sha256-{each}'" for each in found))

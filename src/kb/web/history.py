@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kb.api.errors import HistoryGone, Invalid, NotInBin, Occupied
 from kb.web.documents import number_in
 from kb.web.pages import redirect, render
 from kb.web.search import document_row
-from kb.web.text import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.web.pages import Row
-    from kb.web.visits import Visit
+from kb.web.text import Row, plain
+from kb.web.visits import Visit
 
 CONTEXT: Final = 160
 """How many characters of what both versions have are shown beside a change."""

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator
+from typing import Final
 
-from starlette.responses import StreamingResponse
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from kb.api.errors import KbError
-from kb.web.pages import HEADERS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.web.visits import Visit
+from kb.asgi.security_headers import PAGE_HEADERS
+from kb.web.visits import Visit
 
 PAUSE_SECONDS: Final = 1.5
 SEARCH_ROUNDS: Final = 4
@@ -31,7 +26,9 @@ async def events(request: Request, visit: Visit) -> Response:
     """The engine's state when it changes, as server-sent events."""
     await visit.engine.status()  # an error has a page of its own
     stream = _states(visit, request.app.state.stopping)
-    return StreamingResponse(stream, media_type="text/event-stream", headers={**HEADERS, "X-Accel-Buffering": "no"})
+    return StreamingResponse(
+        stream, media_type="text/event-stream", headers={**PAGE_HEADERS, "X-Accel-Buffering": "no"}
+    )
 
 
 async def _states(visit: Visit, stopping: asyncio.Event) -> AsyncIterator[str]:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kb.api.errors import AtWork, Invalid
 from kb.web.pages import redirect, render
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.web.pages import Row
-    from kb.web.visits import Visit
+from kb.web.text import Row
+from kb.web.visits import Visit
 
 
 async def backups(request: Request, visit: Visit) -> Response:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from starlette.responses import HTMLResponse
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 
-from kb.api.errors import Changed, Invalid, NotANote, TooLarge, TooManyTags
-from kb.asgi.forms import MAX_FIELD
+from kb.api.errors import Changed, Invalid, KbError, NotANote, TooLarge, TooManyTags
+from kb.asgi.bodies import MAX_FIELD
+from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.documents import split_tags
 from kb.web.forms import BYTES_OF_CHARACTER
-from kb.web.pages import HEADERS, redirect, render
-from kb.web.text import markdown
-
-if TYPE_CHECKING:
-    from starlette.datastructures import FormData
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.api.errors import KbError
-    from kb.web.pages import Row
-    from kb.web.visits import Visit
+from kb.web.pages import redirect, render
+from kb.web.text import Row, markdown
+from kb.web.visits import Visit
 
 WAIT_SECONDS = 20
 HASH: Final = re.compile("[0-9a-f]{64}")
@@ -81,7 +76,7 @@ async def preview(request: Request, visit: Visit) -> Response:
     """A note's text as it will be shown."""
     form = await note_form(request, visit)
     html = await asyncio.to_thread(markdown, str(form.get("text", ""))[:200_000])
-    return HTMLResponse(str(html), headers=HEADERS)
+    return HTMLResponse(str(html), headers=PAGE_HEADERS)
 
 
 async def note_form(request: Request, visit: Visit) -> FormData:

@@ -1,26 +1,25 @@
-"""The state of the engine, in pictures, and how agents connect."""
+"""The state of the engine and its documents, in pictures, and how agents connect."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from kb.asgi.addresses import outer_address
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kb.asgi.hosts import outer_address
+from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web import charts
 from kb.web.pages import kind, render, size
-from kb.web.search import job_row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.web.pages import Row
-    from kb.web.visits import Visit
+from kb.web.search import document_row, job_row
+from kb.web.text import Row
+from kb.web.visits import Visit
 
 DAYS: Final = 30
 MAX_COUNTED: Final = 2000
@@ -130,3 +129,22 @@ def clients(url: str, headers: dict[str, str]) -> Iterable[Row]:
 
 def _json(value: object) -> str:
     return json.dumps(value, indent=2)
+
+
+MAX_SHOWN: Final = 10_000
+"""How many documents the engine puts on its map."""
+
+LISTED: Final = 12
+
+
+async def document_map(request: Request, visit: Visit) -> Response:
+    """The map; our script draws it, and lists what is in view."""
+    page, status = await asyncio.gather(visit.engine.documents(sort="recent", limit=LISTED), visit.engine.status())
+    total = sum(status["documents"].values())
+    documents = [document_row(each) for each in page["documents"]]
+    return render(request, "map.html", documents=documents, total=total, most=MAX_SHOWN)
+
+
+async def points(_: Request, visit: Visit) -> Response:
+    """Where the documents lie, as the engine says it: that may be a megabyte, which nobody here looks at."""
+    return visit.stream("map", PAGE_HEADERS)

@@ -8,33 +8,24 @@ from functools import cache, cached_property
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
 from kb.api.omitted import phrase
 from kb.asgi.problem import on_http_exception, on_kb_error
+from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.text import plain
+from kb.web.visits import Visit
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from starlette.datastructures import QueryParams
-    from starlette.requests import Request
-
-    from kb.web.visits import Visit
 
 STATIC: Final = Path(__file__).parent / "static"
-POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self';"
-    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS: Final = {  # beside those that every answer of the server has
-    "Content-Security-Policy": POLICY,
-    "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
 LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
@@ -83,7 +74,7 @@ class Pages:
             "is_fragment": "x-kb-fragment" in request.headers,
         }
         text = self._templates.get_template(template).render(**about, **context)
-        return HTMLResponse(text, status_code, HEADERS)
+        return HTMLResponse(text, status_code, PAGE_HEADERS)
 
 
 @cache
@@ -101,7 +92,7 @@ def render(request: Request, template: str, status_code: int = 200, **context: o
 
 def redirect(visit: Visit, place: str) -> Response:
     """Send the browser on to another page."""
-    return RedirectResponse(visit.root + place, HTTPStatus.SEE_OTHER, HEADERS)
+    return RedirectResponse(visit.root + place, HTTPStatus.SEE_OTHER, PAGE_HEADERS)
 
 
 def wants_page(request: Request) -> bool:
@@ -189,6 +180,3 @@ def kind(doc_type: str) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number of things."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-Row = dict[str, Any]

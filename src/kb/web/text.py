@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby, starmap, takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from markupsafe import Markup, escape
 
 from kb.api.emphasis import emphasis_signs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kb.web.pages import Row
+Row = dict[str, Any]
 
 MARKDOWN: Final = ("note", "markdown")
 MAIL: Final = ("eml", "msg", "tnef")

@@ -6,26 +6,24 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from starlette.datastructures import FormData
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb.api.errors import ForeignOrigin
+from kb.api.models import MAX_TAGS
 from kb.api.versions import USER_AGENT
-from kb.asgi.forms import MAX_FIELD
+from kb.asgi.bodies import MAX_FIELD
 from kb.client.asgi import ASGITransport, scope_of
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Request as Call
 from kb.web.forms import OTHER_FIELDS, FormLimits, read_form
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.datastructures import FormData
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE: Final = "kb_session"
 DAYS: Final = 30
@@ -126,7 +124,7 @@ class Visit:
         token = request.headers.get("x-kb-token")
         if token is not None:
             self.check(token)
-        limits = FormLimits(OTHER_FIELDS + request.app.state.settings.max_tags, field, files)
+        limits = FormLimits(OTHER_FIELDS + MAX_TAGS, field, files)
         return await read_form(request, limits, self.check if token is None else lambda _: None)
 
     def sign_in(self, key: str) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from kb import __version__
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.files import replace_file
-from kb_cli.runtime.program import program
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from kb_cli.runtime.files import program, replace_file
 
 ABOUT: Final = {"name": "kb", "version": __version__, "description": "The user's own knowledge base, on this machine"}
 SKILL: Final = "skills/kb/SKILL.md"

@@ -51,7 +51,7 @@ def eval_(
 
     run = call(ask_all)
     if plot:
-        from kb_cli.evaluation.plot import drawn
+        from kb_cli.evaluation.run import drawn
 
         plot.write_text(drawn(run, before), "utf-8")
     if json:

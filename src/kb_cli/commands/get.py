@@ -54,7 +54,7 @@ def get(
     if json:
         output.print_json(document)
     elif text:
-        output.print_text(text_of(document))
+        output.print_text(output.text_of(document))
     else:
         print_document(document)
 
@@ -112,11 +112,6 @@ async def possible_paths(client: "EngineClient", path: str) -> AsyncIterator[str
     yield to_source_path(path)
 
 
-def text_of(document: dict[str, Any]) -> str:
-    """Return the document's text."""
-    return "".join(chunk["text"] for chunk in document["chunks"])
-
-
 def print_document(document: dict[str, Any]) -> None:
     """Print a document for a person."""
     output.print_fields(
@@ -137,4 +132,4 @@ def print_document(document: dict[str, Any]) -> None:
             "not read": phrase(document["omitted"]),
         }
     )
-    output.print_line("\n" + text_of(document).strip("\r\n"))
+    output.print_line("\n" + output.text_of(document).strip("\r\n"))

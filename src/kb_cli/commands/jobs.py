@@ -9,8 +9,7 @@ from kb.api.omitted import phrase
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async, call_for_each
 from kb_cli.runtime.completion import complete_actions
-from kb_cli.runtime.hints import HOW_TO_ADD
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import HOW_TO_ADD, Json
 from kb_cli.runtime.progress import status_line
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ RETRY = "retry"
 DROP = "drop"
 DISMISS = "dismiss"
 Status = Literal["queued", "running", "done", "failed"]
-"""As `kb.api.models.JobStatus`, whose import takes longer than this command (tests/cli/test_completion.py)."""
+"""As `kb.api.models.JobStatus`, whose import takes longer than this command (tests/cli/test_help.py)."""
 
 
 def jobs(
@@ -89,23 +88,21 @@ def parse_ids(words: list[str]) -> list[int]:
 
 def retry(ids: list[int], json: bool) -> int:
     """Try failed jobs again, and return the exit code."""
-    receipts, code = call_for_each(ids, lambda client, job_id: client.retry_job(job_id))
+    return report_each(*call_for_each(ids, lambda client, job_id: client.retry_job(job_id)), json, " is queued again")
+
+
+def drop(ids: list[int], json: bool, done: str = ", which was {was}, is dropped") -> int:
+    """Drop jobs that are not done, say so, and return the exit code."""
+    return report_each(*call_for_each(ids, lambda client, job_id: client.drop_job(job_id)), json, done)
+
+
+def report_each(receipts: list[dict[str, Any]], code: int, json: bool, done: str) -> int:
+    """Print what was done with jobs, and return the exit code."""
     if json:
         output.print_json(receipts)
     else:
         for receipt in receipts:
-            output.print_line(f"job {receipt['job_id']} is queued again")
-    return code
-
-
-def drop(ids: list[int], json: bool) -> int:
-    """Drop jobs that are not done, and return the exit code."""
-    receipts, code = call_for_each(ids, lambda client, job_id: client.drop_job(job_id))
-    if json:
-        output.print_json(receipts)
-    else:
-        for receipt in receipts:
-            output.print_line(f"job {receipt['job_id']}, which was {receipt['was']}, is dropped")
+            output.print_line(f"job {receipt['job_id']}{done.format_map(receipt)}")
     return code
 
 
@@ -121,12 +118,7 @@ def dismiss(ids: list[int] | None, json: bool) -> int:
         wanted = [job_id for job_id, job in failed.items() if remedy_of(job["error"]) != "retry"]
     else:
         wanted = [job_id for job_id in failed if job_id in ids]
-    receipts, failure = call_for_each(wanted, lambda client, job_id: client.drop_job(job_id))
-    if json:
-        output.print_json(receipts)
-    else:
-        for receipt in receipts:
-            output.print_line(f"job {receipt['job_id']} is dismissed")
+    failure = drop(wanted, json, " is dismissed")
     return code or failure
 
 

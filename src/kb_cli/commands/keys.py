@@ -76,7 +76,7 @@ def audit(
     """Show who changed what, newest first.
 
     Each line names the time, the key and client, and the document, job or key. The log says nothing of what documents
-    hold. KB_AUDIT_DAYS and KB_AUDIT_LINES bound it.
+    hold. KB_AUDIT_DAYS bounds it.
     """
     answer = call(lambda client: client.audit(document_id=document, by=by, limit=limit))
     if json:

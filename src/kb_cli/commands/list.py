@@ -7,8 +7,7 @@ import typer
 
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.hints import EMPTY, explain_nothing
-from kb_cli.runtime.options import Filters, IdsOnly, Json, with_filters
+from kb_cli.runtime.options import EMPTY, Filters, IdsOnly, Json, explain_nothing, with_filters
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient

@@ -16,9 +16,8 @@ from kb_cli.agents.plugin import write_plugin
 from kb_cli.runtime import output
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.files import back_up, replace_file
+from kb_cli.runtime.files import back_up, own_settings, program, replace_file
 from kb_cli.runtime.options import Json
-from kb_cli.runtime.program import own_settings, program
 from kb_cli.stdio import LOOPBACK
 
 NAME = "kb"

@@ -11,10 +11,9 @@ import typer
 from kb.api.errors import Invalid
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.hints import EMPTY, explain_nothing
 from kb_cli.runtime.last_search import line_of, remember
 from kb_cli.runtime.launch import open_source
-from kb_cli.runtime.options import Filters, IdsOnly, Json, with_filters
+from kb_cli.runtime.options import EMPTY, Filters, IdsOnly, Json, explain_nothing, with_filters
 from kb_cli.runtime.styled import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
 from kb_cli.sync.names import place_of
 

@@ -1,4 +1,4 @@
-"""kb serve: its flags. What it does is in kb_cli.server, which needs the engine's packages."""
+"""kb serve and kb worker: their flags. What they do is in kb_cli.server, which needs the engine's packages."""
 
 import gc
 import signal
@@ -48,3 +48,24 @@ def server() -> ModuleType:
         return import_module("kb_cli.server")
     except ModuleNotFoundError as error:
         raise LocalError(f"{error.name} is not installed; the engine needs 'kb-local[{EXTRAS}]'.") from None
+
+
+def worker(
+    host: Annotated[str | None, typer.Option(metavar="HOST", help="Where to listen, instead of KB_HOST.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="The port of probes and metrics, instead of KB_PORT or a free one."),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A folder of its own, instead of KB_DATA_DIR.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")
+    ] = None,
+) -> None:
+    """Work on the queue of a database in PostgreSQL.
+
+    Any number may run beside its engines. It answers /healthz, /readyz and /metrics, and nothing else. Each needs a
+    data directory of its own, and the model that the engines have.
+    """
+    server().work(host=host, port=port, data_dir=data_dir, device=device)

@@ -16,8 +16,7 @@ import typer
 from kb.running import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.exit_codes import LocalError
-from kb_cli.runtime.files import back_up, replace_file
-from kb_cli.runtime.program import own_settings, program
+from kb_cli.runtime.files import back_up, own_settings, program, replace_file
 
 UNIT: Final = "kb.service"
 LABEL: Final = "local.kb"

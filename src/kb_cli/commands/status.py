@@ -8,8 +8,7 @@ from kb.running import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.config import load_config
-from kb_cli.runtime.hints import counted
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, counted
 
 
 def status(json: Json = False) -> None:

@@ -120,15 +120,10 @@ async def difference(client: "EngineClient", document_id: int, version: str) -> 
         if len(beginning) >= MIN_HASH and each["content_hash"].startswith(beginning):
             before = str((await client.version(document_id, each["number"]))["text"]).splitlines()
             lines += unified_diff(
-                before, text_of(note).splitlines(), "as you read it", "as it is now", n=1, lineterm=""
+                before, output.text_of(note).splitlines(), "as you read it", "as it is now", n=1, lineterm=""
             )
             break
     return "\n".join(lines)
-
-
-def text_of(note: dict[str, Any]) -> str:
-    """Return the whole text of a note."""
-    return "".join(chunk["text"] for chunk in note["chunks"])
 
 
 def edit(document_id: int, why: str | None) -> tuple[dict[str, Any], bool]:
@@ -136,5 +131,5 @@ def edit(document_id: int, why: str | None) -> tuple[dict[str, Any], bool]:
     note = call(lambda client: client.document(document_id))
     if note["doc_type"] != NOTE:
         raise NotANote(f"Document {document_id} is of type {note['doc_type']}: only notes can be updated.")
-    with edit_text(text_of(note), f"updatenote {document_id}") as text:
+    with edit_text(output.text_of(note), f"updatenote {document_id}") as text:
         return (note, False) if text is None else (update(document_id, text, note["content_hash"], why), True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from kb_cli.runtime.exit_codes import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEYS: Final = {"question", "document", "documents", "passage", "tags"}
 FORM: Final = "each entry has a 'question' and a 'document' (or 'documents'), and may have a 'passage' and 'tags'"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import typer  # noqa: TC002 - it reads the annotations when it runs
 
 from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import KbError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TIMEOUT: Final = 1.0
 

@@ -1,7 +1,7 @@
 """The conversion of a command's arguments.
 
 Typer converts them with pydantic, which takes longer to load than most commands take altogether. What this takes the
-place of is not Typer's public API; tests/cli/test_convert.py says when it is no longer needed.
+place of is not Typer's public API; tests/cli/test_help.py says when it is no longer needed.
 """
 
 from __future__ import annotations

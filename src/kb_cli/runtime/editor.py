@@ -6,15 +6,12 @@ import os
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kb_cli.runtime.exit_codes import LocalError, UsageError
 from kb_cli.runtime.output import print_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

@@ -1,14 +1,14 @@
-"""Options that several commands share."""
+"""Options that several commands share, and why they leave nothing."""
 
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -17,7 +17,6 @@ from kb.api.errors import Invalid
 from kb.api.moments import moment
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.hints import nearest
 
 T = TypeVar("T")
 
@@ -157,6 +156,16 @@ FILTER_PARAMETERS = [
 ]
 
 
+def nearest(word: str, words: Iterable[str]) -> str:
+    """Return the word that may be meant, as the end of a sentence; nothing if none is near."""
+    from difflib import get_close_matches
+
+    there = list(words)
+    folded = [each for each in there if each.casefold() == word.casefold()]
+    matches = folded or get_close_matches(word, there, n=1)
+    return f"; there is {matches[0]!r}" if matches else ""
+
+
 def split_tags(tags: list[str] | None) -> list[str]:
     """Return the tags of an option that may be repeated and may hold several."""
     return [tag.strip() for value in tags or [] for tag in value.split(",") if tag.strip()]
@@ -213,3 +222,33 @@ def is_piped(descriptor: int) -> bool:
     """Return whether a program or a file stands at the other end, and no terminal, and not nothing."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+HOW_TO_ADD: Final = "'kb add FOLDER' brings files in, and 'kb addnote' a note"
+EMPTY: Final = f"no document is here yet; {HOW_TO_ADD}"
+
+
+def explain_nothing(filters: Filters) -> str:
+    """Return why no document passes the filters, as far as that can be known; nothing if it cannot."""
+    from kb_cli.runtime.call import call
+    from kb_cli.runtime.completion import fetch_tags
+
+    wanted = split_tags([*(filters.tags or []), *(filters.any_tag or [])])
+    tags = fetch_tags() if wanted else []
+    for tag in wanted:
+        if tag not in tags:
+            return f"no document has the tag {tag!r}{nearest(tag, tags)}"
+    if filters.lang:
+        there = call(lambda client: client.status())["languages"]
+        if filters.lang.lower() not in there:
+            return (
+                f"no document is in the language {filters.lang!r}; there are {counted(there) or 'none that are known'}"
+            )
+    if any(vars(filters).values()):
+        return "no document passes these filters"
+    return "" if call(lambda client: client.count_documents()) else EMPTY
+
+
+def counted(numbers: Mapping[str, int]) -> str:
+    """Return names, each with its number."""
+    return ", ".join(f"{name} ({number})" for name, number in numbers.items())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import typer
 
@@ -23,9 +24,6 @@ from kb_cli.runtime.styled import (
     shorten_start,
     width_of_terminal,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 GAP: Final = "  "
 DELETE: Final = 0x7F
@@ -230,6 +228,11 @@ def print_fields(values: dict[str, object]) -> None:
     shown = {name: one_line(str(value)) for name, value in values.items() if value not in (None, "", [])}
     width = max(map(len, shown), default=0)
     write("".join(f"{name:<{width}}  {value}\n" for name, value in shown.items()))
+
+
+def text_of(document: dict[str, Any]) -> str:
+    """Return the document's text."""
+    return "".join(chunk["text"] for chunk in document["chunks"])
 
 
 def format_tags(item: dict[str, Any]) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb_cli.runtime.output import to_printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MIN_BAR_COLUMNS: Final = 60
 """So many columns have room for numbers and a bar; numbers alone do with 40."""

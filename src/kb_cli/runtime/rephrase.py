@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from kb_cli.runtime.output import format_time
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OPTIONS: Final = {
     "add": ("--add",),

@@ -6,12 +6,10 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from unicodedata import category, combining, east_asian_width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 ESCAPE: Final = "\x1b"
 PLAIN_TERMINALS: Final = {"dumb", "unknown"}

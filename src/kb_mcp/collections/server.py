@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from fastmcp import FastMCP
+from fastmcp.resources import ResourceResult
+from fastmcp.server.completions import CompletionReference
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.server.providers import FastMCPProvider
+from mcp_types import CompletionArgument, CompletionContext, ReadResourceRequestParams
 from pydantic_core import to_json
 
 from kb.api.errors import SettingError
+from kb.client.client import EngineClient
 from kb.settings import listed
-from kb_mcp.collections.membership import Membership
-from kb_mcp.collections.tags import PREFIX, tags_to_field
+from kb_mcp.collections.membership import PREFIX, Membership, tags_to_field
 from kb_mcp.collections.tools import CollectionTransform, MembershipTools
 from kb_mcp.server import DESTRUCTIVE, create_server, register_tool
 from kb_mcp.tools import schemas
-from kb_mcp.tools.prompts import create_completer
+from kb_mcp.tools.prompts import Completer, create_completer
 from kb_mcp.tools.resources import JSON_TYPE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fastmcp import FastMCP
-    from fastmcp.resources import ResourceResult
-    from fastmcp.server.completions import CompletionReference
-    from mcp_types import CompletionArgument, CompletionContext, ReadResourceRequestParams
-
-    from kb.client.client import EngineClient
-    from kb_mcp.tools.prompts import Completer
 
 
 class CollectionResources(Middleware):

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
 
 from fastmcp.server.transforms import GetToolNext, Transform
 from fastmcp.tools import Tool, ToolResult
+from fastmcp.utilities.versions import VersionSpec
 from pydantic import Field, PrivateAttr
 
 from kb.api.errors import Invalid, KbError
-from kb_mcp.collections.membership import Membership
-from kb_mcp.collections.tags import PREFIX, field_to_tags, is_collection, schema_with_field, tags_to_field
+from kb_mcp.collections.membership import (
+    PREFIX,
+    Membership,
+    field_to_tags,
+    is_collection,
+    schema_with_field,
+    tags_to_field,
+)
 from kb_mcp.errors import tool_error
 from kb_mcp.middleware.arguments import normalize
 from kb_mcp.tools import lean, rendering
-from kb_mcp.tools.answer_limiter import tool_result, with_notice
 from kb_mcp.tools.documents import DocumentId
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fastmcp.utilities.versions import VersionSpec
+from kb_mcp.tools.token_budget import tool_result, with_notice
 
 SEARCH: Final = "kb_search"
 SET_COLLECTION: Final = "kb_set_collection"

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
+from fastmcp.prompts import PromptResult
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools import ToolResult
+from mcp_types import CallToolRequestParams, GetPromptRequestParams
 from pydantic import ValidationError as PydanticError
+from pydantic_core import ErrorDetails
 
 from kb.api.errors import KbError
+from kb.client.client import JSON, EngineClient
 from kb_mcp.errors import one_line
 from kb_mcp.middleware.arguments import parse_id
 from kb_mcp.tools.paths import MOST_NAMED, documents_called
 from kb_mcp.tools.rendering import QUOTES_NOTICE, named
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fastmcp.prompts import PromptResult
-    from fastmcp.tools import ToolResult
-    from mcp_types import CallToolRequestParams, GetPromptRequestParams
-    from pydantic_core import ErrorDetails
-
-    from kb.client.client import JSON, EngineClient
 
 MAX_NAME: Final = 100
 """How much of an unknown parameter's name is repeated."""

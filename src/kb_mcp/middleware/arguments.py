@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools import ToolResult
+from mcp_types import CallToolRequestParams
 from pydantic_core import from_json
-
-if TYPE_CHECKING:
-    from fastmcp.tools import ToolResult
-    from mcp_types import CallToolRequestParams
 
 LIST_PARAMETERS: Final = {"tags", "tag_any", "tag_not", "tags_add", "tags_remove"}
 ID_PARAMETERS: Final = {"document_id", "chunk_id", "job_id", "replaces"}

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kb.asgi.json_body import JSONLimits
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from kb.asgi.bodies import JSONLimits
 
 MAX_BODY: Final = 4 << 20
 """As much as the MCP library takes, which a chunk of an upload needs."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
 from kb.api.errors import KbError
+from kb.client.client import EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 MAX_TAGS: Final = 20
 WORD: Final = re.compile(r"(?=.{1,24}\Z)[^\W_]+(?:[-_][^\W_]+)?")

@@ -5,17 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from difflib import unified_diff
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fastmcp.exceptions import ToolError
 from starlette.concurrency import run_in_threadpool
 
-from kb.api.errors import Invalid, KbError
+from kb.api.errors import Changed, Invalid, KbError
+from kb.client.client import EngineClient
 from kb_mcp.tools.rendering import fence_for, fenced_notice, visible
-
-if TYPE_CHECKING:
-    from kb.api.errors import Changed
-    from kb.client.client import EngineClient
 
 MAX_CHARACTERS: Final = 4000
 MAX_LINES: Final = 60

@@ -5,7 +5,7 @@ Agents read a tool's docstring word for word.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastmcp.tools import ToolResult
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -13,19 +13,16 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from kb.api import models
 from kb.api.errors import Changed, Invalid, KbError
 from kb.api.moments import day, moment
+from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
-from kb_mcp.tools import answer_limiter, lean, rendering
-from kb_mcp.tools.answer_limiter import STEP, check_from_chunk, shorten_names, tool_result, with_notice
+from kb_mcp.tools import lean, rendering, token_budget
 from kb_mcp.tools.changes import parse_version, refused_change
 from kb_mcp.tools.empty import nothing_found, retried
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.paths import check_path
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted
-
-if TYPE_CHECKING:
-    from kb.client.client import JSON, EngineClient
-    from kb_mcp.tools.answer_limiter import AnswerLimiter
+from kb_mcp.tools.token_budget import STEP, AnswerLimiter, check_from_chunk, shorten_names, tool_result, with_notice
 
 MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
@@ -402,13 +399,13 @@ class DocumentTools:
         """
         if job_id:
             one = {"jobs": [await self._engine.job(job_id)], "next_cursor": None}
-            return rendered("kb_jobs", answer_limiter.jobs(one))
+            return rendered("kb_jobs", token_budget.jobs(one))
         query = {"status": None if status == "any" else status, "cursor": cursor or None}
         reply = await self._engine.jobs(limit=limit, **query)
-        fitting = self._limiter.count_fitting(answer_limiter.jobs(reply)["jobs"])
+        fitting = self._limiter.count_fitting(token_budget.jobs(reply)["jobs"])
         if fitting < len(reply["jobs"]):
             reply = await self._engine.jobs(limit=fitting, **query)
-        return rendered("kb_jobs", answer_limiter.jobs(reply))
+        return rendered("kb_jobs", token_budget.jobs(reply))
 
 
 def dated_text(text: str, date: str) -> str:

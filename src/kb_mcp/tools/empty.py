@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.doc_types import DOC_TYPES
+from kb.client.client import JSON, EngineClient
 from kb_mcp.tools.paths import documents_called, nearest_paths, same_path
 from kb_mcp.tools.rendering import named, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from kb.client.client import JSON, EngineClient
 
 NEEDED_TAGS: Final = ("tags", "tag")
 OPTIONAL_TAGS: Final = ("tag_any", "tag_not")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.errors import Invalid
+from kb.client.client import JSON, EngineClient
 from kb_mcp.tools.rendering import CUT, DELIMITERS, HEADING_SEPARATOR, heading_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kb.client.client import JSON, EngineClient
 
 HEADING_LINE: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+)$", re.MULTILINE)
 EMPHASIS: Final = "*_`#:. \t"

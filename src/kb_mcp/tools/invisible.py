@@ -7,13 +7,11 @@ looks; one of them does that, and a row of them can only carry something else.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 from unicodedata import category
 
 from kb.api.ignorable import IGNORED, SIGN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 HIDDEN: Final = re.compile(f"[{IGNORED}]+")
 FLAGS: Final = frozenset(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from kb.client.client import JSON
+from kb.client.client import JSON
 
 MARKS: Final = "#*_-> \t\n"
 """What Markdown puts before the words of a first line."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 
 from kb.api.errors import Invalid, NotFound
 from kb.api.models import NOTE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kb.client.client import JSON, EngineClient
+from kb.client.client import JSON, EngineClient
 
 MOST_NAMED: Final = 3
 MOST_READ: Final = 500

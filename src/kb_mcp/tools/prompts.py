@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Final
 
+from fastmcp import FastMCP
 from fastmcp.prompts import Prompt
 from fastmcp.prompts.function_prompt import FunctionPrompt
+from fastmcp.server.completions import CompletionReference
+from mcp_types import CompletionArgument, CompletionContext
 from pydantic import Field
 
 from kb.api.errors import KbError
+from kb.client.client import EngineClient
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from fastmcp import FastMCP
-    from fastmcp.server.completions import CompletionReference
-    from mcp_types import CompletionArgument, CompletionContext
-
-    from kb.client.client import EngineClient
-
-    Completer = Callable[[CompletionReference, CompletionArgument, CompletionContext | None], Awaitable[list[str]]]
+Completer = Callable[[CompletionReference, CompletionArgument, CompletionContext | None], Awaitable[list[str]]]
 
 MAX_COMPLETIONS: Final = 100
 """The protocol's limit."""

@@ -6,15 +6,12 @@ Made of the structured content alone, so that both say the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 from kb.api.models import NOTE
 from kb.api.omitted import phrase
 from kb_mcp.tools.invisible import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 JSON = dict[str, Any]
 

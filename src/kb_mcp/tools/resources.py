@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
+from fastmcp import FastMCP
 from fastmcp.exceptions import FastMCPError, ResourceError, ValidationError
-from fastmcp.resources import ResourceContent, ResourceResult, TextResource
+from fastmcp.resources import Resource, ResourceContent, ResourceResult, TextResource
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from mcp_types import ListResourcesRequest
 from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, NotFound
+from kb.client.client import JSON, EngineClient
 from kb_mcp.errors import error_text
-from kb_mcp.tools.answer_limiter import check_from_chunk
 from kb_mcp.tools.lean import date_of
 from kb_mcp.tools.rendering import NOTICE, QUOTES_NOTICE, list_text, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fastmcp import FastMCP
-    from fastmcp.resources import Resource
-    from mcp_types import ListResourcesRequest
-
-    from kb.client.client import JSON, EngineClient
-    from kb_mcp.tools.answer_limiter import AnswerLimiter
+from kb_mcp.tools.token_budget import AnswerLimiter, check_from_chunk
 
 JSON_TYPE: Final = "application/json"
 PNG_TYPE: Final = "image/png"

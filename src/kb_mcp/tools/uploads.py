@@ -9,7 +9,7 @@ import io
 import logging
 import re
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from fastmcp.exceptions import ToolError
 from fastmcp.server.dependencies import get_context, get_http_request
@@ -19,20 +19,17 @@ from starlette.concurrency import run_in_threadpool
 
 from kb.api.doc_types import UNREADABLE
 from kb.api.errors import Invalid, KbError
+from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.errors import error_text
-from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
 from kb_mcp.tools.lean import receipt
 from kb_mcp.tools.paths import check_path
+from kb_mcp.tools.token_budget import tool_result
 from kb_mcp.upload_address import address_of
 from kb_mcp.upload_chunks import MAX_CHUNKS
-
-if TYPE_CHECKING:
-    from kb.client.client import JSON, EngineClient
-    from kb_mcp.upload_store import UploadStore
-
+from kb_mcp.upload_store import UploadStore
 
 BEGIN_AGAIN: Final = (
     "The upload is over, and nothing of it is left: once that is mended, begin again with kb_upload_start."

@@ -1,22 +1,23 @@
-"""Time, span and log line of each tool call."""
+"""Each tool call has its time, span and log line, and each key may have a limit on its calls."""
 
 from __future__ import annotations
 
 import logging
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fastmcp.exceptions import NotFoundError, ToolError
+from fastmcp.exceptions import NotFoundError, ResourceError, ToolError
+from fastmcp.resources import ResourceResult
+from fastmcp.server.dependencies import get_http_request
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from opentelemetry.trace import SpanKind
+from fastmcp.tools import ToolResult
+from mcp_types import CallToolRequestParams, ReadResourceRequestParams
+from opentelemetry.trace import SpanKind, Tracer
 from prometheus_client import CollectorRegistry, Histogram
 
+from kb.asgi.bearer import CALLER
+from kb.asgi.rate import GCRA
 from kb.telemetry.tracing import span_of
-
-if TYPE_CHECKING:
-    from fastmcp.tools import ToolResult
-    from mcp_types import CallToolRequestParams
-    from opentelemetry.trace import Tracer
 
 logger = logging.getLogger(__name__)
 
@@ -55,3 +56,38 @@ class CallMetrics(Middleware):
                 span.set_attribute("gen_ai.tool.name", tool)
                 self._seconds.labels(tool, outcome).observe(seconds)
                 logger.info("call", extra={"tool": tool, "outcome": outcome, "ms": round(seconds * 1000, 2)})
+
+
+class RateLimit(Middleware):
+    """Refuses tool calls and reads of documents above the limit."""
+
+    def __init__(self, limiter: GCRA) -> None:
+        self._limiter = limiter
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[CallToolRequestParams],
+        call_next: CallNext[CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        if refusal := self._refusal():
+            raise ToolError(refusal)
+        return await call_next(context)
+
+    async def on_read_resource(
+        self,
+        context: MiddlewareContext[ReadResourceRequestParams],
+        call_next: CallNext[ReadResourceRequestParams, ResourceResult],
+    ) -> ResourceResult:
+        if refusal := self._refusal():
+            raise ResourceError(refusal)
+        return await call_next(context)
+
+    def _refusal(self) -> str:
+        """Count a call of this request's key. Return why it is refused, or nothing."""
+        wait = self._limiter.acquire(getattr(get_http_request().scope.get(CALLER), "name", ""))
+        if not wait:
+            return ""
+        return (
+            f"Too many calls: this key has {self._limiter.per_minute} a minute (KB_MCP_CALLS_PER_MINUTE)."
+            f" Wait {wait:.1f} seconds, then call again."
+        )

@@ -5,37 +5,32 @@ from __future__ import annotations
 import hmac
 import json
 import re
+from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import quote
 
+from fastmcp import FastMCP
 from fastmcp.server.dependencies import get_http_request
+from fastmcp.server.middleware import Middleware
 from fastmcp.tools import ToolResult
 from pydantic import BeforeValidator, Field
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from kb.api.errors import KbError, NotFound
 from kb.asgi.problem import problem
+from kb.asgi.security_headers import FOREIGN_HEADERS, NO_SNIFFING
+from kb.client.client import JSON, EngineClient
 from kb.clock import own_time
 from kb_mcp.auth import acting_for, current_name
 from kb_mcp.server import READ_ONLY, create_server, register_tool
 from kb_mcp.tools import lean
-from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import MAX_INTEGER
 from kb_mcp.tools.rendering import NOTICE, UNPRINTABLE, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from fastmcp import FastMCP
-    from fastmcp.server.middleware import Middleware
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from kb.client.client import JSON, EngineClient
-    from kb_mcp.tools.answer_limiter import AnswerLimiter
-    from kb_mcp.tools.schemas import Schema
+from kb_mcp.tools.schemas import Schema
+from kb_mcp.tools.token_budget import AnswerLimiter, tool_result
 
 INSTRUCTIONS: Final = (
     "kb is the user's own knowledge base: notes and files on their machine. Search it before you answer about their"
@@ -187,7 +182,7 @@ def page_route(engine: EngineClient, addresses: Addresses) -> Route:
                 document: dict[str, Any] = await engine.document(_number(document_id))
         except KbError as error:
             return problem(error)
-        headers = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
+        headers = dict([NO_SNIFFING]) | FOREIGN_HEADERS
         return PlainTextResponse("".join(chunk["text"] for chunk in document["chunks"]), headers=headers)
 
     return Route("/documents/{id}/{signature}", page)

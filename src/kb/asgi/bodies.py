@@ -1,0 +1,127 @@
+"""What a body may be: so long, in UTF-8 if it is a form, and JSON of so many values, found out before it is parsed.
+
+A long text is parsed as fast as it is copied. A million small values take seconds to parse, to check and to complain
+of, in steps that no other thread can interrupt; so JSON with more of them than any request needs is refused unread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kb.api.errors import Invalid, TooLarge
+from kb.asgi.problem import problem
+
+HARMLESS: Final = 2 << 10
+"""A body of so few bytes is parsed without a look."""
+
+QUICK: Final = 64 << 10
+"""A body of so few bytes is looked at without a thread."""
+
+PIECE: Final = 64 << 10
+"""How much is looked at in one step, which no other thread can interrupt."""
+
+ESCAPED_TEXT: Final = re.compile(rb'(?:[^"\\]++|\\.)++', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class JSONLimits:
+    """What a body may hold: so many texts, names included, and so many bytes beside them."""
+
+    texts: int
+    other: int
+
+    async def allow(self, body: bytes) -> bool:
+        """Return whether `body` is within the limits."""
+        if len(body) <= HARMLESS:
+            return True
+        return self.fits(body) if len(body) <= QUICK else await run_in_threadpool(self.fits, body)
+
+    def fits(self, body: bytes) -> bool:
+        """Return whether `body` is within the limits, and in UTF-8 as JSON should be."""
+        if b"\0" in body[:4] or body[:1] in (b"\xff", b"\xfe"):
+            return False
+        texts, other, end = 0, 0, 0
+        while (start := body.find(b'"', end)) >= 0:
+            texts, other = texts + 1, other + start - end
+            if texts > self.texts or other > self.other:
+                return False
+            end = end_of_text(body, start + 1)
+        return other + len(body) - end <= self.other
+
+
+def end_of_text(body: bytes, at: int) -> int:
+    """Return where the text ends whose first byte stands at `at`: behind the next quote that is not escaped."""
+    quote = body.find(b'"', at)
+    if quote < 0 or body[quote - 1 : quote] != b"\\":
+        return quote + 1 or len(body)
+    while match := ESCAPED_TEXT.match(body, at, at + PIECE):
+        at = match.end()
+        if body[at : at + 1] == b'"':
+            return at + 1
+    return len(body)
+
+
+MAX_FIELD: Final = 64 << 10
+"""The most bytes of a field, which is held in memory; pages take more where it holds a note."""
+
+UTF_8: Final = re.compile(r""";\s*charset\s*=\s*"?utf-?8"?\s*(;|\Z)""")
+
+
+def check_charset(headers: Headers) -> None:
+    """Refuse a form that names another encoding than UTF-8: Python has some that take very long to decode.
+
+    Raises:
+        Invalid: it does.
+    """
+    declared = headers.get("content-type", "").lower()
+    if (named := declared.count("charset")) and (named > 1 or not UTF_8.search(declared)):
+        raise Invalid("form: send it in UTF-8.")
+
+
+class BodyLimitMiddleware:
+    """Refuses larger bodies with 413, before they are read where their length is announced.
+
+    Args:
+        most: answers the most bytes that a path takes, given whether they are a form.
+    """
+
+    def __init__(self, app: ASGIApp, most: Callable[[str, bool], int]) -> None:
+        self.app = app
+        self.most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with its bytes counted."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        headers = Headers(scope=scope)
+        limit = self.most(scope["path"], headers.get("content-type", "").lower().startswith("multipart/"))
+        if int(headers.get("content-length", "0")) > limit:
+            return await problem(TooLarge(_detail(limit)))(scope, receive, send)
+        return await self.app(scope, _counted(receive, limit), send)
+
+
+def _counted(receive: Receive, limit: int) -> Receive:
+    received = 0
+
+    async def counting() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > limit:
+            # The one exception that FastAPI lets through while it reads a body.
+            raise HTTPException(TooLarge.status, _detail(limit))
+        return message
+
+    return counting
+
+
+def _detail(limit: int) -> str:
+    return f"The body is larger than {limit} bytes (for files: KB_MAX_UPLOAD_MB, for notes: KB_MAX_NOTE_CHARS)."

@@ -1,0 +1,45 @@
+"""What answers tell browsers that may be done with them."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from typing import Final
+
+POLICY: Final = "Content-Security-Policy"
+NO_SNIFFING: Final = ("X-Content-Type-Options", "nosniff")
+ANSWER_HEADERS: Final = [
+    NO_SNIFFING,
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+]
+PAGE_HEADERS: Final = {  # beside those that every answer of the server has
+    POLICY: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    " manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+FOREIGN_HEADERS: Final = {POLICY: "sandbox; default-src 'none'"}
+"""Of documents, which others wrote: nothing in them is run or loaded."""
+
+INLINE_SCRIPT: Final = re.compile(rb"<script(?:\s+type=\"[a-z/]+\")?>(.*?)</script>", re.DOTALL)
+
+
+@cache
+def with_own_scripts(page: bytes, forms: str = "'self'") -> dict[str, str]:
+    """Return the policy of a page that other programs made: it may run its own scripts, and load from here alone.
+
+    Args:
+        page: its HTML.
+        forms: where it may send them.
+    """
+    digests = (b64encode(sha256(script).digest()).decode() for script in INLINE_SCRIPT.findall(page))
+    scripts = "".join(f" 'sha256-{digest}'" for digest in digests)
+    return {
+        POLICY: f"default-src 'none'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline';"
+        f" img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action {forms};"
+        " base-uri 'none'; frame-ancestors 'none'"
+    }
