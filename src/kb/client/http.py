@@ -13,7 +13,7 @@ import httpx2
 from kb.client.transport import Answer, BodyUnreadable, BrokenOff, Request
 
 CONNECT_SECONDS = 5
-MAX_CONNECTIONS = 100
+MAX_CONNECTIONS = 200
 
 
 class HTTPTransport:
