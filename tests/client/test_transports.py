@@ -7,9 +7,11 @@ import inspect
 import io
 import re
 import shutil
+import socket
 import ssl
 import subprocess
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from starlette.applications import Starlette
@@ -68,6 +70,30 @@ def once(*parts):
     return turn
 
 
+def until_closed(turn, closed):
+    """Does so, and waits until the other side closes the connection."""
+
+    async def waiting(reader, writer):
+        await turn(reader, writer)
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        closed.set()
+
+    return waiting
+
+
+async def at_rest(count):
+    """What is counted, once it grows no more."""
+    counts = [None]
+
+    def last_two():
+        counts.append(count())
+        return counts[-2:]
+
+    await eventually_async("it grows no more", last_two, lambda two: two[0] == two[1])
+    return counts[-1]
+
+
 @asynccontextmanager
 async def asking(url):
     transport = HTTPTransport(url)
@@ -101,7 +127,7 @@ async def test_an_answer_may_end_with_its_connection():
         assert (await ask()).status == 502
 
 
-@pytest.mark.parametrize("end", [1, 12, 20, len(OK) - 3, len(OK) - 1])
+@pytest.mark.parametrize("end", range(1, len(OK)))
 async def test_a_connection_may_break_anywhere_in_an_answer(end):
     async with serving(once(OK[:end])) as url, asking(url) as ask:
         with pytest.raises(BrokenOff):
@@ -111,7 +137,7 @@ async def test_a_connection_may_break_anywhere_in_an_answer(end):
 @pytest.mark.parametrize("said", [b"220 mail.example ESMTP\r\n", b"\x16\x03\x01\x02", b"HTTP/1.1 abc\r\n\r\n"])
 async def test_what_is_no_http_is_said_to_be_none(said):
     async with serving(once(said)) as url, asking(url) as ask:
-        with pytest.raises(BrokenOff):
+        with pytest.raises(BrokenOff, match="no HTTP"):
             await ask()
 
 
@@ -125,7 +151,11 @@ async def test_a_server_that_says_nothing_is_given_up_and_one_that_goes_on_is_no
 
 
 async def test_a_connection_is_kept_until_its_server_ends_it():
-    connections = []
+    connections, closed = [], asyncio.Event()
+
+    async def end(reader, writer):
+        await once(OK)(reader, writer)
+        writer.write_eof()
 
     def counted(turn):
         async def counting(reader, writer):
@@ -134,38 +164,59 @@ async def test_a_connection_is_kept_until_its_server_ends_it():
 
         return counting
 
-    async with serving(counted(once(OK)), counted(saying(OK))) as url, asking(url) as ask:
-        for _ in range(6):
+    async with serving(counted(until_closed(end, closed)), counted(saying(OK))) as url, asking(url) as ask:
+        await ask()
+        await eventually_async("the connection is given up", closed.is_set)
+        for _ in range(5):
             await ask()
-            await asyncio.sleep(0.01)
     assert len(connections) == 2
 
 
-@pytest.mark.parametrize("unasked", [b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n", b"\xff garbage"])
-async def test_what_comes_unasked_is_no_answer(unasked):
-    said = asyncio.Event()
+async def test_what_comes_unasked_ends_the_connection_and_is_no_answer():
+    unasked = b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"
+    answered, closed = asyncio.Event(), asyncio.Event()
 
     async def say_more(reader, writer):
         await once(OK)(reader, writer)
-        await asyncio.sleep(0.01)
+        await answered.wait()
         writer.write(unasked)
-        await writer.drain()
-        said.set()
-        await reader.read()
 
-    async with serving(say_more, saying(OK)) as url, asking(url) as ask:
+    async with serving(until_closed(say_more, closed), saying(OK + unasked)) as url, asking(url) as ask:
         assert (await ask()).status == 200
-        await said.wait()
-        await asyncio.sleep(0.01)
+        answered.set()
+        await eventually_async("the connection is given up", closed.is_set)
+        for _ in range(2):
+            assert (await ask()).status == 200
+
+
+@pytest.mark.parametrize(
+    "more", [OK, OK[:-1], b"\xff garbage"], ids=["a whole answer", "a part of one", "what is no HTTP"]
+)
+async def test_a_connection_is_given_up_when_more_comes_with_an_answer(more):
+    closed = asyncio.Event()
+
+    async def say_more(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK + more)
+
+    async with serving(until_closed(say_more, closed), saying(OK)) as url, asking(url) as ask:
+        assert (await ask()).status == 200
+        await eventually_async("the connection is given up", closed.is_set)
         assert (await ask()).status == 200
 
 
 @pytest.mark.parametrize("length", [-1, 1], ids=["less", "more"])
 async def test_a_body_of_another_length_than_announced_is_an_error_that_names_it_at_once(length):
-    body = b"x" * 1000
-    async with serving(saying()) as url, asking(url) as ask:
+    body, closed = b"x" * 1000, asyncio.Event()
+
+    async def take(reader, writer):
+        with suppress(asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+
+    async with serving(until_closed(take, closed), saying(OK)) as url, asking(url) as ask:
         with pytest.raises(BodyUnreadable, match="changed its length"):
             await ask(Request("POST", "/x", {"content-length": str(1000 - length)}, [body]), seconds=100.0)
+        assert (await ask()).status == 200
 
 
 async def test_a_body_that_cannot_be_read_is_an_error_of_its_own():
@@ -173,21 +224,37 @@ async def test_a_body_that_cannot_be_read_is_an_error_of_its_own():
         yield b"x"
         raise OSError(5, "Input/output error")
 
-    async with serving(saying()) as url, asking(url) as ask:
+    async with serving(until_closed(saying(), asyncio.Event()), saying(OK)) as url, asking(url) as ask:
         with pytest.raises(BodyUnreadable, match="Input/output error"):
             await ask(Request("POST", "/x", {"content-length": "9"}, body()))
 
 
-async def test_an_answer_that_comes_before_all_is_sent_is_heard_from_a_server_that_reads_on():
+@pytest.mark.parametrize("server_goes_on", [False, True])
+async def test_an_answer_that_comes_before_all_is_sent_is_heard(server_goes_on):
+    refused, closed = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno", asyncio.Event()
+
     async def refuse(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
-        await reader.readexactly(len(MANY))
-        writer.close()
+        writer.write(refused)
+        await writer.drain()
+        await at_rest(lambda: len(sent))
+        if server_goes_on:  # without reading, and without closing
+            await closed.wait()
 
-    async with serving(refuse) as url, asking(url) as ask:
-        answer = await ask(Request("POST", "/x", {"content-length": str(len(MANY))}, [MANY]))
+    sent = []
+
+    def body():
+        for _ in range(10_000):
+            sent.append(1)
+            yield b"x" * 65_536
+
+    headers = {"content-length": str(65_536 * 10_000)}
+    async with serving(refuse, saying(OK)) as url, asking(url) as ask:
+        answer = await ask(Request("POST", "/x", headers, body()), seconds=100.0)
+        closed.set()
         assert (answer.status, answer.content) == (413, b"no")
+        assert len(sent) < 10_000
+        assert (await ask()).status == 200
 
 
 @pytest.mark.parametrize("headers", [{"content-length": str(len(MANY))}, {"transfer-encoding": "chunked"}])
@@ -210,16 +277,57 @@ async def test_a_large_body_arrives_whole(headers):
     assert arrived.getvalue() == MANY
 
 
+async def test_a_body_is_read_no_faster_than_it_is_taken():
+    parts, read, read_before_taken = 2_000, 0, None
+
+    def body():
+        nonlocal read
+        for _ in range(parts):
+            read += 1
+            yield bytes(65_536)
+
+    async def take(reader, writer):
+        nonlocal read_before_taken
+        await reader.readuntil(b"\r\n\r\n")
+        read_before_taken = await at_rest(lambda: read)
+        for _ in range(parts):
+            await reader.readexactly(65_536)
+        writer.write(OK)
+
+    async with serving(take) as url, asking(url) as ask:
+        request = Request("POST", "/x", {"content-length": str(parts * 65_536)}, body())
+        assert (await ask(request)).status == 200
+    assert read_before_taken < parts / 4
+    assert read == parts
+
+
+async def test_no_more_is_sent_over_a_connection_that_ended_while_the_event_loop_was_held_up(caplog):
+    def serve_one():
+        connection, _ = server.accept()
+        connection.recv(65_536)
+        connection.sendall(OK)
+        connection.close()
+
+    parts = iter([b"part"] * 1_000)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        served = pool.submit(serve_one)
+        async with asking(f"http://127.0.0.1:{server.getsockname()[1]}") as ask:
+            assert (await ask()).status == 200
+            served.result()
+            with pytest.raises(BrokenOff):
+                await ask(Request("POST", "/x", {"content-length": "4000"}, parts))
+    assert len(list(parts)) > 990
+    assert not caplog.records
+
+
 async def test_who_gives_up_takes_the_connection_along():
     asked, closed = asyncio.Event(), asyncio.Event()
 
     async def be_asked(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         asked.set()
-        assert await reader.read() == b""
-        closed.set()
 
-    async with serving(be_asked) as url, asking(url) as ask:
+    async with serving(until_closed(be_asked, closed)) as url, asking(url) as ask:
         call = asyncio.create_task(ask())
         await eventually_async("the server is asked", asked.is_set)
         call.cancel()
@@ -240,6 +348,24 @@ async def test_there_are_only_so_many_connections_at_once():
         answers = await asyncio.gather(*(ask(seconds=60) for _ in range(MAX_CONNECTIONS * 2)))
     assert len(answers) == MAX_CONNECTIONS * 2
     assert most == MAX_CONNECTIONS
+
+
+async def test_the_wait_for_a_connection_is_no_longer_than_that_for_an_answer():
+    taken = 0
+
+    async def take(reader, writer):
+        nonlocal taken
+        taken += 1
+        await saying()(reader, writer)
+
+    async with serving(take) as url, asking(url) as ask:
+        waiting = [asyncio.create_task(ask(seconds=60)) for _ in range(MAX_CONNECTIONS)]
+        await eventually_async("every connection is taken", lambda: taken == MAX_CONNECTIONS)
+        [ended], _ = await asyncio.wait([asyncio.create_task(ask(seconds=0.1))], timeout=20)
+        assert isinstance(ended.exception(), TimeoutError)
+        for call in waiting:
+            call.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
 
 
 async def test_who_gave_up_waiting_for_a_connection_leaves_room_for_others():
