@@ -31,7 +31,6 @@ from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
 from kb.store.postgres.operations import PostgresOperations
 from kb.store.postgres.presence import Presence
-from kb.store.postgres.refold import NAMED_AT_ONCE
 from kb.store.postgres.replica import Replica, ReplicaConnection, identity_of, last_change
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
@@ -56,6 +55,9 @@ logger = logging.getLogger(__name__)
 
 CONNECTIONS = 10
 """How many an engine has at most, beside the one that says that it is there."""
+
+NAMED_AT_ONCE = 1000
+"""The names of how many documents a transaction writes; the rest is written later."""
 
 WRITING, QUEUING = 0x6B62_0002, 0x6B62_0003
 """The advisory locks of who writes, and of who changes the queue alone."""
