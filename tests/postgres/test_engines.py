@@ -17,10 +17,10 @@ from kb.app import create_app
 from kb.asgi.subapps import Context
 from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
-from kb.lexical.stems import stemmed
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
+from kb.store.migrations import FIRST, migrations
 from kb.store.postgres import migrate
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
@@ -30,7 +30,7 @@ from kb.store.rows import Filter, NewJob, VectorSpace
 from kb.worker.loop import Worker
 from tests.support.documents import content
 from tests.support.eventually import SECONDS, eventually
-from tests.support.postgres import database_url, undo_later_migrations
+from tests.support.postgres import database_url
 from tests.support.spaces import space
 
 pytestmark = pytest.mark.postgres
@@ -67,54 +67,6 @@ def test_engines_that_start_together_make_the_schema_once(url):
     with ThreadPoolExecutor(4) as pool, ExitStack() as stack:
         for store in pool.map(lambda _: PostgresStore(url, space(DIMENSIONS)), range(4)):
             stack.enter_context(closing(store)).check()
-
-
-def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_marks(url):
-    with engine(url) as store, store.write() as tx:
-        first = tx.documents.add(content("зелёный чай, a lamp", title="Чай"), None, ())
-        tx.documents.add(content("A lamp.", title="Light"), None, ())
-    with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
-        connection.execute("UPDATE terms SET term = 'зелёный' WHERE term = 'зеленый'")
-        undo_later_migrations(connection)
-        connection.execute("DELETE FROM migrations WHERE number >= 4")
-    with engine(url) as store, store.read() as tx:
-        found = tx.index.select(Filter()).full_text(("зеленый",), 10)
-        assert tx.index.documents_of(found.ids) == [first]
-        assert tx.index.select(Filter()).full_text(("lamp",), 10).ids.size == 2
-    with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
-        assert connection.execute("SELECT count(*) FROM terms WHERE term = 'зелёный'").fetchone() == (0,)
-        sums = "SELECT count(*), sum(length) FROM chunks"
-        assert (
-            connection.execute("SELECT chunks, words FROM statistics").fetchone() == connection.execute(sums).fetchone()
-        )
-
-
-def test_documents_of_before_get_their_language_and_are_found_by_the_stems_of_their_words(url):
-    with engine(url) as store, store.write() as tx:
-        german = tx.documents.add(content("Die Häuser am Hafen stehen seit vielen Jahren leer."), None, ())
-        english = tx.documents.add(content("The boats are in the harbour, and nobody is on deck."), None, ())
-    with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
-        undo_later_migrations(connection)
-        connection.execute("DELETE FROM migrations WHERE number >= 5")
-    with engine(url) as store, store.read() as tx:
-        assert [tx.documents.get(each).language for each in (german, english)] == ["de", "en"]
-        found = tx.index.select(Filter()).full_text(stemmed(["haus"], ["de"]), 10)
-        assert tx.index.documents_of(found.ids) == [german]
-
-
-def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(url):
-    with engine(url) as store, store.write() as tx:
-        old, new = (tx.jobs.add(NewJob("note", text="text")) for _ in range(2))
-        tx.jobs.claim(1)
-        tx.jobs.finish(old, 1)
-    with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
-        undo_later_migrations(connection)
-        connection.execute("DELETE FROM migrations WHERE number >= 5")
-    with engine(url) as store, store.write() as tx:
-        tx.jobs.claim(1)
-        tx.jobs.finish(new, 1, existed=True)
-        found = [tx.jobs.get(each) for each in (old, new)]
-    assert [(job.status, job.existed) for job in found] == [("done", False), ("done", True)]
 
 
 def test_a_dead_engines_jobs_are_taken_up_and_a_living_ones_are_not(url):
@@ -400,6 +352,23 @@ def test_a_newer_schema_is_refused(url):
         other.execute("INSERT INTO kb.migrations (number) VALUES (99)")
     with pytest.raises(StoreError, match="schema version 99"):
         PostgresStore(url, space(DIMENSIONS))
+
+
+def test_a_database_of_a_development_build_is_refused_and_left_alone(url):
+    with engine(url), psycopg.connect(url) as other:
+        other.execute("UPDATE kb.migrations SET number = 10")
+    with pytest.raises(
+        StoreError, match=r"development build of kb \(schema version 10\).*'kb migrate-store'.*'kb import"
+    ) as told:
+        PostgresStore(url, space(DIMENSIONS))
+    assert "\n" not in told.value.detail
+    with psycopg.connect(url) as other:
+        assert other.execute("SELECT number FROM kb.migrations").fetchall() == [(10,)]
+
+
+def test_the_numbers_go_from_the_first_to_the_newest():
+    numbers = [number for number, _ in migrations("kb.store.postgres", after=0)]
+    assert numbers == list(range(FIRST, migrate.SCHEMA_VERSION + 1))
 
 
 def test_a_model_that_the_vectors_are_not_of_is_refused(url):

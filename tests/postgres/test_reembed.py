@@ -29,7 +29,7 @@ from tests.postgres.test_engines import until_gone
 from tests.store.test_second_vectors import FIRST, SAME_LENGTH, complete, late_content, nearest, switch
 from tests.store.test_vectors import fill, found
 from tests.support.eventually import eventually, eventually_async
-from tests.support.postgres import database_url, undo_later_migrations
+from tests.support.postgres import database_url
 
 pytestmark = pytest.mark.postgres
 NOTES = 150
@@ -141,31 +141,6 @@ def is_waiting_for_vectors(url):
 def test_vectors_that_no_index_holds_are_refused(url):
     with engine(url) as store, pytest.raises(NotReembedding, match="4000 numbers at most"):
         begun(store, replace(FIRST, dimensions=4001))
-
-
-def test_an_engine_starts_again_over_vectors_that_were_made_by_an_older_version(url):
-    """The table of vectors had another name, and a length of its own."""
-    with engine(url) as store:
-        fill(store, 2)
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET search_path = kb, public")
-        undo_later_migrations(connection)
-        for statement in (
-            "DROP TABLE vectors_b, second_space, second_former",
-            "ALTER TABLE vector_space DROP kept_in",
-            "ALTER INDEX vectors_a_nearest RENAME TO vectors_nearest",
-            "ALTER INDEX vectors_a_pkey RENAME TO vectors_pkey",
-            "ALTER TABLE vectors_a RENAME TO vectors",
-            "ALTER TABLE vectors ALTER embedding TYPE vector(64)",
-            "DELETE FROM migrations WHERE number >= 3",
-            "INSERT INTO migrations (number) VALUES (1) ON CONFLICT DO NOTHING",
-        ):
-            connection.execute(statement)
-    with engine(url) as store:
-        assert found(store, 7) == ["text 7"]
-        complete(store, SAME_LENGTH)
-        assert switch(store)
-        assert nearest(store, "text 7", SAME_LENGTH) == "text 7"
 
 
 async def state_of(api):

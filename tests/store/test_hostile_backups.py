@@ -22,7 +22,7 @@ from kb.store.sqlite.foreign import foreign_parts, known, plain
 from kb.store.sqlite.rules import missing_parts
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
-from tests.support import store_v2, store_v3
+from tests.support import store_v2
 from tests.support.documents import content
 from tests.support.spaces import space
 
@@ -153,9 +153,7 @@ def test_a_database_of_version_2_declares_nothing_foreign_once_it_is_migrated(tm
     assert not list(foreign_parts(apsw.Connection(str(tmp_path / "kb.db"))))
 
 
-def test_databases_of_version_3_and_new_ones_declare_nothing_foreign(tmp_path):
-    store_v3.build(tmp_path / "three.db")
-    assert not list(foreign_parts(apsw.Connection(str(tmp_path / "three.db"))))
+def test_a_new_database_declares_nothing_foreign(tmp_path):
     SqliteStore(tmp_path / "new.db", space()).close()
     assert not list(foreign_parts(apsw.Connection(str(tmp_path / "new.db"))))
 

@@ -17,7 +17,6 @@ from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep, agree
 from kb.store.sqlite.verify import Verification
 from kb.store.sqlite.words import read_snapshot
-from tests.store.test_numbered_migrations import go_back
 from tests.support.documents import DIMENSIONS, content
 from tests.support.eventually import eventually
 from tests.support.spaces import space
@@ -32,6 +31,17 @@ def book(chunks):
     return replace(one, chunks=texts, vectors=np.repeat(one.vectors, chunks, axis=0), content_hash=f"{chunks:064}")
 
 
+def make_old(path):
+    """Take away what a database of an older kb lacks."""
+    connection = connect(path)
+    connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL")
+    connection.execute("UPDATE sections SET segmented = NULL, variants = NULL")
+    connection.execute("UPDATE documents SET language = NULL")
+    connection.execute("INSERT INTO reanalysis VALUES (1, 0)")
+    connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+    connection.close()
+
+
 @pytest.fixture
 def old(tmp_path):
     """The path of a database that an older kb filled."""
@@ -39,12 +49,7 @@ def old(tmp_path):
     with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
         for chunks in (3, 260, 2, 1):
             tx.documents.add(book(chunks), f"{chunks}.md", ())
-    connection = connect(path)
-    connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL")
-    connection.execute("UPDATE sections SET segmented = NULL, variants = NULL")
-    go_back(connection, 17)
-    with closing(connect(path)) as connection:
-        connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+    make_old(path)
     return path
 
 
@@ -112,7 +117,7 @@ def test_documents_of_before_get_their_language_and_are_found_by_the_stems_of_th
     with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
         german = tx.documents.add(content("Die Häuser am Hafen stehen seit vielen Jahren leer."), "a.md", ())
         english = tx.documents.add(content("The boats are in the harbour, and nobody is on deck."), "b.md", ())
-    go_back(connect(path), 19)
+    make_old(path)
     with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store:
         assert not any(found(store, stem) for stem in stemmed(["haus"], ["de"]))
         while store.reanalyse():

@@ -18,7 +18,7 @@ from kb.ingest.draft import draft_note, embed_draft
 from kb.store.default_space import DEFAULT_SPACE
 from kb.store.sqlite.backup import Moment
 from kb.store.sqlite.store import SqliteStore
-from tests.support import store_v3
+from tests.support import store_v2
 from tests.support.eventually import SECONDS
 from tests.support.spaces import space
 
@@ -90,9 +90,9 @@ def test_one_of_an_exported_model_names_it(tmp_path, database):
 
 
 @pytest.mark.requirement("D-2")
-def test_one_of_before_prefixes_were_recorded_opens_with_the_default_model(tmp_path):
+def test_one_of_version_2_opens_with_the_default_model(tmp_path):
     database = tmp_path / "kb.db"
-    store_v3.build(database)
+    store_v2.build(database)
     with pytest.raises(StoreError, match="unset KB_MODEL_DIR"):
         SqliteStore(database, space(passage_prefix="passage: "))
     SqliteStore(database, space()).close()

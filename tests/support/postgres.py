@@ -53,17 +53,3 @@ def crash(url):
     with closing(psycopg.connect(url, autocommit=True)) as connection, suppress(psycopg.OperationalError):
         os.kill(connection.info.backend_pid, signal.SIGKILL)
         connection.execute("SELECT 1")
-
-
-def undo_later_migrations(connection):
-    """Take away what migrations after the fourth made, as if the database were of that time."""
-    connection.execute("ALTER TABLE jobs DROP COLUMN existed, DROP COLUMN operation_key")
-    for table in ("documents", "versions", "jobs"):
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN omitted")
-    for table in ("documents", "versions", "bin"):
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN operation")
-    for table in ("documents", "versions"):
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN language")
-    connection.execute("DROP TABLE operations, folders, left_out, names, unnamed, vector_precisions")
-    connection.execute("DROP FUNCTION note_names CASCADE")
-    connection.execute("DROP INDEX versions_source_path, jobs_failed_path, jobs_new_notes")

@@ -28,6 +28,7 @@ from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.sqlite.backup import Moment, damage_of
 from kb.store.sqlite.foreign import refuse_foreign
+from kb.store.sqlite.migrate import OF_DEVELOPMENT, of_development
 from kb.store.sqlite.probe import probe
 from kb.store.sqlite.schema import SCHEMA_VERSION
 
@@ -121,6 +122,8 @@ def seals(path: Path, key: SecretStr | None) -> Iterator[tuple[str, Seal]]:
 def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None]) -> Restored:
     if backup.manifest.schema > SCHEMA_VERSION:
         raise StoreError(f"The backup {backup.name} was made by a later kb ({backup.manifest.kb}): use that one.")
+    if backup.manifest.schema in OF_DEVELOPMENT:
+        raise of_development(f"The database of the backup {backup.name}", backup.manifest.schema)
     places = Places.of(settings)
     for folder in {places.files.parent, places.database.parent, settings.data_dir}:
         make_folder(folder, "KB_DATA_DIR")

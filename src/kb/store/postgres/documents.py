@@ -10,7 +10,6 @@ from kb.api.own_day import own_day
 from kb.store.postgres.document_query import admitted, page_of
 from kb.store.postgres.former_content import FormerContents
 from kb.store.postgres.names import named, write_names
-from kb.store.postgres.operations import note_operation
 from kb.store.postgres.replacements import has_successors, pass_on, successors
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import (
@@ -24,6 +23,7 @@ from kb.store.row_mapping import (
     raw,
 )
 from kb.store.rows import NOBODY, Extent, Filter
+from kb.store.sql.operations import note_operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -157,7 +157,7 @@ class PostgresDocuments:
         author: Author = NOBODY,
     ) -> int:
         """Write a new document."""
-        note_operation(self._execute, author, self.now)
+        note_operation(self._execute, statements("operations"), author, self.now)
         columns = _columns(content) | field_values(author) | {"now": self.now}
         columns |= {"source_path": source_path, "part_of": part_of}
         document_id: int = self._execute(self._sql["insert_document"], columns).get

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kb import clock
 from kb.api.errors import LeaseLost
-from kb.store.postgres.operations import note_operation
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, counts, field_values, job_of, mapped, moment, stored_limit
+from kb.store.sql.operations import note_operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -43,7 +43,7 @@ class PostgresJobs:
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
-        note_operation(self._execute, job.author, moment(clock.own.now()))
+        note_operation(self._execute, statements("operations"), job.author, moment(clock.own.now()))
         columns = field_values(job) | field_values(job.author)
         columns |= {"tags": list(job.tags), "limits": stored_limit(job.limit)}
         added = self._execute(self._sql["insert_job"], columns).fetchone()

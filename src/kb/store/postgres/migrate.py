@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import logging
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 import psycopg
 
 from kb.api.errors import StoreError
+from kb.store.migrations import FIRST, development_build, migrations
 from kb.store.postgres.connection import SCHEMA
-from kb.store.postgres.refold import refold
 from kb.store.postgres.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kb.store.postgres.connection import Connection
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION: Final = 10
-ANALYSED: Final = 10
-"""From this version on texts are indexed as they are now."""
-
+SCHEMA_VERSION: Final = 30
 OLDEST_POSTGRES: Final = 16
 OLDEST_PGVECTOR: Final = (0, 8, 4)
 MIGRATING: Final = 0x6B62_0001
@@ -50,15 +44,15 @@ def prepare_schema(connection: Connection) -> None:
             raise StoreError(
                 f"The database has schema version {version}; this program knows {SCHEMA_VERSION}: use a newer kb."
             )
-        for number, sql in migrations(after=version):
+        if 0 < version < FIRST:
+            raise development_build("The database", version, "copy it to a file with its 'kb migrate-store'")
+        for number, sql in migrations(__package__, after=version):
             logger.info("migrating to version %s", number)
             try:
                 connection.execute(sql)
             except psycopg.Error as error:
                 raise StoreError(f"The database cannot be migrated to version {number}: {error}.") from error
             connection.execute("INSERT INTO migrations (number) VALUES (%s)", (number,))
-        if 0 < version < ANALYSED:
-            refold(connection)
         connection.execute(statements("search")["note_change"])
 
 
@@ -106,13 +100,6 @@ def schema_version(connection: Connection) -> int:
     """Return the number of the last migration."""
     [(number,)] = connection.execute("SELECT COALESCE(max(number), 0) FROM migrations").fetchall()
     return int(number)
-
-
-def migrations(after: int) -> Iterator[tuple[int, str]]:
-    """Yield the numbers above `after`, in order, and what leads to each."""
-    for file in sorted(files(__package__).joinpath("migrations").iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".sql") and (number := int(file.name.partition("_")[0])) > after:
-            yield number, file.read_text("utf-8")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

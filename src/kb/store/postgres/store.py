@@ -21,15 +21,12 @@ from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_
 from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.faults import BUSY, first_line, translated_errors
-from kb.store.postgres.folders import PostgresFolders
 from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
 from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
-from kb.store.postgres.operations import PostgresOperations
 from kb.store.postgres.presence import Presence
-from kb.store.postgres.refold import NAMED_AT_ONCE
 from kb.store.postgres.replica import Replica, ReplicaConnection, identity_of, last_change
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
@@ -37,6 +34,8 @@ from kb.store.postgres.vector_space import bind_space
 from kb.store.postgres.vectors import VectorTable
 from kb.store.postgres.words import FullText
 from kb.store.rows import Counts, Filter, Retention
+from kb.store.sql.folders import Folders
+from kb.store.sql.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +52,9 @@ logger = logging.getLogger(__name__)
 
 CONNECTIONS = 10
 """How many an engine has at most, beside the one that says that it is there."""
+
+NAMED_AT_ONCE = 1000
+"""The names of how many documents a transaction writes; the rest is written later."""
 
 WRITING, QUEUING = 0x6B62_0002, 0x6B62_0003
 """The advisory locks of who writes, and of who changes the queue alone."""
@@ -102,8 +104,8 @@ class PostgresTransaction:
         self.jobs = PostgresJobs(self._execute, engine)
         self.second = PostgresSecondVectors(connection, vectors, engine)
         self.audit = PostgresAudit(self._execute, retention)
-        self.operations = PostgresOperations(self._execute)
-        self.folders = PostgresFolders(self._execute)
+        self.operations = Operations(self._execute, statements("operations"))
+        self.folders = Folders(self._execute, statements("folders"))
         self._words = words
         self._vectors = vectors
 

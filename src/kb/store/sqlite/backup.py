@@ -90,8 +90,6 @@ class Moment:
 
     def file_hashes(self) -> set[str]:
         """Return the hashes of the files that documents and their former versions came from."""
-        if not self._reader.table_exists("main", "versions"):
-            return set()
         return {digest for (digest,) in self._reader.execute(statements("documents")["select_file_hashes"])}
 
     def counts(self) -> dict[str, int]:

@@ -25,10 +25,10 @@ from kb.store.row_mapping import (
     raw,
 )
 from kb.store.rows import NOBODY, Extent, Filter
+from kb.store.sql.operations import note_operation
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.names import named, write_names
-from kb.store.sqlite.operations import note_operation
 from kb.store.sqlite.replacements import has_successors, pass_on, successors
 from kb.store.sqlite.statements import statements
 
@@ -160,7 +160,7 @@ class SqliteDocuments:
         author: Author = NOBODY,
     ) -> int:
         """Write a new document."""
-        note_operation(self._execute, author, self.now)
+        note_operation(self._execute, statements("operations"), author, self.now)
         [document_id] = next_ids(self._execute, self._sql["take_document_ids"], 1)
         columns = _columns(content) | field_values(author) | {"id": document_id, "now": self.now}
         self._execute(self._sql["insert_document"], columns | {"source_path": source_path, "part_of": part_of})

@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 from contextlib import closing
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
 from kb.api.errors import StoreError
+from kb.store.migrations import migrations
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from importlib.resources.abc import Traversable
     from pathlib import Path
 
 SHADOWS: Final = re.compile(r"(chunks_fts|chunks_vec)_\w+|sqlite_\w+")
@@ -126,10 +125,7 @@ def _is_harmless(part: str, table: str) -> bool:
 @cache
 def known() -> frozenset[str]:
     """Return all declarations of kb's own, as `plain` has them."""
-    folder = files(__package__)
-    sources = [folder.joinpath("schema.sql"), folder.joinpath("legacy_v2", "schema_v3.sql")]
-    sources += folder.joinpath("migrations").iterdir()
-    declared = [sql.replace("{text}", "text") for source in sources for sql in _declarations(source)]
+    declared = [sql for _, script in migrations(__package__, after=0) for sql in _declarations(script)]
     return frozenset(map(plain, [*declared, statements("transfer")["create_arrival"]]))
 
 
@@ -152,10 +148,10 @@ def _plain_code(sql: str) -> str:
     return re.sub(r"\s*([(),;=])\s*", r"\1", spaced)
 
 
-def _declarations(source: Traversable) -> Iterator[str]:
-    """Yield the statements of a file that declare something."""
+def _declarations(script: str) -> Iterator[str]:
+    """Yield the statements of a script that declare something."""
     statement = ""
-    for piece in re.split(r"(?<=;)", source.read_text("utf-8")):
+    for piece in re.split(r"(?<=;)", script):
         statement += piece
         if apsw.complete(statement):
             if found := STATEMENT.fullmatch(statement):

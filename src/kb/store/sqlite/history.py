@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.store.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
 from kb.store.rows import NOBODY, HistoryCounts
-from kb.store.sqlite.operations import note_operation
+from kb.store.sql.operations import note_operation
 from kb.store.sqlite.replacements import pass_on
 from kb.store.sqlite.statements import statements
 
@@ -47,7 +47,7 @@ class SqliteHistory:
 
     def keep(self, document_id: int, author: Author) -> None:
         """Keep the document as it stands, before the author changes it in this transaction."""
-        note_operation(self._execute, author, self._documents.now)
+        note_operation(self._execute, statements("operations"), author, self._documents.now)
         if self._retention.history_days:
             self._execute(self._sql["insert_version"], {"id": document_id, "now": self._documents.now})
         else:
@@ -98,7 +98,7 @@ class SqliteHistory:
         """Move a document to the bin, with those that came inside it; delete it if there is no bin."""
         if not self._retention.bin_days:
             return self._documents.delete(document_id)
-        note_operation(self._execute, author, self._documents.now)
+        note_operation(self._execute, statements("operations"), author, self._documents.now)
         for part, _ in self._documents.parts(document_id):
             self.discard(part, author)
         self._execute(self._sql["insert_version"], {"id": document_id, "now": self._documents.now})
@@ -135,7 +135,7 @@ class SqliteHistory:
 
     def restore(self, document_id: int, content: Content, author: Author) -> None:
         """Bring a document back from the bin, with the content that it had."""
-        note_operation(self._execute, author, self._documents.now)
+        note_operation(self._execute, statements("operations"), author, self._documents.now)
         [binned] = self._binned("bin.document_id = ?", document_id)
         columns = field_values(author) | {"id": document_id, "now": self._documents.now, "replaces": content.replaces}
         self._execute(self._sql["restore_document"], columns)

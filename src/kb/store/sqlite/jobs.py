@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kb import clock
 from kb.store.row_mapping import Execute, array, counts, field_values, job_of, mapped, moment, next_ids, stored_limit
-from kb.store.sqlite.operations import note_operation
+from kb.store.sql.operations import note_operation
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class SqliteJobs:
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
-        note_operation(self._execute, job.author, moment(clock.own.now()))
+        note_operation(self._execute, statements("operations"), job.author, moment(clock.own.now()))
         [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
         columns = field_values(job) | field_values(job.author) | {"id": job_id, "tags": array(job.tags)}
         columns["limits"] = stored_limit(job.limit)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from kb.store.migrations import migrations
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import apsw
 
-SCHEMA_VERSION = 20
+SCHEMA_VERSION = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +100,15 @@ def declare_vectors(connection: apsw.Connection, dimensions: int) -> None:
     )
 
 
+def steps(after: int, dimensions: int) -> Iterator[tuple[int, str]]:
+    """Yield the numbers above `after`, in order, and what leads to each, for vectors of this length."""
+    for number, sql in migrations(__package__, after):
+        yield number, sql.replace("{dimensions}", str(dimensions))
+
+
 def create(connection: apsw.Connection, dimensions: int) -> None:
     """Make every table in a new database, or none."""
-    sql = files(__package__).joinpath("schema.sql").read_text("utf-8")
     with connection:
-        connection.execute(sql.replace("{dimensions}", str(dimensions)))
-        connection.pragma("user_version", SCHEMA_VERSION)
+        for number, sql in steps(0, dimensions):
+            connection.execute(sql).fetchall()
+            connection.pragma("user_version", number)

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from kb.store.statements import read_statements
+from kb.store.statements import Dialect, read_statements
 
-statements = partial(read_statements, __package__)
+statements = partial(read_statements, Dialect(__package__, timestamp="text", has_colons=True))

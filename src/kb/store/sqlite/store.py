@@ -12,20 +12,20 @@ import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.rows import Counts, Filter, Retention
+from kb.store.sql.folders import Folders
+from kb.store.sql.operations import Operations
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.arrival import settle
 from kb.store.sqlite.audit import SqliteAudit
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.documents import SqliteDocuments
-from kb.store.sqlite.folders import SqliteFolders
 from kb.store.sqlite.foreign import foreign_names
 from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
-from kb.store.sqlite.operations import SqliteOperations
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.second_vectors import SqliteSecondVectors
 from kb.store.sqlite.statements import statements
@@ -77,8 +77,8 @@ class SqliteTransaction:
         self.jobs = SqliteJobs(connection)
         self.second = SqliteSecondVectors(connection, vectors)
         self.audit = SqliteAudit(connection, retention)
-        self.operations = SqliteOperations(connection.execute)
-        self.folders = SqliteFolders(connection.execute)
+        self.operations = Operations(connection.execute, statements("operations"))
+        self.folders = Folders(connection.execute, statements("folders"))
         self.reanalysed: list[int] = []
         self._vectors = vectors
         self._words = words

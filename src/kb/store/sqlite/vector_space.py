@@ -18,10 +18,9 @@ from kb.store.sqlite.schema import declare_vectors
 if TYPE_CHECKING:
     from pathlib import Path
 
-SELECT_SPACE = (
-    "SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, ''), {folder}"
-    " FROM vector_space"
-)
+SELECT_SPACE = """
+SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, ''), folder FROM vector_space
+"""
 
 HISTORY_SIZE = "SELECT coalesce(sum(length(chunks) + coalesce(length(vectors), 0)), 0) FROM former_contents"
 """How many bytes the contents of former versions take."""
@@ -64,9 +63,8 @@ def recount_precisions(connection: apsw.Connection, precision: str) -> None:
 
 def space_of(connection: apsw.Connection) -> VectorSpace:
     """Return what the vectors are of, as the database says itself."""
-    columns = {row[1] for row in connection.execute("PRAGMA table_info(vector_space)")}
-    folder = "folder" if "folder" in columns else "NULL"  # schema version 8 has none
-    rows: list[Any] = connection.execute(SELECT_SPACE.format(folder=folder)).fetchall() if columns else []
+    is_recorded = connection.table_exists("main", "vector_space")  # version 2 did not
+    rows: list[Any] = connection.execute(SELECT_SPACE).fetchall() if is_recorded else []
     dimensions = declared_dimensions(connection)
     return VectorSpace(dimensions, *rows[0]) if rows else replace(DEFAULT_SPACE, dimensions=dimensions)
 

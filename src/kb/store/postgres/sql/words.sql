@@ -109,19 +109,6 @@ WHERE chunks.id = ANY(%s)
 -- The chunks of some documents, by ascending id; the condition is put in.
 SELECT id FROM chunks {among} ORDER BY id
 
--- name: select_written
--- The documents that have a chunk.
-SELECT id FROM documents WHERE EXISTS (SELECT 1 FROM chunks WHERE document_id = documents.id) ORDER BY id
-
--- name: set_language
--- In which language a document is.
-UPDATE documents SET language = %s WHERE id = %s
-
--- name: select_texts
--- A document's chunks with what they stand under.
-SELECT chunks.id, text, COALESCE(header, '') FROM chunks
-LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
-WHERE chunks.document_id = %s ORDER BY chunks.id
 
 -- name: select_texts_of
 -- The chunks of some documents with what they stand under, in order.
@@ -152,8 +139,3 @@ SELECT (
   SELECT count(*) FROM statistics, (SELECT count(*) AS chunks, COALESCE(sum(length), 0) AS words FROM chunks) AS found
   WHERE found.chunks <> statistics.chunks OR found.words <> statistics.words
 )
-
--- name: update_lengths
--- How many words chunks of a document have.
-UPDATE chunks SET length = counted.length FROM unnest(%s::bigint[], %s::int[]) AS counted (id, length)
-WHERE chunks.id = counted.id AND document_id = %s

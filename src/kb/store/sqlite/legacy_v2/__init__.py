@@ -1,1 +1,1 @@
-"""Databases of version 2, which are brought to version 3; the numbered migrations go on from there."""
+"""Databases of version 2, which are brought to where the numbered migrations begin."""

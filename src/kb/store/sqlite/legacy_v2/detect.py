@@ -77,15 +77,9 @@ def check_columns(connection: apsw.Connection, path: Path) -> None:
             raise StoreError(f"The database {path} cannot be migrated from version 2: {table} has no column {column}.")
 
 
-def full_text_column(connection: apsw.Connection) -> str:
-    """Return the name of the full-text column that holds a chunk's text."""
-    names = columns_of(connection, "chunks_fts")
-    return next((name for name in ("text", *ALIASES["chunks"]["text"]) if name in names), "text")
-
-
 def columns_of(connection: apsw.Connection, table: str) -> dict[str, Column]:
     rows = connection.execute(f"SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_xinfo('{table}')")
-    return {row[0].lower(): Column(row[0], row[1], bool(row[2]), row[3], row[4]) for row in rows}
+    return {row[0].lower(): Column(row[0], row[1].upper(), bool(row[2]), row[3], row[4]) for row in rows}
 
 
 def alias_of(table: str, column: str, present: dict[str, Column]) -> str | None:

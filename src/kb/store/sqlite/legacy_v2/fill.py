@@ -1,4 +1,4 @@
-"""What fill.sql cannot say in SQL, and the filling."""
+"""What version 2 did not know is filled in; and what SQL cannot say."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+from kb.lexical.segment import segmented
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +27,11 @@ def fill(connection: apsw.Connection) -> None:
     for name, function in FUNCTIONS.items():
         connection.create_scalar_function(name, function, 1, deterministic=True)
     connection.execute(files(__package__).joinpath("fill.sql").read_text("utf-8"))
+
+
+def complete(connection: apsw.Connection) -> None:
+    """Fill the tables that version 2 did not have."""
+    connection.execute(files(__package__).joinpath("complete.sql").read_text("utf-8"))
 
 
 def _utc(value: object) -> str | None:
@@ -53,6 +61,10 @@ def _first_line(text: object) -> str:
     return next(filter(None, lines), "")[:LINE_CHARS]
 
 
+def _nfc(text: object) -> str | None:
+    return None if text is None else normalize("NFC", str(text))
+
+
 def _blank_end(text: str) -> str:
     return text[len(text.rstrip()) :]
 
@@ -66,5 +78,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "characters": lambda text: len(str(text)),
     "line_ends": lambda text: str(text).count("\n"),
     "last_blank": _blank_end,
+    "nfc": _nfc,
+    "segmented": segmented,
 }
-"""What fill.sql cannot say in SQL. (SQL's own `length` ends at a NUL.)"""
+"""What the scripts cannot say in SQL. (SQL's own `length` ends at a NUL.)"""

@@ -1,4 +1,9 @@
--- From version 2 to 3: the columns are there, the triggers are not. Fill what version 2 did not know.
+-- From version 2: the columns are there, the triggers and the other tables are not. Fill what version 2 did not know.
+
+-- What version 2 may have kept under these names is of no use to kb 3, which keeps something else there.
+UPDATE documents SET
+  own_tags = '[]', part_of = NULL, version = 1, changed_by = NULL, changed_with = NULL, changed_why = NULL,
+  replaces = NULL, omitted = '{}', operation = NULL, language = NULL;
 
 DELETE FROM chunks WHERE document_id NOT IN (SELECT id FROM documents);
 DELETE FROM document_tags WHERE document_id NOT IN (SELECT id FROM documents) OR tag_id NOT IN (SELECT id FROM tags);
@@ -26,7 +31,6 @@ UPDATE documents SET content_hash = (
   ) WHERE COALESCE(content_hash, '') = '';
 
 -- Version 2 did not keep where its chunks began: count from the first, as if they stood one behind the other.
-UPDATE chunks SET header = (SELECT title FROM documents WHERE id = document_id) WHERE header = '';
 UPDATE chunks SET char_start = place.char_end - characters(text), char_end = place.char_end
   FROM (
     SELECT id, sum(characters(text)) OVER (PARTITION BY document_id ORDER BY chunk_index) AS char_end FROM chunks
@@ -43,12 +47,20 @@ UPDATE jobs SET
   started_at = utc(started_at),
   finished_at = utc(finished_at),
   heartbeat_at = NULL,
-  tags = json_strings(tags),
+  tags = nfc(json_strings(tags)),
   filename = file_name(filename),
+  source_path = nfc(source_path),
   attempts = 0,
   progress = 0,
   staged = NULL,
   content_hash = NULL,
+  part_of = NULL,
+  depth = 0,
+  limits = NULL,
+  replaces = NULL,
+  existed = 0,
+  omitted = '{}',
+  operation_key = NULL,
   status = CASE
     WHEN lower(status) IN ('done', 'complete', 'completed', 'finished', 'success', 'succeeded') THEN 'done'
     WHEN lower(status) IN ('failed', 'failure', 'error', 'cancelled', 'canceled') THEN 'failed'
@@ -61,3 +73,34 @@ UPDATE jobs SET error = 'The reason was not recorded.' WHERE status = 'failed' A
 UPDATE jobs SET status = 'failed', finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), error =
     'This was still waiting when the database was brought to version 3, which cannot read what it waited with: add it again.'
   WHERE status = 'queued' AND (kind = 'file' OR trim(COALESCE(text, '')) = '');
+
+-- Of a job whose document is gone nothing is kept of what it was; as forget_document in ../sql/jobs.sql.
+UPDATE jobs SET
+  title = NULL, filename = NULL, source_path = NULL, tags = '[]', content_hash = NULL,
+  request_hash = CASE WHEN idempotency_key IS NOT NULL THEN request_hash END
+WHERE document_id NOT IN (SELECT id FROM documents);
+
+-- The name that the last of its jobs had. A note's title was given if it has a text, which stands under it.
+UPDATE documents SET
+  uploaded_as = (SELECT filename FROM jobs WHERE document_id = documents.id AND filename <> '' ORDER BY id DESC LIMIT 1),
+  title_given = CASE doc_type
+    WHEN 'note' THEN EXISTS (SELECT 1 FROM chunks WHERE document_id = documents.id)
+    ELSE EXISTS (SELECT 1 FROM jobs WHERE document_id = documents.id AND jobs.title = documents.title)
+  END;
+
+-- Tags and paths are kept composed. A document that carries a tag in both forms carries it once.
+INSERT OR IGNORE INTO tags (name) SELECT DISTINCT nfc(name) FROM tags WHERE name <> nfc(name);
+INSERT OR IGNORE INTO document_tags (document_id, tag_id)
+  SELECT document_id, composed.id FROM document_tags
+  JOIN tags AS decomposed ON decomposed.id = tag_id JOIN tags AS composed ON composed.name = nfc(decomposed.name)
+  WHERE decomposed.name <> nfc(decomposed.name);
+DELETE FROM document_tags WHERE tag_id IN (SELECT id FROM tags WHERE name <> nfc(name));
+DELETE FROM tags WHERE name <> nfc(name);
+UPDATE documents SET source_path = nfc(source_path) WHERE source_path <> nfc(source_path)
+  AND NOT EXISTS (SELECT 1 FROM documents AS other WHERE other.source_path = nfc(documents.source_path));
+
+-- The chunks of a document stand under its title: a section is called as the first of its chunks. Until the engine has
+-- looked at them again (../reanalysis.py), texts of scripts without spaces are found by pairs of letters.
+UPDATE chunks SET section_id = section.id, segmented = segmented(text), variants = NULL
+  FROM (SELECT document_id AS under, min(id) AS id FROM chunks GROUP BY document_id) AS section
+  WHERE section.under = document_id;

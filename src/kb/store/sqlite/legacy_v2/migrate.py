@@ -1,30 +1,28 @@
-"""From version 2 to 3, and from an early build's version 3 to what it became."""
+"""From version 2 to the tables that kb 3 begins with."""
 
 from __future__ import annotations
 
 import logging
-from contextlib import closing, contextmanager
-from importlib.resources import files
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import apsw
 
 from kb.api.errors import StoreError
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.legacy_v2.backup import back_up
-from kb.store.sqlite.legacy_v2.detect import TABLES, check_columns, full_text_column
-from kb.store.sqlite.legacy_v2.fill import fill
-from kb.store.sqlite.legacy_v2.tables import add_columns, drop_stray_vectors, fit_tables, missing_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from kb.store.sqlite.legacy_v2.detect import check_columns
+from kb.store.sqlite.legacy_v2.fill import complete, fill
+from kb.store.sqlite.legacy_v2.tables import drop_stray_vectors, fit_tables, missing_objects
+from kb.store.sqlite.schema import steps
 
 logger = logging.getLogger(__name__)
 
 
 def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
-    """From version 2 to 3, in one transaction, after a copy: whatever interrupts it, the database is one or the other.
+    """From version 2 to the first number, in one transaction, after a copy.
+
+    Whatever interrupts it, the database is one or the other.
 
     Raises:
         StoreError: something in the database does not fit, or it cannot be copied; it is as it was.
@@ -36,7 +34,7 @@ def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
     connection.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
     connection.execute("BEGIN IMMEDIATE")
     try:
-        _to_version_3(connection, dimensions)
+        _to_first_number(connection, dimensions)
         connection.execute("COMMIT")
         logger.info("migrated")
     except BaseException as error:
@@ -49,32 +47,14 @@ def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
         connection.pragma("foreign_keys", True)  # noqa: FBT003 - likewise
 
 
-def complete(connection: apsw.Connection, dimensions: int) -> None:
-    """Add the columns, tables and indexes that a database of an early build's version 3 lacks."""
-    with _version_3(dimensions) as newest, connection:
-        for table in TABLES:
-            add_columns(connection, newest, table)
-        for sql in list(missing_objects(connection, newest)):
-            connection.execute(sql)
-
-
-def _to_version_3(connection: apsw.Connection, dimensions: int) -> None:
-    text = full_text_column(connection)
-    with _version_3(dimensions, text) as newest:
-        fit_tables(connection, newest, text)
+def _to_first_number(connection: apsw.Connection, dimensions: int) -> None:
+    number, sql = next(steps(0, dimensions))
+    with closing(connect(Path(":memory:"))) as new:
+        new.execute(sql)
+        fit_tables(connection, new)
         fill(connection)
         drop_stray_vectors(connection)
-        for sql in missing_objects(connection, newest):
-            connection.execute(sql)
-    connection.execute("INSERT INTO generation VALUES (1, 0)")
-    connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
-    connection.pragma("user_version", 3)
-
-
-@contextmanager
-def _version_3(dimensions: int, text: str = "text") -> Iterator[apsw.Connection]:
-    """An empty database of version 3; `text` is the full-text column that holds a chunk's text."""
-    sql = files(__package__).joinpath("schema_v3.sql").read_text("utf-8")
-    with closing(connect(Path(":memory:"))) as newest:
-        newest.execute(sql.replace("{dimensions}", str(dimensions)).replace("{text}", text))
-        yield newest
+        for declaration in missing_objects(new):
+            connection.execute(declaration)
+    complete(connection)
+    connection.pragma("user_version", number)

@@ -2,7 +2,7 @@
 
 A table is altered where that is enough: missing columns are added. It is made anew, with every row and every column it
 had, where version 2 declared what version 3 cannot keep to: a path that must not be NULL, a hash that must be unique,
-a text that goes by another name. Such a name stays readable as a generated column.
+a number that is a text, a text that goes by another name. Such a name stays readable as a generated column.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ JOB_PAYLOADS = ("payload", "data", "params", "input")
 """Columns in which version 2 may have kept a job as JSON."""
 
 
-def fit_tables(connection: apsw.Connection, newest: apsw.Connection, text: str) -> None:
+def fit_tables(connection: apsw.Connection, newest: apsw.Connection) -> None:
     """Give the tables every column of the `newest` schema; leave full text, triggers and indexes to be made.
 
     Raises:
@@ -57,11 +57,9 @@ def fit_tables(connection: apsw.Connection, newest: apsw.Connection, text: str) 
         if _misfit(connection, newest, table):
             _make_anew(connection, newest, table)
         else:
-            add_columns(connection, newest, table)
+            _add_columns(connection, newest, table)
         if table == "jobs":
             _fill_jobs(connection, before)
-    if text not in columns_of(connection, "chunks"):
-        connection.execute(f'ALTER TABLE chunks ADD COLUMN "{text}" TEXT GENERATED ALWAYS AS (text) VIRTUAL')
 
 
 def _keep_last_ids(connection: apsw.Connection, newest: apsw.Connection) -> None:
@@ -102,6 +100,7 @@ def _misfit(connection: apsw.Connection, newest: apsw.Connection, table: str) ->
     return (
         any(column.needed or alias_of(table, column.name, old) for column in missing)
         or any(column.needed for name, column in old.items() if name not in new)
+        or any(column.type == "INTEGER" and "INT" not in old[name].type for name, column in new.items() if name in old)
         or any(old[name].not_null and not column.not_null for name, column in new.items() if name in old)
         or bool(_promises(connection, table) - _promises(newest, table))
         or bool(_promises(newest, table, indexes=False) - _promises(connection, table))
@@ -128,7 +127,7 @@ def _definition(connection: apsw.Connection, table: str) -> str:
     return sql
 
 
-def add_columns(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
+def _add_columns(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
     """Give a table the columns that it lacks of the `newest` schema."""
     present = columns_of(connection, table)
     for name, column in columns_of(newest, table).items():
@@ -156,7 +155,7 @@ def _make_anew(connection: apsw.Connection, newest: apsw.Connection, table: str)
     connection.execute(f"ALTER TABLE {table}_v3 RENAME TO {table}")
     connection.execute("PRAGMA legacy_alter_table = OFF")
     for name in new:
-        if (alias := alias_of(table, name, old)) and name not in old:
+        if (alias := alias_of(table, name, old)) and name not in old and alias not in new:
             connection.execute(f'ALTER TABLE {table} ADD COLUMN "{alias}" GENERATED ALWAYS AS ({name}) VIRTUAL')
     for sql in indexes:
         connection.execute(sql)
@@ -218,10 +217,9 @@ def drop_stray_vectors(connection: apsw.Connection) -> None:
     connection.executemany(table.delete, [(key,) for key in kept - known])
 
 
-def missing_objects(connection: apsw.Connection, newest: apsw.Connection) -> Iterator[str]:
-    """Yield what makes the objects that are in the newest schema and not in this database."""
-    objects = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"
-    present = {name for name, _ in connection.execute(objects)}
-    for name, sql in newest.execute(objects):
+def missing_objects(newest: apsw.Connection) -> Iterator[str]:
+    """Yield what makes the objects of the `newest` schema that are not there after `fit_tables`."""
+    present = (*TABLES, "chunks_vec", "last_ids")
+    for name, sql in newest.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"):
         if name not in present and not name.startswith(("chunks_fts_", "chunks_vec_", "sqlite_")):
             yield sql

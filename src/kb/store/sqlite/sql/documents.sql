@@ -13,14 +13,14 @@ FROM {source} WHERE {condition}
 -- name: select_chunks
 -- A document's chunks in order, from one on.
 SELECT
-  chunks.id, chunk_index AS "index", COALESCE(header, '') AS header, text, line_start, line_end, char_start, char_end,
-  COALESCE(heading, '[]') AS heading, page
+  chunks.id, chunk_index AS "index", COALESCE(sections.header, '') AS header, text, line_start, line_end, char_start, char_end,
+  COALESCE(sections.heading, '[]') AS heading, page
 FROM chunks LEFT JOIN sections ON sections.id = section_id
 WHERE chunks.document_id = ? AND chunk_index >= ? ORDER BY chunk_index LIMIT ?
 
 -- name: select_chunk_places
 -- Where a document's chunks stand, in order.
-SELECT chunks.id, chunk_index AS "index", COALESCE(heading, '[]') AS heading, page
+SELECT chunks.id, chunk_index AS "index", COALESCE(sections.heading, '[]') AS heading, page
 FROM chunks LEFT JOIN sections ON sections.id = section_id WHERE chunks.document_id = ? ORDER BY chunk_index
 
 -- name: select_first_chunks
@@ -30,8 +30,8 @@ SELECT document_id, id FROM carray(?) CROSS JOIN chunks ON document_id = value A
 -- name: select_chunks_between
 -- The chunks that hold characters of a document from one to before another.
 SELECT
-  chunks.id, chunk_index AS "index", COALESCE(header, '') AS header, text, line_start, line_end, char_start, char_end,
-  COALESCE(heading, '[]') AS heading, page
+  chunks.id, chunk_index AS "index", COALESCE(sections.header, '') AS header, text, line_start, line_end, char_start, char_end,
+  COALESCE(sections.heading, '[]') AS heading, page
 FROM chunks LEFT JOIN sections ON sections.id = section_id
 WHERE chunks.document_id = ? AND char_end > ? AND char_start < ? ORDER BY chunk_index
 

@@ -4,7 +4,7 @@
 -- Chunks with what a search result says of their documents, for ids in a JSON array.
 SELECT
   chunks.id AS chunk_id, chunk_index AS "index", documents.id AS document_id, title, source_path, doc_type, text, line_start, line_end,
-  char_start, char_end, COALESCE(heading, '[]') AS heading, page,
+  char_start, char_end, COALESCE(sections.heading, '[]') AS heading, page,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
   created_at, updated_at, date, source, language, changed_by, changed_with

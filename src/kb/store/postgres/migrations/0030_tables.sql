@@ -1,3 +1,5 @@
+-- What every database begins with. This file does not change any more; the next number goes on from it.
+
 -- The shard key is the document: every table that grows with the documents has it in its primary key, so that Citus can
 -- distribute them together. `terms` and the tables of one row are small, and would be reference tables.
 -- Moments are kept to the millisecond, as they are given out. Text that is sorted or has prefixes is compared by its
@@ -29,9 +31,15 @@ CREATE TABLE documents (
   changed_with text,
   changed_why text,
   source text,
-  replaces bigint
+  replaces bigint,
+  omitted text NOT NULL DEFAULT '{}',
+  operation bigint,
+  language text COLLATE "C"
 );
 COMMENT ON COLUMN documents.own_day IS 'the day that date names, for filters';
+COMMENT ON COLUMN documents.language IS 'the ISO 639-1 code of what its text is in, if that is clear';
+CREATE INDEX documents_operation ON documents (operation) WHERE operation IS NOT NULL;
+CREATE INDEX documents_language ON documents (language);
 CREATE INDEX documents_replaces ON documents (replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX documents_source_path ON documents (source_path);
@@ -95,6 +103,29 @@ CREATE TABLE postings (
 );
 CREATE INDEX postings_document ON postings (document_id);
 
+-- Documents are found by their names; see kb/lexical/names.py.
+CREATE TABLE names (
+  document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+  token text COLLATE "C" NOT NULL,
+  PRIMARY KEY (document_id, token)
+);
+CREATE INDEX names_token ON names (token, document_id);
+COMMENT ON TABLE names IS 'by which words the names of documents are found, each name also as a whole';
+
+CREATE TABLE unnamed (
+  document_id bigint PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE
+);
+COMMENT ON TABLE unnamed IS 'documents whose names are to be written, by the transaction that changes them';
+CREATE FUNCTION note_names() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  INSERT INTO unnamed VALUES (NEW.id) ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER documents_insert_names AFTER INSERT ON documents FOR EACH ROW EXECUTE FUNCTION note_names();
+CREATE TRIGGER documents_update_names AFTER UPDATE OF title, source_path, uploaded_as ON documents
+  FOR EACH ROW EXECUTE FUNCTION note_names();
+
 -- How many chunks there are, and how many words they have together.
 CREATE TABLE statistics (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
@@ -134,11 +165,19 @@ CREATE TABLE jobs (
   limits text,
   source text,
   replaces bigint,
-  run_by int
+  run_by int,
+  existed boolean NOT NULL DEFAULT false,
+  omitted text NOT NULL DEFAULT '{}',
+  operation_key text COLLATE "C"
 );
+COMMENT ON COLUMN jobs.staged_at IS 'the data directory that has the staged file, until its engine brings it here';
+CREATE INDEX jobs_operation ON jobs (operation_key) WHERE operation_key IS NOT NULL;
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
 CREATE INDEX jobs_queued_path ON jobs (source_path, id) WHERE status IN ('queued', 'running') AND source_path IS NOT NULL;
+CREATE INDEX jobs_failed_path ON jobs (source_path, id) WHERE status = 'failed' AND source_path IS NOT NULL;
+CREATE INDEX jobs_new_notes ON jobs (id)
+  WHERE status = 'queued' AND attempts = 0 AND staged IS NULL AND staged_at IS NULL;
 CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX jobs_part_of ON jobs (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
@@ -155,7 +194,7 @@ CREATE TABLE generation (
 );
 INSERT INTO generation (number) VALUES (0);
 
--- What made the vectors, and where that was found. The table `vectors` is made for its dimensions.
+-- What made the vectors, where that was found, and which table of vectors is in use.
 CREATE TABLE vector_space (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   dimensions int NOT NULL,
@@ -164,7 +203,33 @@ CREATE TABLE vector_space (
   digest text NOT NULL,
   query_prefix text NOT NULL,
   passage_prefix text NOT NULL,
-  folder text
+  folder text,
+  kept_in text NOT NULL DEFAULT 'vectors_a' CHECK (kept_in IN ('vectors_a', 'vectors_b'))
+);
+
+CREATE TABLE vector_precisions (
+  precision text PRIMARY KEY,
+  vectors bigint NOT NULL
+);
+COMMENT ON TABLE vector_precisions
+  IS 'how many vectors were made in each precision since these are in use, those of deleted chunks included';
+
+-- Two tables of vectors: `vector_space` says which is in use. The other one may be filled with those of another model, and a
+-- switch is a row that changes: no search waits for it, and each sees the vectors of its own moment. The columns are of any
+-- length; the index of each table is of one, and is made for the model.
+CREATE TABLE vectors_a (
+  chunk_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  embedding vector NOT NULL,
+  PRIMARY KEY (chunk_id, document_id),
+  FOREIGN KEY (chunk_id, document_id) REFERENCES chunks (id, document_id) ON DELETE CASCADE
+);
+CREATE TABLE vectors_b (
+  chunk_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  embedding vector NOT NULL,
+  PRIMARY KEY (chunk_id, document_id),
+  FOREIGN KEY (chunk_id, document_id) REFERENCES chunks (id, document_id) ON DELETE CASCADE
 );
 
 -- What documents were, each as it stood from `updated_at`, or `created_at`, to `until`. Without a content it held what
@@ -192,8 +257,13 @@ CREATE TABLE versions (
   content_id bigint,
   source text,
   replaces bigint,
+  omitted text NOT NULL DEFAULT '{}',
+  operation bigint,
+  language text COLLATE "C",
   PRIMARY KEY (document_id, number)
 );
+CREATE INDEX versions_operation ON versions (operation) WHERE operation IS NOT NULL;
+CREATE INDEX versions_source_path ON versions (source_path) WHERE doc_type <> 'note';
 CREATE INDEX versions_replaces ON versions (replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX versions_until ON versions (until);
 CREATE INDEX versions_file ON versions (content_hash) WHERE doc_type <> 'note';
@@ -210,6 +280,21 @@ CREATE TABLE former_contents (
 ALTER TABLE former_contents ALTER chunks SET STORAGE EXTERNAL, ALTER vectors SET STORAGE EXTERNAL;
 CREATE INDEX former_contents_document ON former_contents (document_id);
 
+-- What the vectors beside those in use are of, what is being done with them, which engine makes them, and when it last said so.
+CREATE TABLE second_space (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  state text NOT NULL,
+  dimensions int NOT NULL,
+  model text NOT NULL,
+  precision text NOT NULL,
+  digest text NOT NULL,
+  query_prefix text NOT NULL,
+  passage_prefix text NOT NULL,
+  folder text,
+  run_by int,
+  heartbeat_at timestamptz(3)
+);
+
 -- Documents that were deleted and can be restored; `number` is the version that each then was.
 CREATE TABLE bin (
   document_id bigint PRIMARY KEY,
@@ -218,8 +303,10 @@ CREATE TABLE bin (
   deleted_at timestamptz(3) NOT NULL,
   deleted_by text,
   deleted_with text,
-  deleted_why text
+  deleted_why text,
+  operation bigint
 );
+CREATE INDEX bin_operation ON bin (operation) WHERE operation IS NOT NULL;
 CREATE INDEX bin_deleted_at ON bin (deleted_at);
 CREATE INDEX bin_part_of ON bin (part_of) WHERE part_of IS NOT NULL;
 
@@ -230,6 +317,26 @@ CREATE TABLE history (
   size bigint NOT NULL
 );
 INSERT INTO history (begins, size) VALUES (NULL, 0);
+
+-- What belongs together and is taken back together.
+CREATE TABLE operations (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  key text COLLATE "C" NOT NULL UNIQUE,
+  at timestamptz(3) NOT NULL,
+  by_key text,
+  client text
+);
+
+-- The folders that are kept in step, and the files that stay out although they are in one.
+CREATE TABLE folders (
+  prefix text COLLATE "C" PRIMARY KEY,
+  machine text NOT NULL,
+  host text NOT NULL,
+  path text NOT NULL,
+  mounts text NOT NULL,
+  at timestamptz(3) NOT NULL
+);
+CREATE TABLE left_out (source_path text COLLATE "C" PRIMARY KEY);
 
 -- Who did what to which document, job or key; no content.
 CREATE TABLE audit (
@@ -244,3 +351,43 @@ CREATE TABLE audit (
 );
 CREATE INDEX audit_document ON audit (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX audit_by_key ON audit (by_key) WHERE by_key IS NOT NULL;
+
+-- Uploaded files: those that wait for their job, and those that are kept. Several names may have one content.
+CREATE TABLE blob_contents (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  size bigint NOT NULL
+);
+CREATE TABLE blob_blocks (
+  content_id bigint NOT NULL REFERENCES blob_contents (id) ON DELETE CASCADE,
+  number int NOT NULL,
+  block bytea NOT NULL,
+  PRIMARY KEY (content_id, number)
+);
+ALTER TABLE blob_blocks ALTER block SET STORAGE EXTERNAL;
+CREATE TABLE blobs (
+  name text COLLATE "C" PRIMARY KEY,
+  content_id bigint NOT NULL REFERENCES blob_contents (id),
+  created_at timestamptz(3) NOT NULL DEFAULT now_ms()
+);
+CREATE INDEX blobs_content ON blobs (content_id);
+
+-- What a place for files outside the database must name to be this database's, and whether there is one.
+CREATE TABLE blob_place (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  id text NOT NULL,
+  is_outside boolean NOT NULL
+);
+INSERT INTO blob_place (id, is_outside) VALUES (gen_random_uuid()::text, false);
+
+-- The keys that have names, by their digests.
+CREATE TABLE keys (
+  name text COLLATE "C" PRIMARY KEY,
+  may text NOT NULL,
+  tags text[] NOT NULL,
+  folder text,
+  digest text NOT NULL,
+  created_at timestamptz(3) NOT NULL,
+  used_at timestamptz(3),
+  former_digest text,
+  former_until timestamptz(3)
+);

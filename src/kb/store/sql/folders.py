@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, field_values, folder_of, mapped, raw
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kb.store.rows import SyncedFolder
 
 
-class PostgresFolders:
+class Folders:
     """See `kb.store.protocol.Folders`."""
 
-    def __init__(self, execute: Execute) -> None:
+    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
         self._execute = execute
-        self._sql = statements("operations")
+        self._sql = sql
 
     def all(self) -> list[SyncedFolder]:
         """Return the folders that are kept in step."""
@@ -28,7 +29,7 @@ class PostgresFolders:
 
     def remove(self, prefix: str) -> None:
         """Forget a folder."""
-        self._execute(self._sql["delete_folder"], (prefix,))
+        self._execute(self._sql["delete_folder"], {"prefix": prefix})
 
     def left_out(self) -> list[str]:
         """Return the paths of the files that stay out."""
@@ -36,8 +37,8 @@ class PostgresFolders:
 
     def leave_out(self, source_path: str) -> None:
         """Let a file stay out."""
-        self._execute(self._sql["leave_out"], (source_path,))
+        self._execute(self._sql["leave_out"], {"source_path": source_path})
 
     def let_in(self, source_path: str) -> None:
         """Let a file in again."""
-        self._execute(self._sql["let_in"], (source_path,))
+        self._execute(self._sql["let_in"], {"source_path": source_path})

@@ -1,18 +1,42 @@
--- Operations, and the folders that are kept in step.
+-- What belongs together and is taken back together.
 
 -- name: note
 -- An operation, unless it is known; its number.
 INSERT INTO operations (key, at, by_key, client)
-SELECT :operation_key, :now, :by, :client WHERE NOT EXISTS (SELECT 1 FROM operations WHERE key = :operation_key)
-RETURNING id
+SELECT :operation_key, CAST(:now AS $timestamp), :by, :client
+WHERE NOT EXISTS (SELECT 1 FROM operations WHERE key = :operation_key)
+ON CONFLICT DO NOTHING RETURNING id
 
 -- name: trim
 -- The oldest operations are forgotten when there are more than so many above them.
-DELETE FROM operations WHERE id <= ?
+DELETE FROM operations WHERE id <= :id
 
 -- name: select
--- Operations; the condition is put in.
-SELECT id, key, at, by_key, client FROM operations WHERE {condition}
+-- Operations, newest first; the condition is put in, of what follows.
+SELECT id, key, at, by_key, client FROM operations WHERE {condition} ORDER BY id DESC LIMIT :limit
+
+-- name: where_number
+-- It is one.
+id = :id
+
+-- name: where_before
+-- It came before another.
+id < :before
+
+-- name: where_by
+-- One caller made it.
+by_key IS NOT DISTINCT FROM :by
+
+-- name: where_left
+-- Something is left of it that could be taken back.
+(
+  EXISTS (SELECT 1 FROM documents WHERE documents.operation = operations.id)
+  OR EXISTS (SELECT 1 FROM versions WHERE versions.operation = operations.id)
+  OR EXISTS (SELECT 1 FROM bin WHERE bin.operation = operations.id)
+  OR EXISTS (
+    SELECT 1 FROM jobs WHERE jobs.operation_key = operations.key AND jobs.status IN ('queued', 'running')
+  )
+)
 
 -- name: select_documents
 -- The documents that an operation added, changed or deleted.
@@ -22,7 +46,7 @@ UNION SELECT document_id FROM bin WHERE operation = :id
 
 -- name: select_jobs
 -- The jobs of an operation that are not done yet.
-SELECT id FROM jobs WHERE operation_key = ? AND status IN ('queued', 'running') ORDER BY id
+SELECT id FROM jobs WHERE operation_key = :key AND status IN ('queued', 'running') ORDER BY id
 
 -- name: count
 -- How many documents an operation added or took out of the bin, changed and deleted. One that was in the bin was not
@@ -40,29 +64,3 @@ SELECT
   (SELECT count(*) FROM added),
   (SELECT count(DISTINCT document_id) FROM made WHERE document_id NOT IN (SELECT document_id FROM added)),
   (SELECT count(*) FROM bin WHERE operation = :id)
-
--- name: select_folders
--- The folders that are kept in step.
-SELECT prefix, machine, host, path, mounts, at FROM folders ORDER BY prefix
-
--- name: put_folder
--- A folder is kept in step from where it is now.
-INSERT INTO folders (prefix, machine, host, path, mounts, at) VALUES (:prefix, :machine, :host, :path, :mounts, :at)
-ON CONFLICT (prefix) DO UPDATE SET
-  machine = :machine, host = :host, path = :path, mounts = :mounts, at = :at
-
--- name: delete_folder
--- A folder is not kept in step any more.
-DELETE FROM folders WHERE prefix = ?
-
--- name: select_left_out
--- The files that stay out.
-SELECT source_path FROM left_out ORDER BY source_path
-
--- name: leave_out
--- A file stays out.
-INSERT INTO left_out (source_path) VALUES (?) ON CONFLICT DO NOTHING
-
--- name: let_in
--- A file does not stay out any more.
-DELETE FROM left_out WHERE source_path = ?

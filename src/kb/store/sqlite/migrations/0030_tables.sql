@@ -1,4 +1,5 @@
--- The newest schema. A new database is made from this file; an older one by migrations/, which must end here too.
+-- What every database begins with: a new one, and one of version 2, which legacy_v2 brings here. This file does not change
+-- any more; the next number goes on from it.
 -- Each column that version 2 lacked is NULL or has a default: a program of that version can still write.
 -- {dimensions} is the length of a vector.
 
@@ -82,13 +83,13 @@ CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 CREATE VIEW chunk_texts AS
   SELECT
     chunks.id AS id,
-    COALESCE(chunks.segmented, text) || COALESCE(' ' || chunks.variants, '') AS text,
-    COALESCE(sections.segmented, header, '') || COALESCE(' ' || sections.variants, '') AS header
-  FROM chunks LEFT JOIN sections ON sections.id = section_id;
+    COALESCE(chunks.segmented, chunks.text) || COALESCE(' ' || chunks.variants, '') AS text,
+    COALESCE(sections.segmented, sections.header, '') || COALESCE(' ' || sections.variants, '') AS header
+  FROM chunks LEFT JOIN sections ON sections.id = chunks.section_id;
 -- As they were written.
 CREATE VIEW source_texts AS
-  SELECT chunks.id AS id, text, COALESCE(header, '') AS header
-  FROM chunks LEFT JOIN sections ON sections.id = section_id;
+  SELECT chunks.id AS id, chunks.text AS text, COALESCE(sections.header, '') AS header
+  FROM chunks LEFT JOIN sections ON sections.id = chunks.section_id;
 
 -- The text first: it was the only column in version 2, and its readers may count on that.
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
@@ -381,15 +382,7 @@ CREATE TABLE second_codes (
   chunk_id INTEGER PRIMARY KEY,
   code BLOB NOT NULL
 );
--- The vectors of former contents, in half precision.
-CREATE TABLE second_former (
-  content_id INTEGER PRIMARY KEY,
-  vectors BLOB NOT NULL
-);
 CREATE TRIGGER chunks_ad_second AFTER DELETE ON chunks BEGIN
   DELETE FROM second_vectors WHERE chunk_id = old.id;
   DELETE FROM second_codes WHERE chunk_id = old.id;
-END;
-CREATE TRIGGER former_contents_ad_second AFTER DELETE ON former_contents BEGIN
-  DELETE FROM second_former WHERE content_id = old.id;
 END;

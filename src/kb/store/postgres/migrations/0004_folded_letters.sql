@@ -1,2 +1,0 @@
--- Letters are indexed in one way, however they are written; see kb/lexical/segment.py. What has others is indexed anew
--- by kb/store/postgres/refold.py.

@@ -1,0 +1,62 @@
+"""What belongs together and is taken back together, in SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kb.store.row_mapping import Execute, field_values, mapped, operation_of
+from kb.store.rows import OperationCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kb.api.access import Caller
+    from kb.store.rows import Author, Operation
+
+MOST: Final = 100_000
+"""So many operations are kept."""
+
+
+def note_operation(execute: Execute, sql: Mapping[str, str], author: Author, now: str) -> None:
+    """Note the operation that a change is part of, before the change; `sql` are the statements about operations."""
+    if author.operation_key is None:
+        return
+    noted = execute(sql["note"], field_values(author) | {"now": now}).fetchone()
+    if noted:
+        execute(sql["trim"], {"id": noted[0] - MOST})
+
+
+class Operations:
+    """See `kb.store.protocol.Operations`."""
+
+    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
+        self._execute = execute
+        self._sql = sql
+
+    def get(self, number: int) -> Operation | None:
+        """Return an operation, if it is known."""
+        return next(iter(self._operations("where_number", id=number)), None)
+
+    def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
+        """Return operations of which something is left, newest first, of all or of one caller."""
+        asked = {"where_left": True, "where_before": before is not None, "where_by": of is not None}
+        conditions = [name for name, is_asked in asked.items() if is_asked]
+        return self._operations(*conditions, before=before, by=of.name if of else None, limit=limit)
+
+    def documents(self, number: int) -> list[int]:
+        """Return the documents that an operation added, changed or deleted, by ascending id."""
+        rows = self._execute(self._sql["select_documents"], {"id": number})
+        return sorted(document_id for (document_id,) in rows)
+
+    def jobs(self, operation: Operation) -> list[int]:
+        """Return the jobs of an operation that are not done yet."""
+        return [job_id for (job_id,) in self._execute(self._sql["select_jobs"], {"key": operation.key})]
+
+    def counts(self, number: int) -> OperationCounts:
+        """Return how many documents an operation added, changed and deleted."""
+        return OperationCounts(*self._execute(self._sql["count"], {"id": number}).fetchone())
+
+    def _operations(self, *conditions: str, limit: int = 1, **parameters: object) -> list[Operation]:
+        """Return the operations that meet conditions, which the statements name."""
+        sql = self._sql["select"].format(condition=" AND ".join(self._sql[name] for name in conditions))
+        return mapped(operation_of, self._execute(sql, parameters | {"limit": limit}))
