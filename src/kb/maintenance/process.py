@@ -19,8 +19,7 @@ from kb.api.errors import KbError, StartError
 from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import examine, mend_files
 from kb.maintenance.restore import verify_backups
-from kb.parser.confine import forbid_inspection
-from kb.parser.launch import end_with
+from kb.parser.confine import end_with, forbid_inspection
 from kb.settings import Settings
 from kb.store.sqlite.verify import Remedy
 

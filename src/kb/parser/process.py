@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mimetypes
 import os
-import signal
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +20,7 @@ from kb.formats.extract import extract
 from kb.formats.opaque import Opaque
 from kb.formats.page_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS
-from kb.parser.confine import confine
+from kb.parser.confine import confine, end_with, limit
 from kb.parser.protocol import MAX_PICTURES, pack, receive, receive_bytes, send
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 SMALLEST_PICTURE: Final = 1024
 """Of how many bytes: less is an icon."""
 
-_PR_SET_PDEATHSIG: Final = 1
 _OPEN_FILES: Final = 64
 _ERROR_BYTES: Final = 1 << 16
 """What it may write to a file, which is where its standard error goes."""
@@ -42,9 +40,9 @@ _ERROR_BYTES: Final = 1 << 16
 def main() -> None:
     """Serve requests until there are no more."""
     engine, address_space, seconds = map(int, sys.argv[1:])
-    _end_with(engine)
+    end_with(engine)
     _load_readers()
-    _limit(address_space, seconds)
+    limit(address_space, core=0, cpu=seconds, fsize=_ERROR_BYTES, nofile=_OPEN_FILES, nproc=0)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints must not get between the replies
     send(replies, {"confined": confine()})
@@ -112,37 +110,6 @@ def _picture(data: bytes, request: dict[str, Any]) -> bytes:
     if "passage" in request:
         return draw_page(data, request["page"], request["passage"], request["place"]).png
     return picture_to_read(data, request["page"])
-
-
-def _end_with(engine: int) -> None:
-    """See to it that this process does not outlive the engine, not even in the middle of a file."""
-    if sys.platform != "linux":
-        return  # elsewhere it ends when it next looks for a request
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != engine:
-        sys.exit()
-
-
-def _limit(address_space: int, seconds: int) -> None:
-    if sys.platform == "win32":
-        return
-    import resource
-
-    limits = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: seconds,
-        resource.RLIMIT_FSIZE: _ERROR_BYTES,
-        resource.RLIMIT_NOFILE: _OPEN_FILES,
-        resource.RLIMIT_NPROC: 0,
-    }
-    if sys.platform == "linux":  # macOS does not keep to it
-        limits[resource.RLIMIT_AS] = address_space
-    for limit, value in limits.items():
-        _, hard = resource.getrlimit(limit)
-        lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(limit, (lowest, lowest))
 
 
 if __name__ == "__main__":
