@@ -7,9 +7,8 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats import attached
-from kb.formats.attached import MOST_FILES, attached_room
 from kb.formats.extract import extract
-from kb.formats.extracted import Attachment, Extracted
+from kb.formats.extracted import MOST_FILES, Attachment, Extracted, attached_room
 from tests.support.office import DRAWING, RELATIONS, package, paragraph, word, workbook
 from tests.support.samples import zipped
 

@@ -9,8 +9,8 @@ import pytest
 
 from kb.api.omitted import KINDS, phrase, together
 from kb.formats.extracted import Extracted, Section
-from kb.formats.omitted import with_line
 from kb.formats.text.builder import TextBuilder, paged
+from kb.ingest.draft import with_line
 from kb.parser.protocol import Malformed, check, pack, unpack
 
 

@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.attached import attached_room
 from kb.formats.extract import extract
+from kb.formats.extracted import attached_room
 from kb.formats.opaque import Opaque
 from kb.formats.page_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS

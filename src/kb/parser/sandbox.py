@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
-from kb.formats.attached import attached_room
+from kb.formats.extracted import attached_room
 from kb.formats.opaque import Kind, Opaque
 from kb.formats.scans import with_remark
 from kb.parser.protocol import (

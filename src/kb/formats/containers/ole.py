@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.properties import Properties
+from kb.formats.extracted import Properties
 from kb.formats.text.dates import first_date
 from kb.formats.text.titles import meaningful
 

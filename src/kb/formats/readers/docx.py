@@ -24,7 +24,6 @@ from kb.formats.readers.mht import files_of_page
 from kb.formats.readers.omml import linear
 from kb.formats.registry import reader_of
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.clauses import write_clause
 from kb.formats.text.encoding import one_line
 from kb.formats.text.margins import write_margins
 from kb.formats.text.symbols import symbol
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.containers.properties import Properties
-    from kb.formats.extracted import Attachment, Extracted
+    from kb.formats.extracted import Attachment, Extracted, Properties
 
 # Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.
 _WRAPPERS: Final = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
@@ -252,7 +250,7 @@ class _Writer:
         if level is not None:
             self._text.heading(level, text if mark == BULLET else f"{mark} {text}".lstrip())
         elif item and mark and self._numbering.is_clause(item):
-            write_clause(self._text, item.level, mark, text)
+            self._text.clause(item.level, mark, text)
         elif item:
             self._text.line(f"{'  ' * item.level}{f'{mark} {text}'.lstrip()}")
         else:

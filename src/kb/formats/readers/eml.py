@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.cms import signed_content
-from kb.formats.containers.emlx import message_in
-from kb.formats.containers.mbox import without_separator
+from kb.formats.containers.mail import message_in, without_separator
 from kb.formats.detect import TNEF_SIGNATURE, is_envelope
 from kb.formats.extracted import Attachment
 from kb.formats.readers import tnef

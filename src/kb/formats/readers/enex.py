@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from kb.api.errors import Unreadable
-from kb.formats.attached import MOST_FILES
 from kb.formats.detect import is_media
-from kb.formats.extracted import Attachment
+from kb.formats.extracted import MOST_FILES, Attachment
 from kb.formats.readers.html import write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.embedded import embedded_text, without_embedded

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 from kb.api.errors import Unreadable
 from kb.api.omitted import together
-from kb.formats.attached import MOST_FILES
 from kb.formats.detect import PGP_MESSAGE, is_media
+from kb.formats.extracted import MOST_FILES
 from kb.formats.opaque import SUFFIXES
 from kb.formats.readers.html import expanded, flat_text, write_fragment
 from kb.formats.text.builder import TextBuilder

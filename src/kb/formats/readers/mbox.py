@@ -7,7 +7,7 @@ from dataclasses import replace
 from email.parser import BytesHeaderParser
 from typing import TYPE_CHECKING, Final
 
-from kb.formats.containers.mbox import split, without_separator
+from kb.formats.containers.mail import split, without_separator
 from kb.formats.extracted import Attachment
 from kb.formats.readers.eml import header_text
 from kb.formats.text.builder import TextBuilder

@@ -10,11 +10,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import Archive, attribute, local_name
+from kb.formats.extracted import Properties
 from kb.formats.readers.odf_numbering import BULLET, Counting, Numbering
 from kb.formats.text.builder import TextBuilder, paged
-from kb.formats.text.clauses import write_clause
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
 from kb.formats.text.layout import Box, around, in_reading_order
@@ -342,7 +341,7 @@ class _Writer:
         """Write a paragraph of a list; only the first of an item has a mark."""
         if text := one_line(_inline(paragraph)):
             if is_clause and mark not in {"", BULLET}:
-                write_clause(self.text, min(depth - 1, _DEEPEST), mark, text)
+                self.text.clause(min(depth - 1, _DEEPEST), mark, text)
             else:
                 self.text.line(f"{'  ' * min(depth - 1, _DEEPEST)}{f'{mark} {text}'.lstrip()}")
         self._beside(paragraph)

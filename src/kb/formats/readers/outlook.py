@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from datetime import UTC, datetime, timedelta
 from email.header import Header
 from email.mime.application import MIMEApplication
@@ -10,7 +11,6 @@ from email.mime.text import MIMEText
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.extracted import Attachment
-from kb.formats.readers.lzfu import decompress
 from kb.formats.readers.mail import Shown
 from kb.formats.readers.rtf import decode_rtf
 from kb.formats.text.encoding import one_line
@@ -29,6 +29,13 @@ CODE_PAGES: Final = (0x3FFD, 0x3FDE)
 RECIPIENT_ROLES: Final = {1: "To", 2: "Cc", 3: "Bcc"}
 PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".emz", ".wmz")
 _EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
+_WINDOW_BEGINS: Final = (
+    rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor "
+    rb"MS Sans SerifSymbol"
+    rb"ArialTimes New RomanCourier{\colortbl\red0\green0\blue0" + b"\r\n" + rb"\par \pard\plain\f0\fs20\b\i\u\tab\tx"
+)
+_WINDOW: Final = 4096
+_RTF_HEADER: Final = struct.Struct("<II4sI")
 
 
 def moment_text(ticks: bytes) -> str:
@@ -49,7 +56,7 @@ def person(name: str, address: str) -> str:
 def rich_text(compressed: bytes) -> str | None:
     """Return the words of a body in compressed rich text; None if it is damaged."""
     try:
-        return decode_rtf(decompress(compressed).decode("latin-1")) if compressed else ""
+        return decode_rtf(_decompressed(compressed).decode("latin-1")) if compressed else ""
     except ValueError:
         return None
 
@@ -77,3 +84,41 @@ def as_file(mail: Mail) -> Attachment:
         part.add_header("Content-Disposition", "attachment", filename=("utf-8", "", attachment.filename))
         file.attach(part)
     return Attachment(f"{one_line(mail.headers['Subject']) or 'message'}.eml", file.as_bytes())
+
+
+def _decompressed(data: bytes) -> bytes:
+    """Return the rich text in `data` (MS-OXRTFCP); where that is cut short, as much as there is of it.
+
+    Not compressed-rtf, which refuses a body over one wrong bit or a missing end.
+
+    Raises:
+        ValueError: it is not compressed in this way.
+    """
+    if len(data) < _RTF_HEADER.size:
+        raise ValueError("shorter than its header")
+    _, size, kind, _ = _RTF_HEADER.unpack_from(data)
+    if kind == b"MELA":  # kept as it is
+        return data[_RTF_HEADER.size : _RTF_HEADER.size + size]
+    if kind != b"LZFu":
+        raise ValueError("an unknown compression")
+    return _expanded(data[_RTF_HEADER.size :])
+
+
+def _expanded(data: bytes) -> bytes:
+    """Runs of eight tokens, each run behind a byte whose bits say which of them refer back into the window."""
+    text, at = bytearray(_WINDOW_BEGINS), 0
+    while at < len(data):
+        flags, at = data[at], at + 1
+        for bit in range(8):
+            if not flags >> bit & 1:
+                text += data[at : at + 1]
+                at += 1
+                continue
+            offset, length = divmod(int.from_bytes(data[at : at + 2].ljust(2, b"\0"), "big"), 16)
+            at += 2
+            back = (len(text) - offset) % _WINDOW
+            if not back or back > len(text):  # the mark of the end, or damage
+                return bytes(text[len(_WINDOW_BEGINS) :])
+            for _ in range(length + 2):
+                text.append(text[-back])
+    return bytes(text[len(_WINDOW_BEGINS) :])

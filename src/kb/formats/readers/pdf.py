@@ -13,8 +13,7 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.api.job_errors import NO_OCR
-from kb.formats.attached import attached_room
-from kb.formats.extracted import Extracted, Scan, Section
+from kb.formats.extracted import Extracted, Scan, Section, attached_room
 from kb.formats.opaque import Opaque
 from kb.formats.readers.pdf_files import Files, add_attached
 from kb.formats.readers.pdf_page import Page, read_page, tidy

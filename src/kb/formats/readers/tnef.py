@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
-from kb.formats.attached import MOST_FILES
 from kb.formats.detect import TNEF_SIGNATURE
-from kb.formats.extracted import Attachment
+from kb.formats.extracted import MOST_FILES, Attachment
 from kb.formats.readers import outlook
 from kb.formats.readers.html import decode_html
 from kb.formats.readers.mail import Body, Mail, render
