@@ -25,7 +25,7 @@ from kb.api.errors import Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
 from kb.formats.extracted import attached_room
 from kb.formats.opaque import Kind, Opaque
-from kb.formats.scans import with_remark
+from kb.formats.pictures import with_remark
 from kb.parser.protocol import (
     Malformed,
     OverLimit,
