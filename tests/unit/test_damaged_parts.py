@@ -6,8 +6,7 @@ import zipfile
 import pytest
 
 from kb.api.errors import Unreadable
-from kb.formats import attached
-from kb.formats.extract import extract
+from kb.formats.extract import extract, limited
 from kb.formats.extracted import MOST_FILES, Attachment, Extracted, attached_room
 from tests.support.office import DRAWING, RELATIONS, package, paragraph, word, workbook
 from tests.support.samples import zipped
@@ -98,12 +97,12 @@ def test_a_sheet_with_damaged_notes_keeps_its_formulas_and_boxes():
 
 def test_files_beyond_the_number_and_the_room_that_there_is_are_counted():
     files = tuple(Attachment(f"{number}.txt", b"x") for number in range(MOST_FILES + 5))
-    many = attached.limited(Extracted.of_text("text", None), 1)
+    many = limited(Extracted.of_text("text", None), 1)
     assert many.omitted == {}
     text = Extracted("a", "text", (), files)
-    assert (len(attached.limited(text, 1).attachments), attached.limited(text, 1).omitted) == (MOST_FILES, {"files": 5})
+    assert (len(limited(text, 1).attachments), limited(text, 1).omitted) == (MOST_FILES, {"files": 5})
     large = Extracted("a", "text", (), (Attachment("large", bytes(attached_room(1) + 1)), *files[:1]))
-    assert (attached.limited(large, 1).attachments, attached.limited(large, 1).omitted) == (files[:1], {"files": 1})
+    assert (limited(large, 1).attachments, limited(large, 1).omitted) == (files[:1], {"files": 1})
 
 
 def book(chapters, spine):

@@ -17,8 +17,7 @@ from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
 from kb.embed.models.artifact import load_model
-from kb.embed.onnx.batching import batches
-from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.embed.onnx.embedder import OnnxEmbedder, batches
 from kb.embed.onnx.providers import DEVICES
 
 MANY = [f"word {'and ' * number}" for number in range(60)]

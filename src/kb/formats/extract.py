@@ -33,13 +33,13 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
     doc_type, extracted = _read(data, filename)
     if not pictures:
         extracted = replace(extracted, pictures=())
-    extracted = _with_names(_limited(extracted, len(data)))
+    extracted = _with_names(limited(extracted, len(data)))
     if not extracted.shows_text and not extracted.pictures:
         raise Unreadable(NO_TEXT)
     return doc_type, extracted
 
 
-def _limited(extracted: Extracted, size: int) -> Extracted:
+def limited(extracted: Extracted, size: int) -> Extracted:
     """Return a document with those of its files for which a file of `size` bytes has room."""
     files = tuple(_fitting(extracted.attachments[:MOST_FILES], attached_room(size)))
     left_out = len(extracted.attachments) - len(files)

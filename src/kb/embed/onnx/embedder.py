@@ -10,14 +10,13 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
-from kb.embed.onnx.batching import batches
 from kb.embed.onnx.core_pool import CorePool
 from kb.embed.onnx.providers import candidates
 from kb.embed.onnx.session import CPU, available_cores, detect_machine, open_session
 from kb.embed.protocol import ModelSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -215,3 +214,20 @@ def _spec(files: ModelFiles, special_tokens: int) -> ModelSpec:
         normalize=manifest.normalize,
         truncate_dim=manifest.truncate_dim,
     )
+
+
+def batches(lengths: Sequence[int], device: Device) -> Iterator[list[int]]:
+    """Split texts of these lengths into batches of their indexes, the shortest first, like with like."""
+    batch: list[int] = []
+    tokens = 0
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        length = lengths[index]
+        padded = length * (len(batch) + 1)
+        full = len(batch) == device.max_rows or padded > device.batch_tokens
+        if batch and (full or padded - tokens - length > device.padding):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(index)
+        tokens += length
+    if batch:
+        yield batch
