@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 import pytest
 
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync import archive
 from kb_cli.sync.archive import unpacked
-
-
-def zipped(files):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as content:
-        for name, text in files.items():
-            content.writestr(name, text)
-    return packed.getvalue()
+from tests.support.samples import zipped
 
 
 def nested(count, files):

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import MAX_UNPACKED
-from kb.formats.extract import extract
+from tests.support import reading
+from tests.support.reading import sections
 
 E10 = pytest.mark.requirement("E-10")
 MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
@@ -25,17 +26,13 @@ BOXES = (
 )
 
 
-@pytest.fixture(scope="module")
-def read():
-    def read(document, filename="file.docx"):
-        return extract(document if isinstance(document, bytes) else saved(document), filename)[1]
-
-    return read
-
-
 @pytest.fixture
 def document():
     return docx.Document()
+
+
+def read(document, name="file.docx"):
+    return reading.read(document if isinstance(document, bytes) else saved(document), name)
 
 
 def saved(document):
@@ -61,12 +58,8 @@ def add(document, xml, namespaces=""):
     document.element.body.insert_element_before(parse_xml(f"{opening} {nsdecls('w')} {namespaces}>{rest}"), "w:sectPr")
 
 
-def sections(extracted):
-    return [(section.heading, extracted.text[section.start : section.end]) for section in extracted.sections]
-
-
 @E10
-def test_a_document_is_cut_at_its_headings(read, document):
+def test_a_document_is_cut_at_its_headings(document):
     document.add_paragraph("Before")
     document.add_heading("The title", 0)
     document.add_heading("One", 1)
@@ -84,7 +77,7 @@ def test_a_document_is_cut_at_its_headings(read, document):
     ]
 
 
-def test_the_title_among_the_properties_comes_first(read, document):
+def test_the_title_among_the_properties_comes_first(document):
     document.add_heading("A heading", 1)
     assert read(document).title == "A heading"
     document.core_properties.title = "The property"
@@ -93,19 +86,19 @@ def test_the_title_among_the_properties_comes_first(read, document):
     assert read(document).title == "A heading"
 
 
-def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(read, document):
+def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(document):
     document.add_paragraph("word " * 100)
     document.add_heading("A later chapter", 1)
     assert read(document).title is None
 
 
 @pytest.mark.parametrize("heading", ["1 Introduction", "Contents", "Chapter 3: Ropes", "2.4. More"])
-def test_the_heading_of_a_part_is_no_title(read, document, heading):
+def test_the_heading_of_a_part_is_no_title(document, heading):
     document.add_heading(heading, 1)
     assert read(document).title is None
 
 
-def test_headings_are_known_by_outline_level_and_by_inheritance_too(read, document):
+def test_headings_are_known_by_outline_level_and_by_inheritance_too(document):
     own = document.styles.add_style("Kapitel", WD_STYLE_TYPE.PARAGRAPH)
     own.base_style = document.styles["Heading 2"]
     document.add_paragraph("Inherited", style="Kapitel")
@@ -115,13 +108,13 @@ def test_headings_are_known_by_outline_level_and_by_inheritance_too(read, docume
     assert [heading for heading, _ in sections(read(document))] == [("Inherited",), ("Inherited", "Outlined")]
 
 
-def test_a_long_paragraph_is_no_heading_whatever_its_style(read, document):
+def test_a_long_paragraph_is_no_heading_whatever_its_style(document):
     document.add_heading("word " * 100, 1)
     assert [heading for heading, _ in sections(read(document))] == [()]
 
 
 @E10
-def test_lists_and_tables_keep_their_shape(read, document):
+def test_lists_and_tables_keep_their_shape(document):
     document.add_paragraph("first", style="List Bullet")
     document.add_paragraph("second", style="List Number")
     table = document.add_table(rows=3, cols=3)
@@ -134,7 +127,7 @@ def test_lists_and_tables_keep_their_shape(read, document):
     assert read(document).text == "- first\n1. second\n\na b | c\nd | e | f i\ng | h | \n\nafter\n"
 
 
-def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read, document):
+def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(document):
     left, right = document.add_table(rows=1, cols=2).rows[0].cells
     left.text = "left"
     inner = right.add_table(rows=1, cols=2)
@@ -145,7 +138,7 @@ def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read, document):
     assert read(document).text == "left\n\n1 | 2\n\none\n\ntwo\n"
 
 
-def test_links_content_controls_and_revisions_are_read_as_they_look(read, document):
+def test_links_content_controls_and_revisions_are_read_as_they_look(document):
     add(
         document,
         """<w:p><w:r><w:t xml:space="preserve">See </w:t></w:r>
@@ -158,7 +151,7 @@ def test_links_content_controls_and_revisions_are_read_as_they_look(read, docume
     assert read(document).text == "See the link inserted-end\ttabbed\n\ncontrolled\n"
 
 
-def test_text_boxes_are_read_once(read, document):
+def test_text_boxes_are_read_once(document):
     box = "<w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent>"
     add(
         document,
@@ -185,14 +178,14 @@ def test_text_boxes_are_read_once(read, document):
         ('<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{a}</m:sub><m:sup/><m:e>{b}</m:e></m:nary>', "∑_a b"),
     ],
 )
-def test_equations_are_written_on_one_line(read, document, equation, text):
+def test_equations_are_written_on_one_line(document, equation, text):
     runs = {name: f"<m:r><m:t>{sign}</m:t></m:r>" for name, sign in {"a": "a", "b": "b", "plus": "+"}.items()}
     add(document, f"<w:p><m:oMath>{equation.format(**runs)}</m:oMath></w:p>", MATH)
     assert read(document).text == f"{text}\n"
 
 
 @E10
-def test_comments_and_footnotes_stand_at_the_end(read, document):
+def test_comments_and_footnotes_stand_at_the_end(document):
     paragraph = document.add_paragraph("commented")
     document.add_comment(paragraph.runs, "A remark.\nIn two lines.", author="Ann")
     assert sections(read(document)) == [
@@ -208,7 +201,7 @@ def test_comments_and_footnotes_stand_at_the_end(read, document):
     assert sections(read(data))[1] == (("Footnotes",), "Footnotes\n\n- A note.\n\n")
 
 
-def test_headers_and_footers_are_read_once_and_page_numbers_not_at_all(read, document):
+def test_headers_and_footers_are_read_once_and_page_numbers_not_at_all(document):
     document.add_paragraph("words")
     for _ in range(2):
         section = document.add_section()
@@ -228,7 +221,7 @@ def test_headers_and_footers_are_read_once_and_page_numbers_not_at_all(read, doc
 
 
 @pytest.mark.parametrize("footer", ["7", "- iv -", "Seite 3 von 9", "第 3 頁", "p. 3/10", ""])
-def test_page_numbers_alone_are_no_text(read, document, footer):
+def test_page_numbers_alone_are_no_text(document, footer):
     document.add_paragraph("words")
     document.sections[0].footer.paragraphs[0].text = footer
     assert read(document).text == "words\n"
@@ -252,13 +245,13 @@ def relate(relation):
     return change
 
 
-def test_a_relation_that_leads_nowhere_does_no_harm(read, document):
+def test_a_relation_that_leads_nowhere_does_no_harm(document):
     document.add_paragraph("text")
     broken = relate('<Relationship Id="n" Type="http://x/image" Target="NULL"/>')
     assert read(rezipped(saved(document), broken)).text == "text\n"
 
 
-def test_macros_templates_and_the_strict_variant_are_read_as_well(read, document):
+def test_macros_templates_and_the_strict_variant_are_read_as_well(document):
     document.add_heading("One", 1)
     document.add_paragraph("text")
     transitional = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -270,7 +263,7 @@ def test_macros_templates_and_the_strict_variant_are_read_as_well(read, document
     assert sections(read(rezipped(saved(document), change), "file.dotm")) == [(("One",), "One\n\ntext\n")]
 
 
-def test_styles_may_be_missing(read, document):
+def test_styles_may_be_missing(document):
     document.add_heading("One", 1)
     bare = rezipped(saved(document), lambda name, content: None if name == "word/styles.xml" else content)
     assert sections(read(bare)) == [(("One",), "One\n")]
@@ -285,13 +278,13 @@ def test_styles_may_be_missing(read, document):
         ("_rels/.rels", None, "damaged: its main part is missing"),
     ],
 )
-def test_a_damaged_document_says_so(read, document, part, content, reason):
+def test_a_damaged_document_says_so(document, part, content, reason):
     data = rezipped(saved(document), lambda name, whole: content if name == part else whole)
     with pytest.raises(Unreadable, match=reason):
         read(data)
 
 
-def test_a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(read, document):
+def test_a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(document):
     document.add_paragraph("text")
     data = bytearray(saved(document))
     directory = data.rindex(b"word/document.xml") - 46
@@ -300,7 +293,7 @@ def test_a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(re
         read(bytes(data))
 
 
-def test_a_document_without_text_says_so(read, document):
+def test_a_document_without_text_says_so(document):
     with pytest.raises(Unreadable, match="the file holds no text"):
         read(document)
 
@@ -321,22 +314,22 @@ WHOLE = whole_document()
     length=st.integers(min_value=1, max_value=len(WHOLE)),
     changes=st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=8),
 )
-def test_a_cut_or_altered_document_gives_a_sound_result_or_a_reason(read, length, changes):
+def test_a_cut_or_altered_document_gives_a_sound_result_or_a_reason(length, changes):
     data = bytearray(WHOLE)
     for place, value in changes:
         data[place] = value
-    assert "parser failed" not in outcome(read, bytes(data[:length]))
+    assert "parser failed" not in outcome(bytes(data[:length]))
 
 
 @given(st.binary(max_size=60), st.integers(0, 1500))
-def test_a_document_with_any_markup_in_it_gives_a_sound_result_or_a_reason(read, junk, place):
+def test_a_document_with_any_markup_in_it_gives_a_sound_result_or_a_reason(junk, place):
     def change(name, content):
         return content[:place] + junk + content[place:] if name == "word/document.xml" else content
 
-    assert "parser failed" not in outcome(read, rezipped(WHOLE, change))
+    assert "parser failed" not in outcome(rezipped(WHOLE, change))
 
 
-def outcome(read, data):
+def outcome(data):
     try:
         extracted = read(data)
     except Unreadable as error:

@@ -2,14 +2,11 @@
 
 import pytest
 
-from kb.formats.extract import extract
 from tests.support.pdf import filled_form, pdf, with_files
+from tests.support.reading import reader
 
 E10 = pytest.mark.requirement("E-10")
-
-
-def read(data):
-    return extract(data, "a.pdf")[1]
+read = reader("a.pdf")
 
 
 def files(extracted):

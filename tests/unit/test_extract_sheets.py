@@ -5,18 +5,15 @@ import struct
 import pytest
 
 from kb.formats.containers.ooxml import Package
-from kb.formats.extract import extract
 from kb.formats.readers.sheet_extras import cell_name, cell_place, moved
 from kb.formats.readers.sheet_xlsx import xlsx_extras
 from tests.support.office import DRAWING, SHEETS, package, workbook
 from tests.support.ole import ole
+from tests.support.reading import reader
 from tests.support.samples import zipped
 
 E10 = pytest.mark.requirement("E-10")
-
-
-def read(data, name="a.xlsx"):
-    return extract(data, name)[1]
+read = reader("a.xlsx")
 
 
 def words(place, text):

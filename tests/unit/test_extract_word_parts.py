@@ -4,18 +4,16 @@ import pytest
 
 from kb.formats.extract import extract
 from tests.support.office import DRAWING, WORD, package, paragraph, word
+from tests.support.reading import reader
 
 E10 = pytest.mark.requirement("E-10")
+read = reader("a.docx")
 HTML = "<html><body><h1>Minutes</h1><p>The well is dug.</p></body></html>"
 MHT = (
     "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html; charset=utf-8\r\n"
     "Content-Transfer-Encoding: quoted-printable\r\n\r\n<p>The g=C3=A4te is shut.</p>\r\n--b--\r\n"
 )
 CHUNK = "<w:altChunk r:id='c'/>"
-
-
-def read(data):
-    return extract(data, "a.docx")[1]
 
 
 def with_chunk(content, name="word/chunk.dat", body=CHUNK):

@@ -17,13 +17,14 @@ from kb.formats.pictures import has_words, is_picture
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
+from tests.support.office import RELATIONS
+from tests.support.samples import zipped
 from tests.support.scans import page, photo
 
 pytestmark = [
     pytest.mark.requirement("E-10"),
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes"),
 ]
-RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +49,6 @@ def read(box, tmp_path):
 def png(text):
     file = io.BytesIO()
     page(text).save(file, "PNG")
-    return file.getvalue()
-
-
-def zipped(entries):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in entries.items():
-            archive.writestr(name, content)
     return file.getvalue()
 
 
