@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from kb.formats.extracted import Picture
 
+    Reply = tuple[dict[str, Any], list[bytes]]
+
 SMALLEST_PICTURE: Final = 1024
 """Of how many bytes: less is an icon."""
 
@@ -63,11 +65,9 @@ def _load_readers() -> None:
 
 
 def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
-    if "page" in request:
-        return _draw(request, requests, replies)
     try:
         data = receive_bytes(requests)
-        doc_type, extracted = extract(data, request["filename"], pictures=request["pictures"])
+        message, blobs = _drawn(data, request) if "page" in request else _read(data, request)
     except Opaque as error:
         send(replies, {"unreadable": error.detail, "kind": error.kind, "pages": error.pages})
     except Unreadable as error:
@@ -75,13 +75,17 @@ def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> N
     except MemoryError:
         send(replies, {"out_of": "memory"})
     else:
-        if len(extracted.text) > request["max_chars"]:
-            send(replies, {"out_of": "output"})
-        else:
-            blobs = [attachment.data for attachment in extracted.attachments]
-            pictures = list(_pictures(extracted.pictures, attached_room(len(data)) - sum(map(len, blobs))))
-            extracted = replace(extracted, pictures=tuple(picture for picture, _ in pictures))
-            send(replies, pack(doc_type, extracted), *blobs, *(blob for _, blob in pictures))
+        send(replies, message, *blobs)
+
+
+def _read(data: bytes, request: dict[str, Any]) -> Reply:
+    doc_type, extracted = extract(data, request["filename"], pictures=request["pictures"])
+    if len(extracted.text) > request["max_chars"]:
+        return {"out_of": "output"}, []
+    blobs = [attachment.data for attachment in extracted.attachments]
+    pictures = list(_pictures(extracted.pictures, attached_room(len(data)) - sum(map(len, blobs))))
+    extracted = replace(extracted, pictures=tuple(picture for picture, _ in pictures))
+    return pack(doc_type, extracted), [*blobs, *(blob for _, blob in pictures)]
 
 
 def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture, bytes]]:
@@ -94,22 +98,14 @@ def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture,
                 yield picture, data
 
 
-def _draw(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
-    data = receive_bytes(requests)
-    try:
-        answer = _picture(data, request) if request["page"] else str(count_pages(data)).encode()
-    except Unreadable as error:
-        send(replies, {"unreadable": error.detail})
-    except MemoryError:
-        send(replies, {"out_of": "memory"})
+def _drawn(data: bytes, request: dict[str, Any]) -> Reply:
+    if not request["page"]:
+        answer = str(count_pages(data)).encode()
+    elif "passage" in request:
+        answer = draw_page(data, request["page"], request["passage"], request["place"]).png
     else:
-        send(replies, {"drawn": True}, answer)
-
-
-def _picture(data: bytes, request: dict[str, Any]) -> bytes:
-    if "passage" in request:
-        return draw_page(data, request["page"], request["passage"], request["place"]).png
-    return picture_to_read(data, request["page"])
+        answer = picture_to_read(data, request["page"])
+    return {"drawn": True}, [answer]
 
 
 if __name__ == "__main__":

@@ -412,12 +412,18 @@ class _Process:
         status = self._process.returncode
         if status >= 0:
             return f"the parser gave up on it (exit status {status})"
-        name = signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
-        return f"the parser crashed on it ({name})"
+        return f"the parser crashed on it ({ending(status)})"
 
     def _stderr(self) -> str:
         self._errors.seek(0)
         return self._errors.read(65536).decode("utf-8", "replace").strip()
+
+
+def ending(status: int) -> str:
+    """Return how a program ended, whose exit status is this."""
+    if status > 0:
+        return f"exit status {status}"
+    return signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
 
 
 def places_in(stderr: str) -> str:

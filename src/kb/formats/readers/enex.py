@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.zip import xml_parser
 from kb.formats.detect import is_media
 from kb.formats.extracted import MOST_FILES, Attachment
 from kb.formats.readers.html import write_fragment
@@ -125,18 +126,8 @@ def _title(note: bytes) -> str:
 
 def _root(markup: bytes) -> etree._Element | None:
     # A file in a note is a text of any length; what else a bomb may have, entities, is not looked at.
-    parser = etree.XMLParser(
-        encoding="utf-8",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=True,
-        recover=True,
-        remove_comments=True,
-        remove_pis=True,
-    )
     try:
-        return etree.fromstring(markup, parser)
+        return etree.fromstring(markup, xml_parser(encoding="utf-8", load_dtd=False, huge_tree=True, recover=True))
     except etree.XMLSyntaxError:
         return None
 
