@@ -17,6 +17,7 @@ from kb.app import create_app
 from kb.asgi.subapps import Context
 from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
+from kb.lexical.stems import stemmed
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
@@ -86,6 +87,19 @@ def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_
         assert (
             connection.execute("SELECT chunks, words FROM statistics").fetchone() == connection.execute(sums).fetchone()
         )
+
+
+def test_documents_of_before_get_their_language_and_are_found_by_the_stems_of_their_words(url):
+    with engine(url) as store, store.write() as tx:
+        german = tx.documents.add(content("Die Häuser am Hafen stehen seit vielen Jahren leer."), None, ())
+        english = tx.documents.add(content("The boats are in the harbour, and nobody is on deck."), None, ())
+    with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
+        undo_later_migrations(connection)
+        connection.execute("DELETE FROM migrations WHERE number >= 5")
+    with engine(url) as store, store.read() as tx:
+        assert [tx.documents.get(each).language for each in (german, english)] == ["de", "en"]
+        found = tx.index.select(Filter()).full_text(stemmed(["haus"], ["de"]), 10)
+        assert tx.index.documents_of(found.ids) == [german]
 
 
 def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(url):

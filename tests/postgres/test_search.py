@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from kb.lexical.stems import stemmed
 from kb.store.postgres.store import PostgresTransaction
 from kb.store.rows import Content, Filter, NewChunk, Place
 from tests.support import stores
@@ -30,6 +32,8 @@ QUERIES = [
     ["zürich", "zuerich", "kalo"],
     ["zürich", "zuerich", "ka*"],
     ["zürich", "zuerich", LONG],
+    ["lomi", "tesloka", "runningted", *stemmed(["lomi", "tesloka", "runningted"], ["de", "fr"])],
+    [*stemmed(["zürich"], ["de", "es"]), "kalo"],
 ]
 COUNTED = ["kalo", "nowhere", "zürich", "zuerich", "e-mail", "ka*", LONG, "+", "tested"]
 """Words whose occurrences are counted: some stand nowhere, some have very many tokens."""
@@ -40,6 +44,7 @@ FILTERS = [
     Filter(source_prefix="/a/"),
     Filter(holding=("kalo",), lacking=("don't",)),
     Filter(tags=("no such tag",)),
+    Filter(language="es"),
 ]
 
 
@@ -55,12 +60,15 @@ def filled(store, count=300):
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         tags = [tag for tag, every in (("tenth", 10), ("half", 2), ("hundredth", 100)) if number % every == 0]
         path = f"/{'ab'[number % 2]}/{number}"
+        language = ("de", "fr", "en", None)[number % 4]
+        one = Content("note", header, str(number), chunks, made, language=language)
+        other = replace(one, content_hash=f"{number} anew", chunks=chunks[:1], vectors=made[:1], language="es")
         with store.write() as tx:
-            document = tx.documents.add(Content("note", header, str(number), chunks, made), path, tags)
+            document = tx.documents.add(one, path, tags)
             if number % 7 == 3:
                 tx.documents.delete(document)
             elif number % 7 == 5:
-                tx.documents.replace(document, Content("note", header, f"{number} anew", chunks[:1], made[:1]))
+                tx.documents.replace(document, other)
     return store
 
 

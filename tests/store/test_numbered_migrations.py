@@ -45,6 +45,10 @@ LEADS_BACK = {
         SEGMENTS[SEGMENTS.index("CREATE TRIGGER chunks_ai") :],
     ),
     18: ("DROP TABLE vector_precisions",),
+    19: (
+        "DROP INDEX documents_language",
+        *(f"ALTER TABLE {table} DROP COLUMN language" for table in ("documents", "versions")),
+    ),
 }
 """What leads back to a version from the one after it."""
 

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from kb.api.errors import DiskFull
+from kb.lexical.stems import stemmed
 from kb.store.rows import Filter, NewChunk, Place
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep, agree
+from kb.store.sqlite.verify import Verification
 from kb.store.sqlite.words import read_snapshot
 from tests.store.test_numbered_migrations import go_back
 from tests.support.documents import DIMENSIONS, content
@@ -103,3 +105,20 @@ def test_a_full_or_a_busy_disk_ends_nothing_and_it_is_tried_again(old, monkeypat
             eventually("all documents are indexed again", lambda: found(store, "mueller") == 266)
         assert not faults
         assert not store.words_faults
+
+
+def test_documents_of_before_get_their_language_and_are_found_by_the_stems_of_their_words(tmp_path):
+    path = tmp_path / "kb.db"
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
+        german = tx.documents.add(content("Die Häuser am Hafen stehen seit vielen Jahren leer."), "a.md", ())
+        english = tx.documents.add(content("The boats are in the harbour, and nobody is on deck."), "b.md", ())
+    go_back(connect(path), 19)
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store:
+        assert not any(found(store, stem) for stem in stemmed(["haus"], ["de"]))
+        while store.reanalyse():
+            pass
+        with store.read() as tx:
+            assert [tx.documents.get(each).language for each in (german, english)] == ["de", "en"]
+        assert [found(store, stem) for stem in stemmed(["haus"], ["de"])] == [1]
+    with closing(Verification(path)) as database:
+        assert [fault for check in database.checks for fault in check.find() if check.name == "full text"] == []

@@ -62,6 +62,8 @@ def undo_later_migrations(connection):
         connection.execute(f"ALTER TABLE {table} DROP COLUMN omitted")
     for table in ("documents", "versions", "bin"):
         connection.execute(f"ALTER TABLE {table} DROP COLUMN operation")
+    for table in ("documents", "versions"):
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN language")
     connection.execute("DROP TABLE operations, folders, left_out, names, unnamed, vector_precisions")
     connection.execute("DROP FUNCTION note_names CASCADE")
     connection.execute("DROP INDEX versions_source_path, jobs_failed_path, jobs_new_notes")

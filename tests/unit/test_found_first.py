@@ -149,3 +149,19 @@ def test_names_filter_documents(filled):
     with store.read() as tx:
         for pattern, found in (("memo*", 3), ("memo from*", 1), ("*.MD", 2), ("memo", 0), ("memory?1.md", 1), ("%", 0)):
             assert len(tx.documents.page(Filter(name=pattern), sort="id", limit=9, cursor=None)) == found
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+def test_a_word_as_it_was_typed_comes_before_a_name_that_has_another_form_of_it(filled, vectors):
+    _, service, add = filled
+    add(
+        {
+            "version.md": ("version", "Shows which version of the engine runs, and the version of its model."),
+            "archive.md": ("archive", "Keeps a versioned copy of each note."),
+            "Müller.md": ("Letters", "Of the mill, to the mayor."),
+            "mill.md": ("mill", "Muller is the word for one who grinds; a muller grinds paint."),
+        }
+    )
+    assert paths(service, "versioned", vectors=vectors)[0] == "archive.md"
+    assert paths(service, "version", vectors=vectors)[0] == "version.md"
+    assert paths(service, "mueller", vectors=vectors)[0] == "Müller.md"

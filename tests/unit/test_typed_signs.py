@@ -7,7 +7,7 @@ import unicodedata
 import apsw
 import pytest
 
-from kb.lexical.variants import alternatives
+from kb.lexical.alternatives import alternatives
 from kb.search.numbers import meant
 from kb.search.passages import Highlighter
 from kb.search.query import Query

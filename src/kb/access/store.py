@@ -16,7 +16,7 @@ from kb.api.errors import Forbidden, NotFound
 from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from kb.api.access import Caller, Limit
@@ -562,6 +562,10 @@ class LimitedIndex:
         self.analyzer = index.analyzer
         self.documents_of = index.documents_of
         self.hits = index.hits
+
+    @property
+    def languages(self) -> Sequence[str]:
+        return self._index.languages
 
     def select(self, where: rows.Filter) -> Selection:
         return self._index.select(replace(where, limit=self._limit))

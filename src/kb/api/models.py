@@ -152,6 +152,11 @@ Name = Annotated[
 ]
 IdPrefix = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="How the id begins.")]
 DocType = Annotated[str, Field(min_length=1, max_length=100, description=f"One of {', '.join(DOC_TYPES)}.")]
+Lang = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z]{2}$", description="In this language, by its code in ISO 639-1, such as de."),
+    AfterValidator(str.lower),
+]
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
@@ -210,6 +215,7 @@ class SearchRequest(Request):
     tag_any: Annotated[Tags, Field(description="At least one of them must match.")] = []
     tag_not: Annotated[Tags, Field(description="None of them may match.")] = []
     doc_type: DocType | None = None
+    lang: Lang | None = None
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
     name: Name | None = None
@@ -431,6 +437,7 @@ class SearchResult(Passage):
     copies: list[CopyOf] = []
     copy_count: int = 0
     date: str | None
+    language: str | None = None
     created_at: Timestamp
     updated_at: Timestamp | None
     source: str | None
@@ -476,7 +483,8 @@ class Document(Reply):
 
     `source` is where a note comes from, in the words of who added it. `replaces` is the note whose place it took, and
     `replaced_by` the one that took its own: the last one, if that was replaced, too. `omitted` counts by kind what the
-    file holds that was not read, such as {"files": 2}; the last line of the text says the same in words.
+    file holds that was not read, such as {"files": 2}; the last line of the text says the same in words. `language` is
+    the one that it is written in, by its code in ISO 639-1; null if that is not clear, as of a short or mixed text.
     """
 
     id: int
@@ -491,6 +499,7 @@ class Document(Reply):
     source: str | None
     replaces: int | None
     omitted: dict[str, int] = {}
+    language: str | None = None
     replaced_by: int | None = None
 
 
@@ -845,8 +854,9 @@ class ClockStatus(Reply):
 
 
 class Status(Reply):
-    """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes.
+    """The engine's state: `documents` counts by doc_type, `languages` by language, `top_tags` by tag.
 
+    `database_size` is in bytes.
     `precisions` counts the vectors that were made in each precision, those of deleted passages included. `full_text`
     says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as the
     machine's clock is believed. `foreign` names what the database declares and kb never does, such as a trigger:
@@ -860,6 +870,7 @@ class Status(Reply):
     device: str
     provider: str
     documents: dict[str, int]
+    languages: dict[str, int] = {}
     top_tags: list[TagCount]
     chunks: int
     precisions: dict[str, int] = {}

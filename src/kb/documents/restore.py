@@ -124,8 +124,12 @@ def content_of(
 
 
 def is_same_content(one: Document, other: Document) -> bool:
-    """Return whether two states of a document differ in their tags alone, if at all."""
-    return replace(one, tags=(), updated_at=None) == replace(other, tags=(), updated_at=None)
+    """Return whether two states of a document differ at most in their tags; the language follows from the text."""
+    return _content(one) == _content(other)
+
+
+def _content(document: Document) -> Document:
+    return replace(document, tags=(), updated_at=None, language=None)
 
 
 def _write(tx: Transaction, document: Document, version: Version, content: Content, author: Author) -> None:

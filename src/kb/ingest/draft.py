@@ -19,6 +19,7 @@ from kb.formats.extracted import Extracted
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
+from kb.lexical.language import guessed
 from kb.lexical.names import with_aliases
 from kb.store.rows import Content, NewChunk, VectorSpace
 
@@ -211,6 +212,7 @@ def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) 
             draft.source,
             draft.replaces,
             draft.omitted,
+            guessed([chunk.text for chunk in draft.chunks]),
         )
         for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)
     ]

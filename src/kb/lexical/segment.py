@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.stream_safe import composed
 from kb.lexical.compatibility import LANGUAGES, SOFT_HYPHEN, SUPERSCRIPTS, VOICED, compatible, has_names
+from kb.lexical.stems import stems_in
 from kb.lexical.variants import variants
 
 if TYPE_CHECKING:
@@ -112,9 +113,13 @@ def segmented(text: str) -> str | None:
     return written if written != text else None
 
 
-def varied(text: str) -> str | None:
-    """Return what is indexed behind a text: other forms of its words; None if they have none."""
-    return variants(folded(text))
+def varied(text: str, language: str | None = None) -> str | None:
+    """Return what is indexed behind a text: other forms of its words, and their stems; None if they have none."""
+    written = folded(text)
+    if language is None:
+        return variants(written)
+    stems = dict.fromkeys(stem.text for stem in stems_in(written, language))
+    return " ".join(filter(None, (variants(written), *stems))) or None
 
 
 def as_phrase(text: str, *, begins: bool = False) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kb.lexical.emoji import found_in, indexed
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 PLAIN: Final = str.maketrans(
     {
@@ -83,8 +85,10 @@ def variants_in(text: str) -> Iterator[Variant]:
     if text.isascii():
         if not CAMEL.search(text):
             return
-    elif not (SPECIAL.search(text) or CAMEL.search(text)):
-        return
+    else:
+        yield from (Variant(*emoji.span(), indexed(emoji)) for emoji in found_in(text))
+        if not (SPECIAL.search(text) or CAMEL.search(text)):
+            return
     for word in OTHERWISE_TYPED.finditer(text):
         yield from (Variant(*word.span(), other) for other in spellings(word[0]))
         yield from (Variant(word.start() + start, word.start() + end, part) for start, end, part in parts_of(word[0]))
@@ -98,18 +102,6 @@ def spellings(word: str) -> list[str]:
     plain = lower.translate(PLAIN)
     others = dict.fromkeys([plain, lower.translate(DIGRAPHS).translate(PLAIN)])
     return [other for other in others if other != lower and other]
-
-
-def alternatives(words: Iterable[str]) -> list[list[str]]:
-    """Return words, those in one list that are spellings of the same: they count as one.
-
-    They are all apart if one is a beginning: FTS5, which then looks for all, counts each.
-    """
-    given = list(words)
-    others = {other for word in given for other in spellings(word)}.intersection(given)
-    if not others or any(word.endswith("*") for word in given):
-        return [[word] for word in given]
-    return [[word, *(each for each in spellings(word) if each in others)] for word in given if word not in others]
 
 
 def parts_of(name: str) -> list[Variant]:

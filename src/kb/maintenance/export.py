@@ -177,6 +177,7 @@ def _fields(document: Document) -> dict[str, Any]:
         "source": document.source,
         "replaces": document.replaces,
         "omitted": dict(document.omitted),
+        "language": document.language,
     }
 
 

@@ -98,6 +98,7 @@ class StateLine(AuthorLine):
     source: str | None = None
     replaces: DocumentId | None = None
     omitted: Counts = Field(default_factory=dict)
+    language: str | None = None
     part_of: DocumentId | None
 
     @property

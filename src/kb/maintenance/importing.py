@@ -23,6 +23,7 @@ from kb.documents.save import merge
 from kb.documents.staging import discard, stage
 from kb.filesystem import make_folder, open_regular
 from kb.ingest.chunk import Chunker
+from kb.lexical.language import guessed
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.export_lines import DocumentLine, ExportHeader, VersionLine, wrong_field
 from kb.maintenance.named_model import open_named_model
@@ -124,6 +125,7 @@ class Arriving:
             source=document.source,
             replaces=document.replaces,
             omitted=document.omitted,
+            language=guessed([chunk.text for chunk in self.chunks]),
         )
 
 

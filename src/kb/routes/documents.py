@@ -30,6 +30,7 @@ from kb.api.models import (
     DocumentWithChunks,
     IdPrefix,
     Instant,
+    Lang,
     ListSorted,
     Move,
     Name,
@@ -93,6 +94,7 @@ class ListQuery(QueryModel):
     tag_any: Annotated[list[Tag], Field(description="At least one of them must match.", default_factory=list)]
     tag_not: Annotated[list[Tag], Field(description="None of them may match.", default_factory=list)]
     doc_type: DocType | None = None
+    lang: Lang | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     as_of: AsOf = None

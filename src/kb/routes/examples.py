@@ -260,6 +260,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "device": "cpu",
         "provider": "CPUExecutionProvider",
         "documents": {"markdown": 12, "note": 30},
+        "languages": {"en": 38, "de": 4},
         "top_tags": [{"tag": "boat", "documents": 17}],
         "chunks": 96,
         "precisions": {"int8": 90, "fp32": 14},

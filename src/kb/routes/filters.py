@@ -15,6 +15,7 @@ class Filters(Protocol):
     tag_any: list[str]
     tag_not: list[str]
     doc_type: str | None
+    lang: str | None
     source_path: str | None
     source_prefix: str | None
     name: str | None
@@ -33,6 +34,7 @@ def filter_of(tags: Sequence[str], request: Filters) -> Filter:
         tag_any=tuple(request.tag_any),
         tag_not=tuple(request.tag_not),
         doc_type=request.doc_type,
+        language=request.lang,
         source_path=request.source_path,
         source_prefix=request.source_prefix,
         name=request.name,

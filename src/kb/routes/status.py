@@ -81,6 +81,7 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         device=embedder.device,
         provider=embedder.provider,
         documents=counts.documents,
+        languages=counts.languages,
         top_tags=[TagCount(tag=tag, documents=count) for tag, count in most_used],
         chunks=counts.chunks,
         precisions=counts.precisions,

@@ -46,6 +46,9 @@ BEFORE: Final = r"(?<![\w])"
 BEHIND: Final = r"(?![\w]|[+#](?![\w+#]))"
 """C is another word than C++ and C#."""
 
+RUNS: Final = ("\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff", "\u30a1-\u30fa\u30fc-\u30ff")
+"""Chinese characters, and katakana: a word of one of them ends where another script begins, as 京都 does in 京都の."""
+
 
 class Literal:
     """What is looked for as it is.
@@ -159,7 +162,11 @@ def frequency_of(found: Iterable[Occurrences]) -> int:
 
 
 def _pattern(typed: str) -> str:
-    return (BEFORE if typed[:1].isalnum() else "") + re.escape(typed) + BEHIND
+    before, behind = (BEFORE if typed[:1].isalnum() else ""), BEHIND
+    for run in RUNS:
+        before = f"(?<![{run}])" if re.match(f"[{run}]", typed) else before
+        behind = f"(?![{run}])" if re.search(f"[{run}]\\Z", typed) else behind
+    return before + re.escape(typed) + behind
 
 
 def _plain(text: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.stream_safe import composed
 from kb.lexical.names import ending_of, folders_of, key_of, stem_of, telling
+from kb.lexical.spelling import plain
+from kb.lexical.variants import variants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,14 +36,25 @@ NAMED_ALONE: Final = 0.5
 """How much more if the query says nothing else: a document of that name comes before one that mentions it."""
 
 WITH_OTHER_SIGNS: Final = 0.5
-"""What a name counts for that has the parts of an identifier or a number, and joins them otherwise: less than a passage
-in which it stands as it was typed."""
+"""What a name counts for that has the parts of an identifier or a number, and joins them otherwise, or has another form
+of a word: less than a passage in which it stands as it was typed."""
 
 WORD: Final = re.compile(r"[^\W_]+")
 DIGIT: Final = re.compile(r"\d")
 BLANKS: Final = re.compile(r"[\s_-]+")
 
 WHOLE: Final = PART_OF_NAME + REST_OF_NAME + NAMED_ALONE
+
+
+class Called(NamedTuple):
+    """How well a document is called what a query says, and what that counts for as its name is written."""
+
+    likeness: float
+    spelling: float
+
+    @property
+    def counted(self) -> float:
+        return self.likeness * self.spelling
 
 
 def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
@@ -71,25 +84,42 @@ def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Seq
     return max(_likeness(name, asked, inside) for name in named_enough)
 
 
-def with_name(share: float, called: float) -> float:
+def with_name(share: float, called: Called) -> float:
     """Return what a passage counts for that has a share of a query as typed, in a document that is called so.
 
-    Words of the query in both places count for no more than all of them in a name.
+    Words of the query in both places count for no more than all of them in a name, and for no more than in one of them
+    where the name has another form.
     """
-    return max(share, called, min(share + called, PART_OF_NAME + REST_OF_NAME))
+    most = PART_OF_NAME + REST_OF_NAME if called.spelling == 1 else 0.0
+    return max(share, called.counted, min(share + called.counted, most))
 
 
-def spelling(named: Named, units: Iterable[Unit]) -> float:
-    """Return what a name counts for that has the words of a query: less if it has other signs than were typed."""
-    names = [_folded(name) for name in (*named.names, named.source_path, named.filename)]
-    typed = [_folded(unit.text) for unit in units if len(WORD.findall(unit.text)) > 1 or DIGIT.search(unit.text)]
-    return 1.0 if all(any(each in name for name in names) for each in typed) else WITH_OTHER_SIGNS
+def spelling(named: Named, units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> float:
+    """Return what a name counts for that has the words of a query: less if it has other signs, or forms, than typed."""
+    written = (*named.names, named.source_path, named.filename)
+    names = [_folded(name) for name in written]
+    joined = [_folded(unit.text) for unit in units if _is_joined(unit)]
+    if not all(any(each in name for name in names) for each in joined):
+        return WITH_OTHER_SIGNS
+    tokens = {token for name in written for token in tokens_of(name)}
+    names += [plain(each) for name in names for each in (name, variants(name) or "")]
+    said = [unit for unit in units if not _is_joined(unit) and not tokens.isdisjoint(tokens_of(unit.text))]
+    return 1.0 if all(_is_written(unit, names) for unit in said) else WITH_OTHER_SIGNS
 
 
 def is_meant(filename: str, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
     """Return whether a query is of a file's name, or has all of it; its ending alone names no file."""
     name, asked = set(telling(tokens_of, stem_of(filename))), set(wanted)
     return bool(name & asked) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
+
+
+def _is_joined(unit: Unit) -> bool:
+    return len(WORD.findall(unit.text)) > 1 or DIGIT.search(unit.text) is not None
+
+
+def _is_written(unit: Unit, names: Iterable[str]) -> bool:
+    forms = {_folded(unit.text), plain(_folded(unit.text))}
+    return any(form in name for name in names for form in forms)
 
 
 def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kb.lexical.beginnings import completions
 from kb.lexical.segment import is_letter
+from kb.lexical.stems import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -61,6 +62,7 @@ class Passage:
     created_at: str
     updated_at: str | None
     source: str | None = None
+    language: str | None = None
     by: str | None = None
     client: str | None = None
     successors: Sequence[int] = ()
@@ -92,6 +94,7 @@ class Passage:
             created_at=hit.created_at,
             updated_at=hit.updated_at,
             source=hit.source,
+            language=hit.language,
             by=hit.author.by,
             client=hit.author.client,
             successors=successors,
@@ -118,22 +121,23 @@ class Highlighter:
         self._beginnings = tuple(stems[0] for stems in beginnings if len(stems) == 1)
         self._phrases = {stems for stems in whole if len(stems) > 1}
         self._begun_phrases = {stems for stems in beginnings if len(stems) > 1}
+        self._languages = {language_of(word) for word in given}
         self._letters = {word for word in begun if is_letter(word)}
 
-    def ranges(self, text: str) -> list[tuple[int, int]]:
-        """Return where the words stand, in characters, the end excluded; those that overlap as one."""
+    def ranges(self, text: str, language: str | None = None) -> list[tuple[int, int]]:
+        """Return where the words stand in a text, in characters, the end excluded; those that overlap as one."""
         if not (self._stems or self._phrases):
             return []
         found: list[tuple[int, int]] = []
-        for start, end in self._places(text):
+        for start, end in self._places(text, language if language in self._languages else None):
             if found and start < found[-1][1]:
                 found[-1] = found[-1][0], max(end, found[-1][1])
             else:
                 found.append((start, self._end(text, start, end)))
         return found
 
-    def _places(self, text: str) -> list[tuple[int, int]]:
-        others = self._places_among([*self._analyzer.variants(text)])
+    def _places(self, text: str, language: str | None) -> list[tuple[int, int]]:
+        others = self._places_among([*self._analyzer.variants(text, language)])
         found = self._places_among([*self._analyzer.stems(text)])
         return sorted({*found, *others}) if others else found
 
@@ -192,5 +196,5 @@ def _fits(passage: Passage, budget: TokenBudget, highlighter: Highlighter) -> bo
     text = budget.spend(passage.text)
     passage.truncated = text != passage.text
     passage.text = text
-    passage.highlights = highlighter.ranges(text)
+    passage.highlights = highlighter.ranges(text, passage.language)
     return bool(text)

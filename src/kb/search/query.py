@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import composed
 from kb.lexical.compatibility import compatible
+from kb.lexical.emoji import emojis
 from kb.lexical.function_words import FUNCTION_WORDS
 from kb.lexical.segment import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
+from kb.lexical.stems import stemmed
 from kb.lexical.stop_words import STOP_WORDS
 from kb.lexical.variants import CAMEL, in_words, spellings
 from kb.search import numbers
@@ -27,7 +29,7 @@ from kb.search.apostrophes import (
 from kb.search.isbn import other_spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kb.store.rows import Filter
 
@@ -91,6 +93,11 @@ class Unit:
         other = instead.get(self.text.lower())
         return Unit(other, (other,), is_literal=False) if other else self
 
+    def stemmed(self, stems: Mapping[str, Sequence[str]]) -> Unit:
+        """Return the same with the stems of its words."""
+        others = [each for form in self.forms for each in stems.get(form, ())]
+        return replace(self, forms=tuple(dict.fromkeys([*self.forms, *others])))
+
 
 class Telling(NamedTuple):
     """A word that carries meaning: its forms, and more than which share of them a passage that has it has."""
@@ -111,6 +118,8 @@ class Query:
         plain: those of the words that may be misspelled: neither names nor in quotes.
         units: what was typed, each with the words that stand for it; without those that say nothing.
         whole: all that was typed in one text, without marks around it.
+        inflected: those of the words that are looked for by their stems as well: what stands in quotes is not.
+        stems: these, in the languages of the database.
     """
 
     text: str | None
@@ -120,6 +129,8 @@ class Query:
     plain: tuple[str, ...] = ()
     units: tuple[Unit, ...] = ()
     whole: str = ""
+    inflected: tuple[str, ...] = ()
+    stems: tuple[str, ...] = ()
 
     @classmethod
     def parse(
@@ -153,10 +164,12 @@ class Query:
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
         telling = compatible(apart(without_grouped_numbers(without_parted_isbns(rest))))
         found = keywords(telling) if tokenize(telling) else []
-        words = list(dict.fromkeys([*begun, *with_spellings(found), *phrases, *compounds(rest)]))
+        words = list(dict.fromkeys([*begun, *with_spellings(found), *emojis(rest), *phrases, *compounds(rest)]))
         words = words or contractions(rest) or keywords(rest)
         unquoted = PHRASE.sub(" ", text).split()
-        plain = plain_words(unquoted[: len(unquoted) - len(excluded)])
+        typed = unquoted[: len(unquoted) - len(excluded)]
+        plain = plain_words(typed)
+        inflected = tokenize(compatible(apart(" ".join(typed))))
         return cls(
             rest if vectors else None,
             tuple(words) if full_text else (),
@@ -165,12 +178,26 @@ class Query:
             tuple(plain[:MAX_TERMS]) if full_text else (),
             tuple(units(rest, phrases)[:MAX_TERMS]) if full_text else (),
             " ".join(rest.split()).strip(f"{MARKS_AROUND} "),
+            tuple(dict.fromkeys(inflected))[:MAX_TERMS] if full_text else (),
         )
 
     @property
     def terms(self) -> tuple[str, ...]:
         """The words to look up; every word is highlighted, but no more beginnings than are looked up."""
-        return self.words[:MAX_TERMS]
+        return (*self.words[:MAX_TERMS], *self.stems)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The words to highlight."""
+        return (*self.words, *self.stems)
+
+    def stemmed(self, languages: Collection[str]) -> Query:
+        """Return the same query, whose words are looked for by their stems in some languages as well."""
+        found = {word: stemmed([folded(word)], languages) for word in self.inflected if word in self.words}
+        if not any(found.values()) or any(word.endswith("*") for word in self.words):  # which would count them apart
+            return self
+        stems = tuple(dict.fromkeys(chain.from_iterable(found.values())))
+        return replace(self, units=tuple(unit.stemmed(found) for unit in self.units), stems=stems)
 
     def respelled(self, instead: Mapping[str, str]) -> Query:
         """Return the same query with other words instead of some."""
@@ -179,7 +206,8 @@ class Query:
         if text is not None:
             text = WORD.sub(lambda word: instead.get(word[0].lower(), word[0]), unicodedata.normalize("NFC", text))
         units = (unit.respelled(instead) for unit in self.units)
-        return replace(self, text=text, words=tuple(words), plain=(), units=tuple(units))
+        inflected = tuple(dict.fromkeys(instead.get(word, word) for word in self.inflected))
+        return replace(self, text=text, words=tuple(words), plain=(), units=tuple(units), inflected=inflected)
 
     @property
     def telling(self) -> tuple[Telling, ...]:
@@ -341,6 +369,8 @@ def units(text: str, phrases: Iterable[str]) -> list[Unit]:
 def unit_of(word: str) -> Unit | None:
     """Return what a word that was typed stands for; None if it says nothing by itself."""
     lower = word.lower()
+    if signs := emojis(word) if not tokenize(word) else []:
+        return Unit(word, tuple(dict.fromkeys(signs)), is_literal=True)
     if not tokenize(word) or lower in STOP_WORDS or (WITH_APOSTROPHE.fullmatch(word) and is_contraction(word)):
         return None
     if WITH_APOSTROPHE.fullmatch(word) and is_possessive(word):

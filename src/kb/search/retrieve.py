@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.lexical.variants import alternatives
+from kb.lexical.alternatives import alternatives
+from kb.lexical.emoji import written
 from kb.search.copies import Folded, fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
 from kb.search.literal import sought as literals
-from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, likeness, sought, spelling, with_name
+from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, Called, likeness, sought, spelling, with_name
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -122,7 +123,7 @@ class Retriever:
             ids, missing = missing[is_here], missing[~is_here]
             if not ids.size:
                 continue
-            by_word = {words[0]: self._adds(words, ids) for words in alternatives(self._terms)}
+            by_word = {written(words[0]): self._adds(words, ids) for words in alternatives(self._terms)}
             explanations |= explained(found, limit, ids, by_word)
         for passage in shown:
             passage.explanation = explanations[passage.chunk_id]
@@ -161,7 +162,7 @@ class Retriever:
         return np.concatenate([EMPTY_SCORES.ids, *near])
 
     @cached_property
-    def _called(self) -> Mapping[int, float]:
+    def _called(self) -> Mapping[int, Called]:
         """The documents that are called what the query says, and how well they are."""
         if self._named_by is None or not self._units:
             return {}
@@ -170,9 +171,11 @@ class Retriever:
         if not words:
             return {}
         found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
-        alike = {each: like for each in found if (like := likeness(each, words, tokens_of))}
-        called = {each.document_id: like * spelling(each, self._units) for each, like in alike.items()}
-        ordered = sorted(called, key=lambda each: (-called[each], each))
+        like = ((each, likeness(each, words, tokens_of)) for each in found)
+        called = {
+            each.document_id: Called(alike, spelling(each, self._units, tokens_of)) for each, alike in like if alike
+        }
+        ordered = sorted(called, key=lambda each: (-called[each].counted, each))
         return {each: called[each] for each in ordered[:BEST]}
 
     def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:

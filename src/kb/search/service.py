@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
+from kb.lexical.segment import folded
+from kb.lexical.stems import stemmed
 from kb.lexical.variants import spellings
 from kb.search.copies import Folded
 from kb.search.fusion import fuse, ranked
@@ -163,6 +165,7 @@ class SearchService:
             unknown = self._unknown(tx, index, query)
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
+            query = query.stemmed(index.languages)
             vector = None if query.text is None else self._vector(embedder, query.text)
             successors = successors_in(tx, query.where.as_of)
             named = None if query.where.as_of else tx.documents.named
@@ -176,7 +179,7 @@ class SearchService:
             failed = [] if query.where.as_of else unreadable(tx, query, index.analyzer)
             total = count(found)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
-            results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
+            results = list(fit(found, budget, Highlighter(index.analyzer, query.shown)))
             if explain and results:
                 retriever.explain(each for passage in results for each in (passage, *passage.more))
             return Answer(
@@ -205,12 +208,14 @@ class SearchService:
             return {}
         others = {word: spellings(word) for word in query.plain}
         words = [*others, *chain.from_iterable(others.values())]
-        unknown = index.select(Filter(limit=query.where.limit)).unknown(words)
+        everywhere = index.select(Filter(limit=query.where.limit))
+        unknown = everywhere.unknown(words)
         return {
             word: unknown[word]
             for word, typed in others.items()
             if word in unknown
             and all(other in unknown for other in typed)
+            and not any(everywhere.best_ids([stem], 1).size for stem in stemmed([folded(word)], index.languages))
             and not tx.documents.named(index.analyzer.indexed(word), MOST_CALLED, 1)
         }
 
@@ -248,11 +253,11 @@ def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unread
 
 
 def admits_job(where: Filter, job: Job) -> bool:
-    """Return whether a filter would admit the document of a file. Of which type it is nobody knows."""
+    """Return whether a filter would admit the document of a file. Its type and its language are not known."""
     title = job.title or job.filename or ""
     fields = title, job.source_path, "", job.content_hash or "", job.tags, job.created_at, None
     document = Document(job.document_id or NO_DOCUMENT, *fields, filename=job.filename)
-    return admits(replace(where, doc_type=None, limit=None), document)
+    return admits(replace(where, doc_type=None, language=None, limit=None), document)
 
 
 def _count_tokens(embedder: Embedder, text: str) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import numpy as np
 
 from kb.lexical.segment import RUN, aligned, as_phrase, has_run, places, segmented, varied
+from kb.lexical.stems import stems_in
 from kb.lexical.variants import variants_in
 
 if TYPE_CHECKING:
@@ -30,9 +32,9 @@ class Tokenizer:
         )
         return tokens
 
-    def indexed(self, text: str) -> list[str]:
-        """Return the tokens that a text is indexed by."""
-        return [*self.tokens(segmented(text) or text), *self.tokens(varied(text) or "")]
+    def indexed(self, text: str, language: str | None = None) -> list[str]:
+        """Return the tokens that a text in a language is indexed by."""
+        return [*self.tokens(segmented(text) or text), *self.tokens(varied(text, language) or "")]
 
     def places(self, raw: bytes) -> list[tuple[int, int, str]]:
         """Return the tokens of a text in UTF-8, each with the bytes that it begins and ends at."""
@@ -55,12 +57,12 @@ class Fts5Analyzer:
             return self._folded_stems(written)
         return ((starts[start], _end(starts, end), stem) for start, end, stem in self._folded_stems(written))
 
-    def variants(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return the stems of other forms of the words of the text, each where its word stands."""
+    def variants(self, text: str, language: str | None = None) -> Iterable[tuple[int, int, str]]:
+        """Return the stems of other forms of the words of a text in a language, each where its word stands."""
         written, starts = aligned(text)
         return [
             (starts[variant.start], _end(starts, variant.end), stem)
-            for variant in variants_in(written)
+            for variant in chain(variants_in(written), stems_in(written, language))
             for stem in self._tokenizer.tokens(variant.text)
         ]
 

@@ -25,6 +25,7 @@ def admits(where: Filter, document: Document) -> bool:
         and (not where.tag_any or not tags.isdisjoint(where.tag_any))
         and tags.isdisjoint(where.tag_not)
         and where.doc_type in (None, document.doc_type)
+        and where.language in (None, document.language)
         and where.source_path in (None, document.source_path)
         and (where.source_prefix is None or path.startswith(where.source_prefix))
         and (where.source_part is None or where.source_part.encode().lower() in path.encode().lower())

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from kb.lexical.alternatives import alternatives
 from kb.lexical.beginnings import completed
 from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import Pending
 from kb.lexical.postings import Postings, merged
 from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import Admitted, LexicalSnapshot, NewChunk, group_key
-from kb.lexical.variants import alternatives
 from kb.store.former_documents import admits
 from kb.store.rows import Filter, Hit
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Context, ScoredChunks
@@ -119,6 +119,11 @@ class FormerIndex:
     def analyzer(self) -> Analyzer:
         """The analyzer of the full-text index."""
         return self._index.analyzer
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The languages that documents are in."""
+        return self._index.languages
 
     def select(self, where: Filter) -> FormerSelection:
         """Return the chunks that `where` admitted then."""
@@ -283,7 +288,12 @@ class FormerWords:
         gone: Sequence[FormerChunk],
     ) -> None:
         chunks = [
-            NewChunk(chunk.id, document.id, tokenizer.indexed(chunk.text), tokenizer.indexed(chunk.header))
+            NewChunk(
+                chunk.id,
+                document.id,
+                tokenizer.indexed(chunk.text, document.language),
+                tokenizer.indexed(chunk.header, document.language),
+            )
             for document, chunk, _ in gone
         ]
         rows, found = reader.snapshot.rows_of(kept)
@@ -375,5 +385,6 @@ def _hit(document: Document, chunk: Chunk, author: Author) -> Hit:
         document.updated_at,
         document.date,
         document.source,
+        document.language,
         author,
     )

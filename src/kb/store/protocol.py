@@ -382,8 +382,8 @@ class Analyzer(Protocol):
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Each word of the text: the characters it begins and ends at, and its stem."""
 
-    def variants(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return the stems of other forms of the words of the text, each where its word stands."""
+    def variants(self, text: str, language: str | None = None) -> Iterable[tuple[int, int, str]]:
+        """Return the stems of other forms of the words of a text in a language, each where its word stands."""
 
     def indexed(self, text: str) -> list[str]:
         """Return all by which a text is found: its stems, and those of other forms of its words."""
@@ -397,6 +397,10 @@ class Index(Protocol):
 
     @property
     def analyzer(self) -> Analyzer: ...
+    @property
+    def languages(self) -> Sequence[str]:
+        """The languages that documents are in."""
+
     def select(self, where: Filter) -> Selection: ...
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the documents that the chunks are of, in the order given."""

@@ -95,6 +95,7 @@ def document_of(
     source: str | None,
     replaces: int | None,
     omitted: str,
+    language: str | None,
 ) -> Document:
     return Document(
         id=id,
@@ -112,6 +113,7 @@ def document_of(
         source=source,
         replaces=replaces,
         omitted=json.loads(omitted),
+        language=language,
     )
 
 
@@ -153,6 +155,7 @@ def hit_of(
     updated_at: str | None,
     date: str | None,
     source: str | None,
+    language: str | None,
     changed_by: str | None,
     changed_with: str | None,
 ) -> Hit:
@@ -170,6 +173,7 @@ def hit_of(
         updated_at=iso(updated_at),
         date=date,
         source=source,
+        language=language,
         author=Author(changed_by, changed_with),
     )
 

@@ -83,7 +83,7 @@ class Content:
     `filename` is what its file was called; `title_given` tells a title that someone gave it from one that it has of
     itself. `space` is what the vectors are of, where that may be another than the store's. `source` is where it comes
     from, in the words of who added it, and `replaces` the document in whose place it stands. `omitted` counts what
-    of its file was not read, by kind.
+    of its file was not read, by kind. `language` is the ISO 639-1 code of what it is written in, if that is clear.
     """
 
     doc_type: str
@@ -99,6 +99,7 @@ class Content:
     source: str | None = None
     replaces: int | None = None
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
+    language: str | None = None
 
 
 class Named(NamedTuple):
@@ -155,7 +156,7 @@ class Document:
     """A document as it stands. Times are UTC, ISO 8601; `date` is as the document has it.
 
     `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them. `source`,
-    `replaces` and `omitted` are as in `Content`.
+    `replaces`, `omitted` and `language` are as in `Content`.
     """
 
     id: int
@@ -173,6 +174,7 @@ class Document:
     source: str | None = None
     replaces: int | None = None
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +213,13 @@ class Hit:
     updated_at: str | None
     date: str | None = None
     source: str | None = None
+    language: str | None = None
     author: Author = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
+    """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, type, language, path, when created.
 
     `created_after` is included, `created_before` is not. `source_prefix` is how the path begins, `source_part` stands
     in it, ASCII letters in any case; `name` is what its file, or the note, is called, with `*` and `?` for what may be
@@ -231,6 +234,7 @@ class Filter:
     tag_any: tuple[str, ...] = ()
     tag_not: tuple[str, ...] = ()
     doc_type: str | None = None
+    language: str | None = None
     source_path: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
@@ -456,11 +460,13 @@ class AuditEvent:
 class Counts:
     """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits.
 
-    `precisions` says how many vectors were made in each precision, the most first, those of deleted chunks included.
-    `foreign` names what the database declares and kb never does.
+    `documents` counts them by type and `languages` by language, the most first. `precisions` says how many vectors were
+    made in each precision, the most first, those of deleted chunks included. `foreign` names what the database declares
+    and kb never does.
     """
 
     documents: dict[str, int]
+    languages: dict[str, int]
     chunks: int
     jobs: dict[str, int]
     queue_age: float

@@ -74,7 +74,7 @@ DOCUMENTS: Final = Table(
     (
         "id", "title", "source_path", "doc_type", "content_hash", "created_at", "updated_at", "date", "own_tags",
         "part_of", "uploaded_as", "title_given", "version", "changed_by", "changed_with", "changed_why", "source",
-        "replaces", "omitted", "operation",
+        "replaces", "omitted", "operation", "language",
     ),
 )  # fmt: skip
 VERSIONS: Final = Table(
@@ -84,6 +84,7 @@ VERSIONS: Final = Table(
         "document_id", "number", "title", "source_path", "doc_type", "content_hash", "tags", "created_at", "updated_at",
         "until", "date", "own_tags", "part_of", "uploaded_as", "title_given", "changed_by", "changed_with",
         "changed_why", "content_id", "source", "replaces", "omitted", "operation",
+        "language",
     ),
 )  # fmt: skip
 BIN: Final = Table(
@@ -183,6 +184,11 @@ class Whole:
     id: int
     state: State
     held: Held
+
+    @property
+    def language(self) -> str | None:
+        """The language that the document is in."""
+        return dict(zip(DOCUMENTS.columns, self.state.document or (), strict=False)).get("language")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,13 @@ MONTH: Final = 7
 
 def chips(asked: SearchForm, results: Sequence[Row]) -> list[Row]:
     """Return what the search can be narrowed by, with counts among its results; the filters that are set first."""
-    found = [*_types(asked, results), *_tags(asked, results), *_folders(asked, results), *_times(asked, results)]
+    found = [
+        *_types(asked, results),
+        *_languages(asked, results),
+        *_tags(asked, results),
+        *_folders(asked, results),
+        *_times(asked, results),
+    ]
     rows = [row for row in found if row["is_set"] or row["count"] < len(results)]
     rows.sort(key=lambda row: not row["is_set"])
     return rows
@@ -42,6 +48,13 @@ def _types(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
     for name in _most(counts, [asked.doc_type]):
         is_set = name == asked.doc_type
         yield _chip("type", name, counts[name], asked.with_(type=None if is_set else name), is_set=is_set)
+
+
+def _languages(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
+    counts = Counter(each["language"] for each in results if each["language"])
+    for code in _most(counts, [asked.lang]):
+        is_set = code == asked.lang
+        yield _chip("language", code, counts[code], asked.with_(lang=None if is_set else code), is_set=is_set)
 
 
 def _tags(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
-from kb.web.pages import HEADERS, redirect, render
+from kb.web.pages import HEADERS, language_asked, redirect, render
 from kb.web.search import document_row, place
 from kb.web.text import MAIL, SEPARATOR, body, matched, plain
 
@@ -41,6 +41,7 @@ async def browse(request: Request, visit: Visit) -> Response:
     asked = {
         "tag": [each for each in params.getlist("tag") if each],
         "doc_type": params.get("type") or None,
+        "lang": language_asked(params) or None,
         "source_prefix": params.get("path") or None,
         "name": params.get("name") or None,
         "sort": "oldest" if params.get("sort") == "oldest" else "recent",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from hashlib import sha256
@@ -19,6 +20,7 @@ from kb.web.text import plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from starlette.datastructures import QueryParams
     from starlette.requests import Request
 
     from kb.web.visits import Visit
@@ -33,6 +35,7 @@ HEADERS: Final = {  # beside those that every answer of the server has
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
     "epub": "Book", "html": "Web page", "ics": "Calendar", "json": "JSON", "markdown": "Markdown",
@@ -170,6 +173,12 @@ def size(number: float) -> str:
             return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
         number /= 1000
     return f"{number:.1f} TB"
+
+
+def language_asked(params: QueryParams) -> str:
+    """Return the language that an address asks for; nothing if there can be none of this code."""
+    code = params.get("lang", "").lower()
+    return code if LANGUAGE_CODE.fullmatch(code) else ""
 
 
 def kind(doc_type: str) -> str:

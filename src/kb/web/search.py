@@ -13,7 +13,7 @@ from kb.api.access import OF_JOB
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_of
 from kb.web.chips import chips
-from kb.web.pages import render
+from kb.web.pages import language_asked, render
 from kb.web.text import matched, plain, snippet
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class SearchForm:
     mode: str = ""
     tags: tuple[str, ...] = ()
     doc_type: str = ""
+    lang: str = ""
     path: str = ""
     name: str = ""
     after: str = ""
@@ -60,6 +61,7 @@ class SearchForm:
             mode=params.get("mode", "") if params.get("mode", "") in MODES else "",
             tags=tuple(dict.fromkeys(filter(None, params.getlist("tag")))),
             doc_type=params.get("type", ""),
+            lang=language_asked(params),
             path=params.get("path", ""),
             name=params.get("name", ""),
             after=_day(params.get("after", "")),
@@ -75,6 +77,7 @@ class SearchForm:
             "q": self.query,
             "mode": self.mode,
             "type": self.doc_type,
+            "lang": self.lang,
             "path": self.path,
             "name": self.name,
             "after": self.after,
@@ -96,6 +99,7 @@ class SearchForm:
         given = {
             "tags": list(self.tags),
             "doc_type": self.doc_type,
+            "lang": self.lang,
             "source_prefix": self.path,
             "name": self.name,
             "after": self.after and f"{self.after}T00:00:00Z",

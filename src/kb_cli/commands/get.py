@@ -132,6 +132,7 @@ def print_document(document: dict[str, Any]) -> None:
             "created": output.format_time(document["created_at"]),
             "updated": output.format_time(document["updated_at"]),
             "hash": document["content_hash"],
+            "language": document.get("language"),
             "not read": phrase(document["omitted"]),
         }
     )

@@ -8,6 +8,7 @@ from kb.running import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.config import load_config
+from kb_cli.runtime.hints import counted
 from kb_cli.runtime.options import Json
 
 
@@ -31,6 +32,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "model": model and "{name}, {dimensions} dimensions, {precision}".format_map(model),
             "device": answer.get("device") and f"{answer['device']} ({answer.get('provider')})",
             "documents": format_counts(documents),
+            "languages": counted(answer.get("languages") or {}),
             "passages": answer.get("chunks"),
             "precisions": format_precisions(answer.get("precisions") or {}),
             "full text": answer.get("full_text"),

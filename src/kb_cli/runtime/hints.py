@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kb_cli.runtime.options import Filters
 
@@ -25,9 +25,20 @@ def explain_nothing(filters: Filters) -> str:
     for tag in wanted:
         if tag not in tags:
             return f"no document has the tag {tag!r}{nearest(tag, tags)}"
+    if filters.lang:
+        there = call(lambda client: client.status())["languages"]
+        if filters.lang.lower() not in there:
+            return (
+                f"no document is in the language {filters.lang!r}; there are {counted(there) or 'none that are known'}"
+            )
     if any(vars(filters).values()):
         return "no document passes these filters"
     return "" if call(lambda client: client.count_documents()) else EMPTY
+
+
+def counted(numbers: Mapping[str, int]) -> str:
+    """Return names, each with its number."""
+    return ", ".join(f"{name} ({number})" for name, number in numbers.items())
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

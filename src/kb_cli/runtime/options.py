@@ -54,6 +54,10 @@ DocType = Annotated[
         "--type", metavar="TYPE", help=f"Only this type: {', '.join(DOC_TYPES)}.", autocompletion=complete_types
     ),
 ]
+Lang = Annotated[
+    str | None,
+    typer.Option("--lang", metavar="CODE", help="Only in this language, such as de or fr (ISO 639-1)."),
+]
 SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only from this file or source path.")]
 Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]
 Name = Annotated[
@@ -95,6 +99,7 @@ class Filters:
     any_tag: AnyTag = None
     no_tag: NoTag = None
     doc_type: DocType = None
+    lang: Lang = None
     path: SourcePath = None
     under: Under = None
     name: Name = None
@@ -121,6 +126,7 @@ class Filters:
             raise UsageError(f"--type: there is no type {self.doc_type!r}{nearest(self.doc_type, DOC_TYPES)}.")
         request = {
             "doc_type": self.doc_type,
+            "lang": self.lang,
             "source_path": self.path and meant_path(self.path),
             "source_prefix": self.under and meant_prefix(self.under),
             "name": self.name,

@@ -18,6 +18,7 @@ OPTIONS: Final = {
     "by": ("--by",),
     "doc_type": ("--type",),
     "key": ("--key",),
+    "lang": ("--lang",),
     "limit": ("-n",),
     "name": ("--name",),
     "new": ("--new",),

@@ -77,6 +77,7 @@ class DocumentTools:
         tag_any: FilterTags = [],  # noqa: B006 - likewise
         tag_not: FilterTags = [],  # noqa: B006 - likewise
         doc_type: Annotated[str, Field(description="Such as note or pdf.")] = "",
+        lang: str = "",
         source_prefix: Annotated[str, Field(description="How its path begins.")] = "",
         name: Annotated[str, Field(description="Its file name: memo*.")] = "",
         document_id: Annotated[int, Field(ge=0, description="Only in this one."), WHOLE] = 0,
@@ -99,6 +100,7 @@ class DocumentTools:
             tag_any=tag_any,
             tag_not=tag_not,
             doc_type=doc_type,
+            lang=lang,
             source_prefix=source_prefix,
             name=name,
             document_id=document_id or None,

@@ -96,6 +96,13 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
         if doc_type not in types:
             there = ", ".join(f"{name} ({count})" for name, count in types.items())
             said.append(f"There is no document of type {quoted(doc_type, 60)}; there are {there or 'none at all'}.")
+    if lang := filters.get("lang"):
+        languages = (await engine.status())["languages"]
+        if lang.lower() not in languages:
+            there = ", ".join(f"{name} ({count})" for name, count in languages.items())
+            said.append(
+                f"No document is in the language {quoted(lang, 60)}; there are {there or 'none that are known'}."
+            )
     for name in ("source_path", "source_prefix"):
         if name in filters:
             said += await _path_hint(engine, name, filters[name])

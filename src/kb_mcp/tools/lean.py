@@ -125,6 +125,7 @@ def document(found: JSON) -> JSON:
             content_hash=found["content_hash"] if note else None,
             replaces=found.get("replaces"),
             omitted=found.get("omitted"),
+            language=found.get("language"),
             **origin(found),
             by=author_of(found),
         ),

@@ -71,7 +71,7 @@ _SELF_CLOSED: Final = re.compile(
 # libxml2 compares each attribute of an element with every other.
 _MOST_ATTRIBUTES: Final = 1000
 # libxml2 drops whatever follows the end of the page, which mail programs and servers add to it.
-_END_OF_PAGE: Final = re.compile(r"(?i)</(?:html|body)\s*+>")
+_END_OF_PAGE: Final = re.compile(r"</(?i:html|body)\s*+>")
 _OPENING: Final = re.compile(r"""<([A-Za-z][^\s/>]*+)((?:=\s*+"[^"]*+"|=\s*+'[^']*+'|[^>=]++|=)*+)""")
 _QUOTED: Final = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
 _BETWEEN_ATTRIBUTES: Final = re.compile(r"[\s/]++|=")

@@ -36,12 +36,14 @@ _SIGNATURES: Final = {
 _BARE: Final = re.compile(
     rf"(?<![A-Za-z0-9+/=_-])(?P<signature>{'|'.join(map(re.escape, _SIGNATURES))}){_CHARACTER}{{50,}}+{_MORE}"
 )
+_DATA: Final = re.compile("[dD][aA][tT][aA]:")
+_BEFORE_DATA: Final = re.compile(r"(?:(?<=\])\(\s{0,9})?<?\Z")
+_MOST_BEFORE_DATA: Final = 11
 _LEAST_BARE: Final = 200
 _BLOB: Final = re.compile(r"(?<![A-Za-z0-9+/=_\\-])(?:[A-Za-z0-9+/]|\\/){1000,}+={0,2}")
+_PIECE_LENGTH: Final = 500
+_PIECE: Final = re.compile(rf"[A-Za-z0-9+/\\]{{{_PIECE_LENGTH}}}")
 _CLASSES: Final = (re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]"))
-_BEGINNING: Final = re.compile(
-    rb"(?i:data:)|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{1000}|" + "|".join(map(re.escape, _SIGNATURES)).encode()
-)
 _NAMES: Final = {"image": "picture", "audio": "sound", "video": "video", "font": "font"}
 _LEAST: Final = {"image": 24}
 _LEAST_OF_OTHERS: Final = 64
@@ -52,9 +54,13 @@ _NO_DATA: Final = re.compile(r"(?:[\s=]|\\[nr]?)+")
 
 def without_embedded(text: str) -> str:
     """Return a text in which `[picture: image/png, 2 MB]` stands for a picture, and its lines have the same numbers."""
-    text = _ADDRESS.sub(_address, text)
-    text = _BARE.sub(_bare, text)
-    return _BLOB.sub(_blob, text)
+    # Hints that are found fast come first: few texts hold any of these.
+    text = _without_addresses(text)
+    if any(signature in text for signature in _SIGNATURES):
+        text = _BARE.sub(_bare, text)
+    if any(_PIECE.match(text, start) for start in range(0, len(text), _PIECE_LENGTH)):
+        text = _BLOB.sub(_blob, text)
+    return text
 
 
 def without_embedded_bytes(data: bytes, separator: str = ", ") -> bytes:
@@ -62,10 +68,10 @@ def without_embedded_bytes(data: bytes, separator: str = ", ") -> bytes:
 
     `separator` stands between kind and size, as a comma would part the cells of a table.
     """
-    if not _BEGINNING.search(data):
+    text = data.decode("latin-1")
+    if (without := without_embedded(text)) == text:
         return data
-    text = without_embedded(data.decode("latin-1"))
-    return (text if separator == ", " else _SAID.sub(rf"\1{separator}\2", text)).encode("latin-1")
+    return (without if separator == ", " else _SAID.sub(rf"\1{separator}\2", without)).encode("latin-1")
 
 
 def size_text(count: int) -> str:
@@ -82,6 +88,18 @@ def embedded_text(media_type: str, count: int) -> str:
     """Return the words for a file of so many bytes."""
     kind = _NAMES.get(media_type.partition("/")[0], "file")
     return f"[{kind}: {media_type}, {size_text(count)}]"
+
+
+def _without_addresses(text: str) -> str:
+    parts, end = list[str](), 0
+    for data in _DATA.finditer(text):
+        if data.start() < end:
+            continue
+        before = _BEFORE_DATA.search(text, max(end, data.start() - _MOST_BEFORE_DATA), data.start())
+        if found := _ADDRESS.match(text, before.start() if before else data.start()):
+            parts += [text[end : found.start()], _address(found)]
+            end = found.end()
+    return "".join([*parts, text[end:]]) if parts else text
 
 
 def _address(found: re.Match[str]) -> str:

@@ -152,7 +152,11 @@ class PostgresDestination:
         held = [(each.id, chunk) for each in documents for chunk in each.held.chunks]
         sections = self._add_sections({(id_, chunk.header, chunk.place.heading): 0 for id_, chunk in held})
         words = FullText(self._connection)
-        texts = [words.new_text(chunk.id, id_, chunk.text, chunk.header) for id_, chunk in held]
+        texts = [
+            words.new_text(chunk.id, each.id, chunk.text, chunk.header, each.language)
+            for each in documents
+            for chunk in each.held.chunks
+        ]
         rows = (
             (
                 chunk.id,

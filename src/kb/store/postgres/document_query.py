@@ -75,6 +75,8 @@ def exact_conditions(where: Filter) -> list[Condition]:
         conditions.append((f"{RECENT} <= %s", (moment(where.as_of),)))
     if where.doc_type is not None:
         conditions.append(("doc_type = %s", (where.doc_type,)))
+    if where.language is not None:
+        conditions.append(("language = %s", (where.language,)))
     if where.source_path is not None:
         conditions.append(("source_path = %s", (where.source_path,)))
     if where.source_prefix is not None:

@@ -306,7 +306,7 @@ class PostgresDocuments:
         texts: list[NewText] = []
         for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
             self._checkpoint()
-            text = self._words.new_text(chunk_id, document_id, chunk.text, chunk.header)
+            text = self._words.new_text(chunk_id, document_id, chunk.text, chunk.header, content.language)
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             section = chunk.header, chunk.place.heading
             if section not in sections:
@@ -351,4 +351,5 @@ def _columns(content: Content) -> dict[str, object]:
         "source": content.source,
         "replaces": content.replaces,
         "omitted": counts(content.omitted),
+        "language": content.language,
     }

@@ -42,6 +42,11 @@ class PostgresIndex:
         """The analyzer of the full-text index."""
         return Fts5Analyzer(self._words.tokenizer)
 
+    @cached_property
+    def languages(self) -> Sequence[str]:
+        """The languages that documents are in."""
+        return [language for (language,) in self._execute(statements("search")["select_languages"]).fetchall()]
+
     def select(self, where: Filter) -> PostgresSelection:
         """Return the chunks that `where` admits."""
         return PostgresSelection(self._execute, self._words, self._vectors, where)

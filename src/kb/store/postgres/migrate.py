@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION: Final = 9
-ANALYSED: Final = 8
+SCHEMA_VERSION: Final = 10
+ANALYSED: Final = 10
 """From this version on texts are indexed as they are now."""
 
 OLDEST_POSTGRES: Final = 16

@@ -138,6 +138,7 @@ class PostgresTransaction:
         chunks = self._execute(sql["count_chunks_of"].format(condition=condition), parameters) if of else None
         return Counts(
             documents=dict(self._execute(sql["count_by_type"].format(condition=condition), parameters).fetchall()),
+            languages=dict(self._execute(sql["count_by_language"].format(condition=condition), parameters).fetchall()),
             chunks=(chunks or self._execute(sql["count_chunks"])).get,
             jobs=self.jobs.count(of),
             queue_age=0 if of else self.jobs.queue_age(),

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import apsw
 import numpy as np
 
+from kb.lexical.alternatives import alternatives
 from kb.lexical.bm25 import LEAST_IDF, Matches, Occurrences, idf_of
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import K1, B, LexicalSnapshot
-from kb.lexical.variants import alternatives
 from kb.store.analyzer import Tokenizer
 from kb.store.postgres.document_query import EVERY_DOCUMENT, among
 from kb.store.postgres.statements import statements
@@ -180,9 +180,10 @@ class FullText:
         """SQLite's tokenizer: words are the same in every store."""
         return Tokenizer(apsw.Connection(":memory:"))
 
-    def new_text(self, chunk_id: int, document_id: int, text: str, header: str) -> NewText:
-        """Return what is to be written of a chunk."""
-        return NewText(chunk_id, document_id, self.tokenizer.indexed(text), self.tokenizer.indexed(header))
+    def new_text(self, chunk_id: int, document_id: int, text: str, header: str, language: str | None) -> NewText:
+        """Return what is to be written of a chunk of a document in a language."""
+        columns = (self.tokenizer.indexed(each, language) for each in (text, header))
+        return NewText(chunk_id, document_id, *columns)
 
     def add(self, chunks: Sequence[NewText]) -> None:
         """Write where the terms of chunks stand."""
@@ -386,10 +387,10 @@ class FullText:
             wrong = (document_id for (document_id, _), each in chunks if reduce(xor, (words for _, words in each)))
             return list(dict.fromkeys(wrong))
 
-    def _expected(self, texts: Iterable[tuple[int, int, str, str]]) -> Iterator[Words]:
+    def _expected(self, texts: Iterable[tuple[int, int, str, str, str | None]]) -> Iterator[Words]:
         """Yield the postings that chunks should have."""
-        for document_id, chunk_id, text, header in texts:
-            chunk = self.new_text(chunk_id, document_id, text, header)
+        for document_id, chunk_id, text, header, language in texts:
+            chunk = self.new_text(chunk_id, document_id, text, header, language)
             postings = {(chunk.length, term, count, tuple(where)) for term, count, where in chunk.postings()}
             yield (document_id, chunk_id), postings
 

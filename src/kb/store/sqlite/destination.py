@@ -107,7 +107,7 @@ class SqliteDestination:
         state, held, documents = whole.state, whole.held, SqliteDocuments(self._connection, table)
         self._insert(DOCUMENTS, [state.document] if state.document else [])
         documents.add_tags(whole.id, state.tags)
-        documents.insert_chunks(whole.id, ((chunk.id, chunk) for chunk in held.chunks))
+        documents.insert_chunks(whole.id, ((chunk.id, chunk) for chunk in held.chunks), whole.language)
         vectors = zip(held.chunks, held.vectors, strict=True)
         self._connection.executemany(table.insert, [(chunk.id, vector) for chunk, vector in vectors if vector])
         contents = [(former.id, whole.id, former.chunks, former.vectors) for former in held.contents]

@@ -142,6 +142,8 @@ def exact_conditions(where: Filter) -> list[Condition]:
         # The plus keeps SQLite from looking a type up, which most documents have, where it can look a path up.
         column = "doc_type" if where.source_path is None else "+doc_type"
         conditions.append((f"{column} = ?", (where.doc_type,)))
+    if where.language is not None:
+        conditions.append(("+language = ?", (where.language,)))
     if where.source_path is not None:
         conditions.append(("source_path = ?", (where.source_path,)))
     if where.source_prefix is not None:

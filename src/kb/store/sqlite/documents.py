@@ -304,25 +304,27 @@ class SqliteDocuments:
         if content.space not in (None, self._space):
             raise ModelChanged
         ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
-        self.insert_chunks(document_id, zip(ids, content.chunks, strict=True))
+        self.insert_chunks(document_id, zip(ids, content.chunks, strict=True), content.language)
         for chunk_id, vector in zip(ids, content.vectors, strict=True):
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
         if space := content.space or self._space:
             self._execute(statements("vectors")["count_precision"], (space.precision, len(ids)))
 
-    def insert_chunks(self, document_id: int, chunks: Iterable[tuple[int, NewChunk | Chunk]]) -> None:
-        """Write the chunks of a document that has none, under these ids, without their vectors."""
+    def insert_chunks(
+        self, document_id: int, chunks: Iterable[tuple[int, NewChunk | Chunk]], language: str | None
+    ) -> None:
+        """Write the chunks of a document in a language that has none, under these ids, without their vectors."""
         sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
         for index, (chunk_id, chunk) in enumerate(chunks):
             self._checkpoint()
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             section = chunk.header, array(chunk.place.heading)
             if section not in sections:
-                sections[section] = self._execute(
-                    self._sql["insert_section"], (document_id, *section, segmented(chunk.header), varied(chunk.header))
-                ).get
-            columns |= {"text": chunk.text, "segmented": segmented(chunk.text), "variants": varied(chunk.text)}
+                indexed = segmented(chunk.header), varied(chunk.header, language)
+                sections[section] = self._execute(self._sql["insert_section"], (document_id, *section, *indexed)).get
+            columns |= {"text": chunk.text, "segmented": segmented(chunk.text)}
+            columns |= {"variants": varied(chunk.text, language)}
             columns |= {"section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
 
@@ -366,4 +368,5 @@ def _columns(content: Content) -> dict[str, object]:
         "source": content.source,
         "replaces": content.replaces,
         "omitted": counts(content.omitted),
+        "language": content.language,
     }

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
+from kb.lexical.alternatives import alternatives
 from kb.lexical.beginnings import completed
 from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.postings import merged
 from kb.lexical.snapshot import group_key
-from kb.lexical.variants import alternatives
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.row_mapping import Execute, hit_of, mapped
 from kb.store.speller import Speller
@@ -57,6 +57,11 @@ class SqliteIndex:
     def analyzer(self) -> Fts5Analyzer:
         """The analyzer of the full-text index."""
         return Fts5Analyzer(Tokenizer(self._connection))
+
+    @cached_property
+    def languages(self) -> Sequence[str]:
+        """The languages that documents are in."""
+        return [language for (language,) in self._execute(statements("search")["select_languages"]).fetchall()]
 
     def select(self, where: Filter) -> SqliteSelection:
         """Return the chunks that `where` admits."""

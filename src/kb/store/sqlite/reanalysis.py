@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
+from kb.lexical.language import guessed
 from kb.lexical.segment import segmented, varied
 from kb.store.sqlite.statements import statements
 
@@ -36,6 +37,7 @@ class Changes:
     """What the next documents are indexed by now.
 
     Args:
+        languages: that of each document, of which content, whose language was not known.
         sections: what chunks stand under.
         chunks: the chunks.
         done: the last document that is done with these; 0 if the first is not.
@@ -43,6 +45,7 @@ class Changes:
         looked_at: how many chunks were compared.
     """
 
+    languages: list[tuple[str | None, int, str]] = field(default_factory=list)
     sections: list[Change] = field(default_factory=list)
     chunks: list[Change] = field(default_factory=list)
     done: int = 0
@@ -69,14 +72,14 @@ def progress(execute: Execute) -> tuple[int, int]:
 def next_changes(execute: Execute) -> Changes:
     """Return how the next documents are indexed now."""
     changes = Changes()
-    ids = [document_id for (document_id,) in execute(statements("reanalysis")["select_next"], (DOCUMENTS,)).fetchall()]
-    for document_id in ids:
-        is_whole = _compare(execute, document_id, changes)
+    documents = execute(statements("reanalysis")["select_next"], (DOCUMENTS,)).fetchall()
+    for document_id, content_hash, language in documents:
+        is_whole = _compare(execute, document_id, content_hash, language, changes)
         if is_whole:
             changes.done = document_id
         if not is_whole or changes.is_enough:
             break
-    changes.is_last = len(ids) < DOCUMENTS and changes.done == max(ids, default=0)
+    changes.is_last = len(documents) < DOCUMENTS and changes.done == max((id_ for id_, *_ in documents), default=0)
     return changes
 
 
@@ -84,6 +87,8 @@ def write_changes(connection: apsw.Connection, changes: Changes) -> list[int]:
     """Index again what still says the same; return the chunks that have other words now."""
     execute: Execute = connection.execute
     sql = statements("reanalysis")
+    for language in changes.languages:
+        execute(sql["update_language"], language)
     sections = [section for section in changes.sections if execute(sql["has_section"], section[:2]).get]
     under = _write_sections(execute, sections) if sections else []
     for chunk_id, text, *now in changes.chunks:
@@ -106,15 +111,19 @@ def _write_sections(execute: Execute, sections: Sequence[Change]) -> list[int]:
     return [chunk_id for (chunk_id,) in execute(sql["select_under"], (ids,))]
 
 
-def _compare(execute: Execute, document_id: int, changes: Changes) -> bool:
+def _compare(execute: Execute, document_id: int, content_hash: str, known: str | None, changes: Changes) -> bool:
     """Add what changes of a document; return whether that is all."""
     sql = statements("reanalysis")
+    chunks = execute(sql["select_chunks"], (document_id,)).fetchall()
+    language = guessed([text for _, text, *_ in chunks])
+    if language != known:
+        changes.languages.append((language, document_id, content_hash))
     for section_id, header, *before in execute(sql["select_sections"], (document_id,)).fetchall():
-        if (now := (segmented(header), varied(header))) != tuple(before):
+        if (now := (segmented(header), varied(header, language))) != tuple(before):
             changes.sections.append((section_id, header, *now))
-    for chunk_id, text, *before in execute(sql["select_chunks"], (document_id,)).fetchall():
+    for chunk_id, text, *before in chunks:
         changes.looked_at += 1
-        if (now := (segmented(text), varied(text))) != tuple(before):
+        if (now := (segmented(text), varied(text, language))) != tuple(before):
             if len(changes.chunks) >= CHUNKS:
                 return False
             changes.chunks.append((chunk_id, text, *now))

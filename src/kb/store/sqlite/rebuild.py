@@ -113,11 +113,13 @@ def _write(connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, 
         execute(sql)
         if table not in MADE_OF_VECTORS:
             _copy(execute, table)
-    for name, function in (("segmented", segmented), ("varied", varied)):
-        connection.create_scalar_function(name, cast("Any", function), 1, deterministic=True)
-    execute("UPDATE main.chunks SET segmented = segmented(text), variants = varied(text)")
-    execute("UPDATE main.sections SET segmented = segmented(header), variants = varied(header)")
-    execute("DELETE FROM main.reanalysis")
+    for name, function, arguments in (("segmented", segmented, 1), ("varied", varied, 2)):
+        connection.create_scalar_function(name, cast("Any", function), arguments, deterministic=True)
+    for table, column in (("chunks", "text"), ("sections", "header")):
+        execute(
+            f"UPDATE main.{table} SET segmented = segmented({column}), variants = varied({column},"
+            f" (SELECT language FROM main.documents WHERE documents.id = {table}.document_id))"
+        )
     if execute("SELECT 1 FROM old.sqlite_schema WHERE name = 'sqlite_sequence'").get:
         execute("INSERT INTO sqlite_sequence SELECT * FROM old.sqlite_sequence")
     for (sql,) in [*execute(DERIVED).fetchall(), *execute(OTHERS).fetchall()]:

@@ -228,6 +228,7 @@ def add_functions(connection: apsw.Connection) -> None:
     connection.create_scalar_function("dimensions", cast("Any", lambda: dimensions), 0, deterministic=True)
     for name, function in _FUNCTIONS.items():
         connection.create_scalar_function(name, cast("Any", function), 1, deterministic=True)
+    connection.create_scalar_function("varied", cast("Any", varied), 2, deterministic=True)
 
 
 def _last_chunk_id(blob: bytes) -> int | None:
@@ -249,7 +250,7 @@ def _chunks(blob: bytes) -> list[Chunk] | None:
         return None
 
 
-_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "chunk_count": _chunk_count, "segmented": segmented, "varied": varied}
+_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "chunk_count": _chunk_count, "segmented": segmented}
 
 
 def mend_rows(path: Path) -> None:

@@ -22,9 +22,11 @@ CREATE TABLE documents (
   source TEXT,
   replaces INTEGER,
   omitted TEXT NOT NULL DEFAULT '{}',
-  operation INTEGER
+  operation INTEGER,
+  language TEXT
 );
 CREATE INDEX documents_operation ON documents (operation) WHERE operation IS NOT NULL;
+CREATE INDEX documents_language ON documents (language);
 CREATE INDEX documents_replaces ON documents (replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX documents_source_path ON documents (source_path);
@@ -270,7 +272,8 @@ CREATE TABLE versions (
   source TEXT,
   replaces INTEGER,
   omitted TEXT NOT NULL DEFAULT '{}',
-  operation INTEGER
+  operation INTEGER,
+  language TEXT
 );
 CREATE INDEX versions_operation ON versions (operation) WHERE operation IS NOT NULL;
 CREATE INDEX versions_source_path ON versions (source_path) WHERE doc_type <> 'note';

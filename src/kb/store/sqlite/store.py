@@ -120,6 +120,7 @@ class SqliteTransaction:
         chunks = sql["count_chunks_of"].format(condition=condition) if of else sql["count_chunks"]
         return Counts(
             documents=dict(execute(sql["count_by_type"].format(condition=condition), parameters)),
+            languages=dict(execute(sql["count_by_language"].format(condition=condition), parameters)),
             chunks=execute(chunks, parameters).get,
             jobs=self.jobs.count(of),
             queue_age=0 if of else self.jobs.queue_age(),

@@ -245,6 +245,7 @@ def add_version(
         "source": document.source,
         "replaces": replaces,
         "omitted": counts(document.omitted),
+        "language": document.language,
     }
     names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
     tx.connection.execute(f"INSERT INTO versions ({names}) VALUES ({values})", columns)  # noqa: S608 - constants

@@ -14,8 +14,8 @@ import apsw
 import numpy as np
 
 from kb.api.errors import KbError
+from kb.lexical.alternatives import alternatives
 from kb.lexical.stop_words import STOP_WORDS
-from kb.lexical.variants import alternatives
 from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.statements import statements

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from kb.store.sqlite.rules import Rule
 
 MISCUT = (
-    "SELECT 1 FROM (SELECT 1 FROM chunks WHERE segmented IS NOT segmented(text) OR variants IS NOT varied(text)"
-    " UNION ALL SELECT 1 FROM sections WHERE segmented IS NOT segmented(header) OR variants IS NOT varied(header))"
+    "SELECT 1 FROM (SELECT 1 FROM chunks LEFT JOIN documents ON documents.id = document_id"
+    " WHERE segmented IS NOT segmented(text) OR variants IS NOT varied(text, language)"
+    " UNION ALL SELECT 1 FROM sections LEFT JOIN documents ON documents.id = document_id"
+    " WHERE segmented IS NOT segmented(header) OR variants IS NOT varied(header, language))"
     " WHERE NOT EXISTS (SELECT 1 FROM reanalysis)"
 )
 MASK = (1 << 64) - 1

@@ -6,7 +6,7 @@ SELECT
   id, title, source_path, doc_type, content_hash,
   (SELECT COALESCE(json_agg(tag ORDER BY tag)::text, '[]') FROM document_tags WHERE document_id = documents.id) AS tags,
   created_at, updated_at, date, array_to_json(own_tags)::text AS own_tags, uploaded_as AS filename, title_given, source,
-  replaces, omitted
+  replaces, omitted, language
 FROM documents WHERE {condition}
 
 -- name: select_chunks
@@ -58,10 +58,11 @@ SELECT nextval('chunk_ids') FROM generate_series(1, %s)
 -- A new document; its id.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_day, own_tags, part_of, uploaded_as, title_given, created_at,
-  changed_by, changed_with, changed_why, source, replaces, omitted, operation
+  changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
 ) VALUES (
   nextval('document_ids'), %(title)s, %(source_path)s, %(doc_type)s, %(content_hash)s, %(date)s, %(own_day)s, %(own_tags)s,
   %(part_of)s, %(filename)s, %(title_given)s, %(now)s, %(by)s, %(client)s, %(why)s, %(source)s, %(replaces)s, %(omitted)s,
+  %(language)s,
   (SELECT id FROM operations WHERE key = %(operation_key)s)
 ) RETURNING id
 
@@ -71,7 +72,7 @@ INSERT INTO documents (
 UPDATE documents SET
   title = %(title)s, doc_type = %(doc_type)s, content_hash = %(content_hash)s, date = %(date)s, own_day = %(own_day)s,
   own_tags = %(own_tags)s, uploaded_as = COALESCE(%(filename)s, uploaded_as), title_given = %(title_given)s,
-  source = %(source)s, replaces = %(replaces)s, omitted = %(omitted)s,
+  source = %(source)s, replaces = %(replaces)s, omitted = %(omitted)s, language = %(language)s,
   updated_at = GREATEST(%(now)s::timestamptz, updated_at, created_at)
 WHERE id = %(id)s
 
@@ -149,6 +150,11 @@ SELECT doc_type, count(*) FROM documents WHERE {condition} GROUP BY doc_type ORD
 -- name: count_documents
 -- How many documents there are; the condition is put in.
 SELECT count(*) FROM documents WHERE {condition}
+
+-- name: count_by_language
+-- How many documents there are in each language, the most first; {condition} is put in.
+SELECT language, count(*) FROM documents WHERE language IS NOT NULL AND {condition}
+GROUP BY language ORDER BY count(*) DESC, language
 
 -- name: count_chunks
 -- How many chunks there are.

@@ -4,13 +4,14 @@
 -- A document as it stands becomes a former version: what follows in the transaction changes it.
 INSERT INTO versions (
   document_id, number, title, source_path, doc_type, content_hash, tags, created_at, updated_at, until, date, own_day,
-  own_tags, part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, operation
+  own_tags, part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, language,
+  operation
 )
 SELECT
   id, version, title, source_path, doc_type, content_hash,
   ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id ORDER BY tag),
   created_at, updated_at, GREATEST(%(now)s::timestamptz, updated_at, created_at), date, own_day, own_tags, part_of,
-  uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, operation
+  uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
 FROM documents WHERE id = %(id)s
 
 -- name: begin_version
@@ -56,7 +57,7 @@ SELECT
   id, title, source_path, doc_type, content_hash,
   (SELECT COALESCE(json_agg(tag ORDER BY tag)::text, '[]') FROM document_tags WHERE document_id = documents.id) AS tags,
   created_at, updated_at, date, array_to_json(own_tags)::text AS own_tags, uploaded_as AS filename, title_given, source,
-  replaces, omitted
+  replaces, omitted, language
 FROM documents WHERE {condition}
 
 -- name: select_versions
@@ -64,7 +65,8 @@ FROM documents WHERE {condition}
 SELECT
   number, until, changed_by, changed_with, changed_why, content_id, operation,
   document_id AS id, title, source_path, doc_type, content_hash, array_to_json(tags)::text AS tags, created_at, updated_at,
-  date, array_to_json(own_tags)::text AS own_tags, uploaded_as AS filename, title_given, source, replaces, omitted
+  date, array_to_json(own_tags)::text AS own_tags, uploaded_as AS filename, title_given, source, replaces, omitted,
+  language
 FROM versions WHERE {condition}
 
 -- name: select_bin
@@ -72,7 +74,8 @@ FROM versions WHERE {condition}
 SELECT
   bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why, bin.operation,
   bin.document_id AS id, title, source_path, doc_type, content_hash, array_to_json(tags)::text AS tags, created_at,
-  updated_at, date, array_to_json(own_tags)::text AS own_tags, uploaded_as AS filename, title_given, source, replaces, omitted
+  updated_at, date, array_to_json(own_tags)::text AS own_tags, uploaded_as AS filename, title_given, source, replaces,
+  omitted, language
 FROM bin JOIN versions ON versions.document_id = bin.document_id AND versions.number = bin.number
 WHERE {condition}
 
@@ -88,12 +91,12 @@ WHERE document_id = %(id)s ORDER BY number DESC LIMIT 1
 -- A document comes back from the bin, as its next version; by itself, if what it came in is not there.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, created_at, updated_at, date, own_day, own_tags, part_of, uploaded_as,
-  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, operation
+  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
 )
 SELECT
   document_id, title, source_path, doc_type, content_hash, created_at, GREATEST(%(now)s::timestamptz, until + interval '1 millisecond'), date, own_day,
   own_tags, CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1,
-  %(by)s, %(client)s, %(why)s, source, %(replaces)s::bigint, omitted,
+  %(by)s, %(client)s, %(why)s, source, %(replaces)s::bigint, omitted, language,
   (SELECT id FROM operations WHERE key = %(operation_key)s)
 FROM versions WHERE document_id = %(id)s ORDER BY number DESC LIMIT 1
 

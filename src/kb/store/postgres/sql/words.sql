@@ -113,10 +113,13 @@ SELECT id FROM chunks {among} ORDER BY id
 -- Every chunk by ascending id, with its document and its length.
 SELECT id, document_id, length FROM chunks ORDER BY id
 
--- name: select_with_forms
--- The documents with a chunk, or something that chunks stand under, that may have other forms than what is written.
-SELECT document_id FROM chunks WHERE text ~ '[^\x01-\x7f]|[a-z0-9A-Z][A-Z]|#|\+\+|\.[nN][eE][tT]'
-UNION SELECT document_id FROM sections WHERE header ~ '[^\x01-\x7f]|[a-z0-9A-Z][A-Z]|#|\+\+|\.[nN][eE][tT]'
+-- name: select_written
+-- The documents that have a chunk.
+SELECT id FROM documents WHERE EXISTS (SELECT 1 FROM chunks WHERE document_id = documents.id) ORDER BY id
+
+-- name: set_language
+-- In which language a document is.
+UPDATE documents SET language = %s WHERE id = %s
 
 -- name: select_texts
 -- A document's chunks with what they stand under.
@@ -126,7 +129,8 @@ WHERE chunks.document_id = %s ORDER BY chunks.id
 
 -- name: select_texts_of
 -- The chunks of some documents with what they stand under, in order.
-SELECT chunks.document_id, chunks.id, text, COALESCE(header, '') FROM chunks
+SELECT chunks.document_id, chunks.id, text, COALESCE(header, ''), language
+FROM chunks LEFT JOIN documents ON documents.id = chunks.document_id
 LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
 WHERE chunks.document_id = ANY(%s) ORDER BY chunks.document_id, chunks.id
 

@@ -6,7 +6,8 @@ SELECT
   id, title, source_path, doc_type, content_hash,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
-  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces, omitted
+  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces, omitted,
+  language
 FROM {source} WHERE {condition}
 
 -- name: select_chunks
@@ -61,10 +62,10 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM chunks)) + ? 
 -- A new document.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at,
-  changed_by, changed_with, changed_why, source, replaces, omitted, operation
+  changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
 ) VALUES (
   :id, :title, :source_path, :doc_type, :content_hash, :date, :own_tags, :part_of, :filename, :title_given, :now,
-  :by, :client, :why, :source, :replaces, :omitted,
+  :by, :client, :why, :source, :replaces, :omitted, :language,
   (SELECT id FROM operations WHERE key = :operation_key)
 )
 
@@ -74,7 +75,7 @@ INSERT INTO documents (
 UPDATE documents SET
   title = :title, doc_type = :doc_type, content_hash = :content_hash, date = :date, own_tags = :own_tags,
   uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given, source = :source, replaces = :replaces,
-  omitted = :omitted,
+  omitted = :omitted, language = :language,
   updated_at = max(:now, COALESCE(updated_at, created_at))
 WHERE id = :id
 
@@ -144,6 +145,11 @@ DELETE FROM sections WHERE document_id = ?
 -- name: count_by_type
 -- How many documents there are of each type; {condition} is put in.
 SELECT doc_type, count(*) FROM documents WHERE {condition} GROUP BY doc_type ORDER BY doc_type
+
+-- name: count_by_language
+-- How many documents there are in each language, the most first; {condition} is put in.
+SELECT language, count(*) FROM documents WHERE language IS NOT NULL AND {condition}
+GROUP BY language ORDER BY count(*) DESC, language
 
 -- name: count_chunks
 -- How many chunks there are.

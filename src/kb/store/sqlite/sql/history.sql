@@ -4,14 +4,14 @@
 -- A document as it stands becomes a former version: what follows in the transaction changes it.
 INSERT INTO versions (
   document_id, number, title, source_path, doc_type, content_hash, tags, created_at, updated_at, until, date, own_tags,
-  part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, operation
+  part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
 )
 SELECT
   id, version, title, source_path, doc_type, content_hash,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id),
   created_at, updated_at, max(:now, COALESCE(updated_at, created_at)), date, own_tags, part_of, uploaded_as, title_given,
-  changed_by, changed_with, changed_why, source, replaces, omitted, operation
+  changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
 FROM documents WHERE id = :id
 
 -- name: begin_version
@@ -49,7 +49,7 @@ SELECT
   id, title, source_path, doc_type, content_hash,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
-  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces, omitted
+  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces, omitted, language
 FROM documents WHERE {condition}
 
 -- name: select_versions
@@ -57,7 +57,7 @@ FROM documents WHERE {condition}
 SELECT
   number, until, changed_by, changed_with, changed_why, content_id, operation,
   document_id AS id, title, source_path, doc_type, content_hash, tags, created_at, updated_at, date, own_tags,
-  uploaded_as AS filename, title_given, source, replaces, omitted
+  uploaded_as AS filename, title_given, source, replaces, omitted, language
 FROM versions WHERE {condition}
 
 -- name: select_bin
@@ -65,7 +65,7 @@ FROM versions WHERE {condition}
 SELECT
   bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why, bin.operation,
   bin.document_id AS id, title, source_path, doc_type, content_hash, tags, created_at, updated_at, date, own_tags,
-  uploaded_as AS filename, title_given, source, replaces, omitted
+  uploaded_as AS filename, title_given, source, replaces, omitted, language
 FROM bin JOIN versions ON versions.document_id = bin.document_id AND versions.number = bin.number
 WHERE {condition}
 
@@ -81,13 +81,13 @@ WHERE document_id = :id ORDER BY number DESC LIMIT 1
 -- A document comes back from the bin, as its next version; by itself, if what it came in is not there.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, created_at, updated_at, date, own_tags, part_of, uploaded_as,
-  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, operation
+  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
 )
 SELECT
   document_id, title, source_path, doc_type, content_hash, created_at,
   max(:now, strftime('%Y-%m-%d %H:%M:%f', until, '+0.001 seconds')), date, own_tags,
   CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1, :by, :client, :why,
-  source, :replaces, omitted,
+  source, :replaces, omitted, language,
   (SELECT id FROM operations WHERE key = :operation_key)
 FROM versions WHERE document_id = :id ORDER BY number DESC LIMIT 1
 

@@ -10,8 +10,8 @@ SELECT count(*) FILTER (WHERE id <= COALESCE((SELECT document_id FROM reanalysis
 FROM documents
 
 -- name: select_next
--- The next documents.
-SELECT id FROM documents WHERE id > (SELECT document_id FROM reanalysis) ORDER BY id LIMIT ?
+-- The next documents, with their languages.
+SELECT id, content_hash, language FROM documents WHERE id > (SELECT document_id FROM reanalysis) ORDER BY id LIMIT ?
 
 -- name: set_done
 -- So far it is done.
@@ -44,6 +44,10 @@ UPDATE sections SET segmented = ?, variants = ? WHERE id = ?
 INSERT INTO chunks_fts (rowid, text, header)
 SELECT chunk_texts.id, chunk_texts.text, chunk_texts.header
 FROM chunks JOIN chunk_texts ON chunk_texts.id = chunks.id WHERE section_id IN carray(?)
+
+-- name: update_language
+-- In which language a document is that holds this.
+UPDATE documents SET language = ? WHERE id = ? AND content_hash = ?
 
 -- name: update_chunk
 -- How a chunk is indexed that says this; a trigger writes its words.

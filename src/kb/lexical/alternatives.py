@@ -1,0 +1,26 @@
+"""Words of a query that count as one: spellings of the same word, and its stems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.lexical.segment import folded
+from kb.lexical.stems import language_of, stemmed
+from kb.lexical.variants import spellings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def alternatives(words: Iterable[str]) -> list[list[str]]:
+    """Return words, those in one list that are spellings or stems of the same: they count as one.
+
+    They are all apart if one is a beginning: FTS5, which then looks for all, counts each.
+    """
+    given = list(words)
+    languages = {language for word in given if (language := language_of(word))}
+    forms = {word: [*spellings(word), *stemmed([folded(word)], languages)] for word in given}
+    others = {other for each in forms.values() for other in each}.intersection(given)
+    if not others or any(word.endswith("*") for word in given):
+        return [[word] for word in given]
+    return [[word, *(each for each in forms[word] if each in others)] for word in given if word not in others]

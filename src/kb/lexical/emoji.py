@@ -1,0 +1,37 @@
+"""Emojis as words: the tokenizer leaves them out, so each is indexed by its number behind the text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MARK: Final = "\ue2a4"
+"""Before the number; the private characters before this one are marks of languages."""
+
+EMOJI: Final = re.compile(
+    "[\u2600-\u27bf\u2b50\u2b55\U0001f300-\U0001f3fa\U0001f400-\U0001faff]|[\U0001f1e6-\U0001f1ff]{2}"
+)
+"""One sign, or the two letters of a flag; tones of skin are none, and a family is found by each of its members."""
+
+
+def emojis(text: str) -> list[str]:
+    """Return the emojis of a text as they are indexed."""
+    return [indexed(found) for found in found_in(text)]
+
+
+def found_in(text: str) -> Iterator[re.Match[str]]:
+    """Yield the emojis of a text."""
+    return iter(()) if text.isascii() else EMOJI.finditer(text)
+
+
+def indexed(found: re.Match[str]) -> str:
+    """Return an emoji that was found as it is indexed."""
+    return "".join(f"{MARK}{ord(letter)}" for letter in found[0])
+
+
+def written(word: str) -> str:
+    """Return an emoji of a query as people write it, and any other word as it is."""
+    return "".join(chr(int(number)) for number in word.split(MARK)[1:]) if word.startswith(MARK) else word

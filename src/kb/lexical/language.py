@@ -1,0 +1,85 @@
+"""In which language a text is written, guessed from its letters."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CODES = """
+    af ar az be bg bn ca cs cy da de el en es et eu fa fi fr ga gu he hi hr hu hy id is it ja ka kk km kn ko
+    la lo lt lv mk ml mn mr my ne nl nn no pa pl pt ro ru si sk sl sq sr sv sw ta te th tl tr uk ur uz vi zh
+    zxx
+"""
+GUESSED: Final = frozenset(CODES.split())
+"""What texts may be in; the more rare ones there are, the less sure each guess is. `zxx` is none, such as code."""
+
+ONE: Final = {"nn": "no", "zxx": ""}
+"""Both kinds of Norwegian are one, as their stems are."""
+
+SURE, AGREED = 0.6, 2 / 3
+"""How probable a guess is at least, and in which share of a text at least: a text may be in several languages."""
+
+LETTERS = 15
+"""How many letters a text has at least: what is shorter may be in many languages."""
+
+CHUNKS, CHARACTERS = 6, 600
+"""How many chunks of a document are read, and how much of each."""
+
+PIECES, SHORTEST_PIECE = 12, 80
+"""In how many pieces, of how many characters at least, it is looked whether that is in one language."""
+
+UNWRITTEN: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|<[^<>]*>|\S*[\d_/\\{}=<>|@]\S*", re.DOTALL)
+"""Code, addresses, markup, names and numbers, which are in no language."""
+
+LETTER: Final = re.compile(r"[^\W\d_]")
+_loading = threading.Lock()
+
+
+def guessed(texts: Sequence[str]) -> str | None:
+    """Return the ISO 639-1 code of the language that a document's texts are in; None if it is not clear, or several."""
+    step = max(1, -(-len(texts) // CHUNKS))
+    text = " ".join(" ".join(UNWRITTEN.sub(" ", each[: 2 * CHARACTERS])[:CHARACTERS].split()) for each in texts[::step])
+    if sum(1 for _ in islice(LETTER.finditer(text), LETTERS)) < LETTERS:
+        return None
+    language = _most_likely(text)
+    if language is None or len(text) < 2 * SHORTEST_PIECE:
+        return language
+    found = Counter(filter(None, map(_most_likely, _pieces(text))))
+    return language if found[language] >= AGREED * found.total() else None
+
+
+def _pieces(text: str) -> Iterator[str]:
+    size = max(SHORTEST_PIECE, -(-len(text) // PIECES))
+    return (text[start : start + size] for start in range(0, len(text), size))
+
+
+def _most_likely(text: str) -> str | None:
+    """Return the language of a text if it is sure enough."""
+    likely = Counter[str]()
+    for language, probability in islice(_identifier().rank(text), 3):
+        likely[ONE.get(language, language)] += probability
+    [(language, probability)] = likely.most_common(1)
+    return language or None if probability >= SURE else None
+
+
+def _identifier() -> Any:  # noqa: ANN401 - py3langid declares no types
+    with _loading:
+        return _load()
+
+
+@cache
+def _load() -> Any:  # noqa: ANN401 - py3langid declares no types
+    """Return what guesses, in half the memory that all its languages take; it takes half a second."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    every = LanguageIdentifier.from_model_file(MODEL_FILE)
+    every.set_languages(GUESSED)
+    numbers = every.nb_ptc, every.nb_pc, every.nb_classes
+    return LanguageIdentifier(*numbers, every.tk_nextmove, every.tk_output, norm_probs=True, tk_row=every.tk_row)

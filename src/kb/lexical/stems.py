@@ -1,0 +1,137 @@
+"""Stems of words by the rules of their language, so that *Häuser* finds *Haus* and *chevaux* finds *cheval*.
+
+English words have theirs from FTS5's own tokenizer, which reads every text as if it were English. The stems of other
+languages are indexed behind the text of documents in that language, each with a mark of the language. So no word of
+another language meets them by chance: *hunger* by German rules would be the English *hung*.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from kb.lexical.function_words import FUNCTION_WORDS
+from kb.lexical.variants import PLAIN, Variant
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+ALGORITHMS: Final = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+"""The languages whose words have stems, with the names of their rules."""
+
+FIRST_MARK, LETTERS_OF_CODE = 0xE000, 26
+"""Marks of languages are private characters, which the tokenizer takes for letters; `segment.PRIVATE` are others."""
+
+END: Final = "0"
+"""Behind a stem; the tokenizer would shorten it by English rules otherwise."""
+
+SHORTEST, LONGEST = 3, 32
+"""How long a word is that has a stem: shorter ones seldom change, and longer ones are rather encoded than written."""
+
+PLURALS: Final = {
+    "es": {"ces": "z"},
+    "it": {"chi": "co", "ghi": "go", "che": "ca", "ghe": "ga"},
+    "pt": {"ais": "al", "éis": "el", "óis": "ol", "ões": "ão", "ães": "ão", "ãos": "ão"},
+}
+"""Regular endings of many that Snowball leaves apart from those of one."""
+
+ROUNDS = 2
+"""How often a word is shortened: what Snowball makes of a plural may still be a whole word, as *ciudad* is."""
+
+KEPT = 1 << 16
+"""How many stems are kept in memory."""
+
+WORD: Final = re.compile(rf"(?<!\w)[^\W\d_]{{{SHORTEST},{LONGEST}}}(?!\w)")
+
+_stemming = threading.Lock()
+_stemmers: dict[str, Any] = {}
+
+
+def mark_of(language: str) -> str:
+    """Return the mark of a language, by the two letters of its code."""
+    first, second = (ord(letter) - ord("a") for letter in language)
+    return chr(FIRST_MARK + LETTERS_OF_CODE * first + second)
+
+
+LANGUAGES: Final = {mark_of(language): language for language in ALGORITHMS}
+
+
+def language_of(word: str) -> str | None:
+    """Return of which language a word of a query is the stem; None if it is none."""
+    return LANGUAGES.get(word[:1])
+
+
+def stemmed(words: Iterable[str], languages: Collection[str]) -> list[str]:
+    """Return the stems of words in some languages, each once, marked as they are indexed."""
+    wanted = [language for language in languages if language in ALGORITHMS]
+    return list(dict.fromkeys(each for word in words for language in wanted for each in stems(word, language)))
+
+
+def stems(word: str, language: str) -> list[str]:
+    """Return the stem of a folded word in a language, marked; nothing if it has none there."""
+    if not WORD.fullmatch(word) or (lower := word.lower()) in FUNCTION_WORDS:
+        return []
+    return [_marked(lower, language)]
+
+
+def stems_in(text: str, language: str | None) -> Iterator[Variant]:
+    """Yield the stems of the words of a folded text, each where its word stands."""
+    if language not in ALGORITHMS:
+        return
+    for word in WORD.finditer(text):
+        yield from (Variant(*word.span(), stem) for stem in stems(word[0], language))
+
+
+@lru_cache(KEPT)
+def _marked(word: str, language: str) -> str:
+    stem = _of_one(word, language)
+    with _stemming:  # a stemmer keeps the word that it works on
+        for _ in range(ROUNDS):
+            stem = _stemmer(language).stemWord(stem)
+    return f"{mark_of(language)}{stem.translate(PLAIN)}{END}"
+
+
+def _of_one(word: str, language: str) -> str:
+    """Return the singular of a word whose ending says that it is a plural, or else the word."""
+    endings = PLURALS.get(language, {})
+    ending = next((each for each in endings if word.endswith(each)), None)
+    return word.removesuffix(ending) + endings[ending] if ending else word
+
+
+def _stemmer(language: str) -> Any:  # noqa: ANN401 - snowballstemmer declares no types
+    if language not in _stemmers:
+        name = ALGORITHMS[language]
+        module = import_module(f"snowballstemmer.{name}_stemmer")
+        _stemmers[language] = getattr(module, f"{name.capitalize()}Stemmer")()
+    return _stemmers[language]
