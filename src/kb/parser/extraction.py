@@ -61,14 +61,17 @@ class ExtractingSandbox(Sandbox):
 
     @property
     def extracts(self) -> list[str]:
+        """The suffixes that extractors read."""
         return self.extractors.suffixes
 
     @property
     def extractors_confined(self) -> list[Restriction] | None:
+        """The rights that extractors lack that are commands; None if there are none, or before the start."""
         return self._extractors_confined
 
     @property
     def is_extracting(self) -> bool:
+        """Whether an extractor reads a file right now, which may take minutes."""
         return self._run is not None
 
     def start(self) -> None:

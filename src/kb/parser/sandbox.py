@@ -155,21 +155,6 @@ class Sandbox:
             self._confined = process.confined
         return self._confined
 
-    @property
-    def extracts(self) -> list[str]:
-        """The suffixes that extractors read."""
-        return []
-
-    @property
-    def extractors_confined(self) -> list[Restriction] | None:
-        """The rights that extractors lack that are commands; None if there are none, or before the start."""
-        return None
-
-    @property
-    def is_extracting(self) -> bool:
-        """Whether an extractor reads a file right now, which may take minutes."""
-        return False
-
     def start(self) -> None:
         """Start the process, so that the first file need not wait for it."""
         if self._process is None and not self._stopped:
