@@ -29,6 +29,7 @@ _DAMAGE: Final = (
     OSError,
     ValueError,
 )
+_MOST_DIGITS: Final = 9
 _ENCRYPTED: Final = "the document is encrypted: it needs a password to be read"
 
 
@@ -48,6 +49,12 @@ def attribute(element: etree._Element | None, name: str) -> str | None:
     if element is None:
         return None
     return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
+
+
+def whole_number(element: etree._Element | None, name: str, otherwise: int = 0) -> int:
+    """Return the element's attribute of that local name as a number from 0 on; `otherwise` if it is none."""
+    value = attribute(element, name) or ""
+    return int(value) if value.isdecimal() and len(value) <= _MOST_DIGITS else otherwise
 
 
 class Archive:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.ooxml import Package
-from kb.formats.containers.zip import attribute, local_name
+from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.detect import detect
 from kb.formats.readers.docx_numbering import BULLET, Item, Numbering
 from kb.formats.readers.drawing import write_drawn
@@ -194,8 +194,8 @@ def _named_level(name: str) -> int | None:
 
 def _outline_level(owner: etree._Element) -> int | None:
     """Return what a paragraph or a style says itself: 0 to 8 for headings, 9 for body text."""
-    value = attribute(owner.find("{*}pPr/{*}outlineLvl"), "val") or ""
-    return int(value) + 1 if value.isdecimal() else None
+    level = whole_number(owner.find("{*}pPr/{*}outlineLvl"), "val", -1)
+    return level + 1 if level >= 0 else None
 
 
 class _Writer:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.zip import Archive, attribute, local_name
+from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
 from kb.formats.extracted import Properties
 from kb.formats.readers.odf_numbering import BULLET, Counting, Numbering
 from kb.formats.text.builder import TextBuilder, paged
@@ -69,15 +69,15 @@ def read(data: bytes) -> Extracted:
     styles = archive.xml("styles.xml")
     if local_name(body) == "presentation":
         slides = [_slide(page, archive) for page in body.iterfind("{*}page")]
-        margins = TextBuilder()
-        write_margins(margins, _slide_margins(content, styles) if styles is not None else ())
-        return paged(title or (slides[0].opening_title() if slides else None), slides, date, last=margins)
+        last = TextBuilder()
+        write_margins(last, _slide_margins(content, styles) if styles is not None else ())
+        return paged(title or (slides[0].opening_title() if slides else None), slides, date, last=last)
     numbering = Numbering([content, styles] if styles is not None else [content])
     writer = _Writer(_title_styles(content), archive, numbering)
     writer.blocks(body)
     title = title or writer.text.opening_title()
     writer.notes()
-    write_margins(writer.text, _margins(styles))
+    write_margins(writer.text, (line for part in margins(styles) for line in _paragraphs(part)))
     return writer.text.build(title, date)
 
 
@@ -100,11 +100,11 @@ def _title_styles(content: etree._Element) -> set[str]:
     return {"Title", *filter(None, derived)}
 
 
-def _margins(styles: etree._Element | None) -> Iterator[str]:
-    """Yield the lines of the headers and footers that are shown."""
+def margins(styles: etree._Element | None) -> Iterator[etree._Element]:
+    """Yield the headers and footers that are shown."""
     for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
         if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
-            yield from _paragraphs(part)
+            yield part
 
 
 def _slide_margins(content: etree._Element, styles: etree._Element) -> Iterator[str]:
@@ -250,8 +250,7 @@ class _Writer:
 
     def _heading(self, heading: etree._Element, number: str | None = None) -> None:
         """Write a heading, with its number in a list if it is an item of one."""
-        level = attribute(heading, "outline-level") or ""
-        depth = int(level) if level.isdecimal() else 1
+        depth = whole_number(heading, "outline-level", 1)
         number = self._numbering.heading(heading, depth) if number is None else number
         if title := _inline(heading).strip():
             self.text.heading(depth, title if number == BULLET else f"{number} {title}".lstrip())
@@ -379,8 +378,7 @@ def _pieces(element: etree._Element) -> Iterator[str]:
     for child in element:
         name = local_name(child)
         if name == "s":
-            count = attribute(child, "c") or ""
-            yield " " * (min(int(count), 80) if count.isdecimal() else 1)
+            yield " " * min(whole_number(child, "c", 1), 80)
         elif name in _CHARACTERS:
             yield _CHARACTERS[name]
         elif name not in _BESIDE:
