@@ -7,7 +7,7 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract, limited
-from kb.formats.extracted import MOST_FILES, Attachment, Extracted, attached_room
+from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted, attached_room
 from tests.support.office import DRAWING, RELATIONS, package, paragraph, word, workbook
 from tests.support.samples import zipped
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import load_model
+from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder, batches
 from kb.embed.onnx.providers import DEVICES
 

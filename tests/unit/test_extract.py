@@ -17,8 +17,8 @@ from kb.api.errors import Unreadable
 from kb.api.models import NOTE
 from kb.formats.containers.ole import OLE_SIGNATURE
 from kb.formats.detect import detect
-from kb.formats.extracted import Section
 from kb.formats.registry import FORMATS
+from kb.formats.text.extracted import Section
 from tests.support.ole import ole
 from tests.support.reading import read, sections
 from tests.support.samples import zipped

@@ -13,8 +13,8 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.ole import ole_properties, open_ole
 from kb.formats.detect import detect
 from kb.formats.extract import extract
-from kb.formats.extracted import Properties
 from kb.formats.text.builder import TextBuilder
+from kb.formats.text.extracted import Properties
 from kb.formats.text.tables import write_table
 from tests.support.office import DRAWING, RELATIONS, package, word
 from tests.support.ole import ole

@@ -14,8 +14,8 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.documents.page_pictures import passage_of
-from kb.formats.page_picture import Box, passage_boxes
 from kb.formats.readers import pdf
+from kb.formats.readers.pdf_picture import Box, passage_boxes
 from kb.ingest.chunk import Chunker
 from kb.store.rows import Chunk
 

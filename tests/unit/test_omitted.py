@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from kb.api.omitted import KINDS, phrase, together
-from kb.formats.extracted import Extracted, Section
 from kb.formats.text.builder import TextBuilder, paged
+from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.draft import with_line
 from kb.parser.protocol import Malformed, check, pack, unpack
 

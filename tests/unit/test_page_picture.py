@@ -15,9 +15,9 @@ from kb.api.errors import NotFound, Unreadable
 from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
-from kb.formats.page_picture import Box, draw_page, find_passage, passage_boxes
 from kb.formats.readers import pdf as pdf_reader
 from kb.formats.readers.pdf_page import tidy
+from kb.formats.readers.pdf_picture import Box, draw_page, find_passage, passage_boxes
 from kb.parser.sandbox import Limits, Sandbox
 from tests.support.blobs import kept_at
 from tests.support.pdf import pdf

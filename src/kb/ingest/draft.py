@@ -15,9 +15,9 @@ from kb.api.emphasis import without_emphasis
 from kb.api.errors import ModelChanged, Unreadable
 from kb.api.models import MAX_TITLE, NOTE
 from kb.api.omitted import phrase, together
-from kb.formats.extracted import Extracted
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
+from kb.formats.text.extracted import Extracted
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.language import guessed
 from kb.lexical.names import with_aliases
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.embed.protocol import Embedder
-    from kb.formats.extracted import Attachment
+    from kb.formats.text.extracted import Attachment
     from kb.parser.sandbox import Sandbox
 
 NOT_READ = "Not read: "

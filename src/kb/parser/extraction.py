@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
-from kb.formats.extracted import NO_TEXT, Extracted, Picture, Scan
-from kb.formats.opaque import Opaque
 from kb.formats.pictures import has_words, is_picture, with_pages, with_pictures, with_remark
+from kb.formats.text.extracted import NO_TEXT, Extracted, Picture, Scan
+from kb.formats.text.opaque import Opaque
 from kb.parser.extractor_run import ExtractorRun, confined_extractor
 from kb.parser.launch import NEEDED
 from kb.parser.sandbox import Limits, Sandbox

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
-from kb.formats.extracted import attached_room
-from kb.formats.opaque import Opaque
-from kb.formats.page_picture import count_pages, draw_page, picture_to_read
+from kb.formats.readers.pdf_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS
+from kb.formats.text.extracted import attached_room
+from kb.formats.text.opaque import Opaque
 from kb.parser.confine import confine, end_with, limit
 from kb.parser.protocol import MAX_PICTURES, pack, receive, receive_bytes, send
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, BinaryIO
 
-    from kb.formats.extracted import Picture
+    from kb.formats.text.extracted import Picture
 
     Reply = tuple[dict[str, Any], list[bytes]]
 

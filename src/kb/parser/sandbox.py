@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
-from kb.formats.extracted import attached_room
-from kb.formats.opaque import Kind, Opaque
 from kb.formats.pictures import with_remark
+from kb.formats.text.extracted import attached_room
+from kb.formats.text.opaque import Kind, Opaque
 from kb.parser.protocol import (
     Malformed,
     OverLimit,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kb.api.models import Restriction
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -198,7 +198,7 @@ class Sandbox:
         return doc_type, extracted
 
     def draw_page(self, path: Path, number: int, passage: str, place: float) -> bytes:
-        """Return a page of the PDF at `path` as PNG (`kb.formats.page_picture.draw_page`). Raises as `extract`."""
+        """Return a page of the PDF at `path` as PNG (`kb.formats.readers.pdf_picture`). Raises as `extract`."""
         return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
 
     def count_pages(self, path: Path) -> int:

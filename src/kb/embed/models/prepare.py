@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import (
+from kb.embed.artifact import (
     FP32,
     MANIFEST,
+    NAME,
+    TOKENIZER,
+    WEIGHTS,
     InvalidArtifact,
     Manifest,
     ModelFiles,
@@ -25,7 +28,7 @@ from kb.embed.models.artifact import (
     load_model,
     save_model,
 )
-from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, fetch, one_line, verify
+from kb.embed.models.fetch import SOURCES, fetch, one_line, verify
 from kb.filesystem import sync
 
 if TYPE_CHECKING:

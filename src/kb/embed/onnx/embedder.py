@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
-    from kb.embed.models.artifact import ModelFiles
+    from kb.embed.artifact import ModelFiles
     from kb.embed.onnx.providers import Device
     from kb.embed.onnx.requirements import Machine
 

@@ -16,7 +16,7 @@ from kb.embed.onnx.providers import provider_options
 from kb.embed.onnx.requirements import Machine, cpu_flags
 
 if TYPE_CHECKING:
-    from kb.embed.models.artifact import ModelFiles
+    from kb.embed.artifact import ModelFiles
     from kb.embed.onnx.providers import Device
 
 CPU = "CPUExecutionProvider"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.extracted import Attachment, Extracted, Properties
+    from kb.formats.text.extracted import Attachment, Extracted, Properties
 
 # Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.
 _WRAPPERS: Final = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}

@@ -20,16 +20,16 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.cms import signed_content
 from kb.formats.containers.mail import message_in, without_separator
 from kb.formats.detect import TNEF_SIGNATURE, is_envelope
-from kb.formats.extracted import Attachment
 from kb.formats.readers import tnef
 from kb.formats.readers.html import flat_text
 from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, Shown, render
 from kb.formats.text.encoding import as_utf8, decode
+from kb.formats.text.extracted import Attachment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted
 
 _BODIES: Final = {
     *("text/plain", "text/html", "text/enriched", "text/markdown", "text/rfc822-headers"),

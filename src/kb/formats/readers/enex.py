@@ -18,17 +18,17 @@ from lxml import etree
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import xml_parser
 from kb.formats.detect import is_media
-from kb.formats.extracted import MOST_FILES, Attachment
 from kb.formats.readers.html import write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.embedded import embedded_text, without_embedded
 from kb.formats.text.encoding import as_utf8, clean, one_line
+from kb.formats.text.extracted import MOST_FILES, Attachment
 from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted
 
 _NOTE: Final = re.compile(rb"<note(?:\s[^<>]*)?>")
 _END: Final = b"</note>"

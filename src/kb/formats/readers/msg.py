@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import Unreadable
 from kb.formats.containers.ole import open_ole
 from kb.formats.detect import is_envelope
-from kb.formats.extracted import Attachment
 from kb.formats.readers import outlook
 from kb.formats.readers.eml import POLICY, says_encrypted
 from kb.formats.readers.mail import ENCRYPTED, Mail, render
 from kb.formats.text.encoding import decode
+from kb.formats.text.extracted import Attachment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import olefile
 
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted
 
     _Tree = defaultdict[tuple[str, ...], set[str]]
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
-from kb.formats.extracted import Properties
 from kb.formats.readers.odf_numbering import BULLET, Counting, Numbering
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
+from kb.formats.text.extracted import Properties
 from kb.formats.text.layout import Box, around, in_reading_order
 from kb.formats.text.margins import write_margins
 from kb.formats.text.tables import write_table
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted
 
 _UNSEEN: Final = {
     *("tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "ruby-text", "note-citation"),

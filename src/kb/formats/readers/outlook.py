@@ -12,11 +12,11 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from typing import TYPE_CHECKING, Final
 
-from kb.formats.extracted import Attachment
 from kb.formats.readers.html import decode_html
 from kb.formats.readers.mail import Body, Shown
 from kb.formats.readers.rtf import decode_rtf
 from kb.formats.text.encoding import one_line
+from kb.formats.text.extracted import Attachment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

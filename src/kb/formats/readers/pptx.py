@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.extracted import Attachment, Extracted
+    from kb.formats.text.extracted import Attachment, Extracted
 
 _TITLES: Final = {"title", "ctrTitle"}
 _FURNITURE: Final = {"dt", "ftr", "hdr", "sldNum", "sldImg"}

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from kb.formats.containers.zip import xml_parser
-from kb.formats.extracted import Extracted
 from kb.formats.readers.html import flat_text, write_fragment
 from kb.formats.text.builder import LONGEST_HEADING, Heading, TextBuilder, lone_title, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
+from kb.formats.text.extracted import Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.omitted import together
-from kb.formats.extracted import Extracted, Picture, Section
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.extracted import Extracted, Picture, Section
 from kb.formats.text.titles import names_chapter
 
 if TYPE_CHECKING:
