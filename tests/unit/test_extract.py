@@ -1,7 +1,10 @@
-"""The front of extraction: what a file is, how its bytes become text, plain text and Markdown."""
+"""The front of extraction: what a file is, how its bytes become text, plain text, Markdown and JSON."""
+
+from __future__ import annotations
 
 import gzip
 import io
+import json
 import struct
 import subprocess
 import sys
@@ -17,6 +20,7 @@ from kb.api.errors import Unreadable
 from kb.api.models import NOTE
 from kb.formats.containers.ole import OLE_SIGNATURE
 from kb.formats.detect import detect
+from kb.formats.readers.json import read as read_json
 from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Section
 from tests.support.ole import ole
@@ -482,3 +486,22 @@ def test_any_markdown_keeps_its_text(lines):
     extracted = read(text, "a.md")
     assert_sound(extracted)
     assert extracted.text == text.replace("\r\n", "\n")
+
+
+DEEP = "[" * 900 + ",".join(["1"] * 25_000) + "]" * 900
+
+
+@pytest.mark.parametrize("source", [DEEP, '{"a":' * 900 + "1" + "}" * 900, "[" * 100_000 + "]" * 100_000])
+def test_a_layout_is_no_longer_than_a_small_multiple_of_its_source(source):
+    assert len(read_json(source.encode()).text) <= 4 * len(source)
+
+
+def test_values_that_nest_deep_stand_on_lines_of_their_own_without_indentation():
+    text = read_json(DEEP.encode()).text
+    assert text.count("\n") > 25_000
+    assert json.loads(text) == json.loads(DEEP)
+
+
+def test_ordinary_values_are_indented():
+    value = {"name": "Überlingen", "list": [{"a": [1, 2, {"b": None}]}] * 20}
+    assert read_json(json.dumps(value).encode()).text == json.dumps(value, indent=2, ensure_ascii=False)
