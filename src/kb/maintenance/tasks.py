@@ -19,7 +19,6 @@ from kb.settings import reveal
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from pydantic import SecretStr
 
@@ -56,9 +55,7 @@ class MaintenanceTasks:
         """Run nothing until a task is asked for."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End what is not finished."""
         with self._lock:
             self._stopping, thread = True, self._thread

@@ -290,7 +290,7 @@ class _Writer:
                 for cell in cells:
                     self.blocks(cell)
                 continue
-            if any(values := [self._cell(cell) for cell in cells]):
+            if any(values := [one_line(" ".join(self._numbered(cell))) for cell in cells]):
                 self._text.line(" | ".join(values))
             shown += cells
         for cell in shown:
@@ -303,9 +303,6 @@ class _Writer:
             name in {"tbl", "altChunk"} or (name == "p" and self._styles.level(child) is not None)
             for name, child in _children(cell)
         )
-
-    def _cell(self, cell: etree._Element) -> str:
-        return one_line(" ".join(self._numbered(cell)))
 
     def _numbered(self, cell: etree._Element) -> Iterator[str]:
         """Yield the paragraphs of a cell with their numbers, which may be all that they show."""

@@ -21,7 +21,6 @@ from kb.formats.containers.cms import signed_content
 from kb.formats.containers.mail import message_in, without_separator
 from kb.formats.detect import TNEF_SIGNATURE, is_envelope
 from kb.formats.readers import tnef
-from kb.formats.readers.html import flat_text
 from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, Shown, render
 from kb.formats.text.encoding import as_utf8, decode
 from kb.formats.text.extracted import Attachment
@@ -202,12 +201,8 @@ def _collect_best(alternatives: Message, mail: Mail) -> None:
         _collect(part, version)
         mail.take_files(version)
     # The last one is what the sender meant, if it shows anything at all.
-    shown = [version.bodies for version in versions if any(map(_has_text, version.bodies))]
+    shown = [version.bodies for version in versions if any(body.words.strip() for body in version.bodies)]
     mail.bodies += shown[-1] if shown else []
-
-
-def _has_text(body: Body) -> bool:
-    return bool(flat_text(body.text) if body.kind == "html" else body)
 
 
 def _parts(message: Message) -> Iterator[Message]:

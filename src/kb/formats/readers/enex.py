@@ -10,6 +10,7 @@ from base64 import b64decode
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import md5
+from html import escape
 from mimetypes import guess_extension
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +27,7 @@ from kb.formats.text.extracted import MOST_FILES, Attachment
 from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kb.formats.text.extracted import Extracted
 
@@ -211,11 +212,7 @@ def _markup(note: _Note) -> str:
 def _words(note: _Note, media: re.Match[str]) -> str:
     found = _HASH.search(media["attributes"])
     file = note.files.get(found[1].lower()) if found else None
-    return f" {_escaped(file.words)} " if file else " "
-
-
-def _escaped(words: str) -> str:
-    return words.replace("&", "&amp;").replace("<", "&lt;")
+    return f" {escape(file.words, quote=False)} " if file else " "
 
 
 def _written_files(note: _Note, text: TextBuilder) -> Iterator[Attachment]:
@@ -224,12 +221,8 @@ def _written_files(note: _Note, text: TextBuilder) -> Iterator[Attachment]:
         if not file.data:
             text.omit("files")
         elif file.is_picture:
-            text.picture(_reader(file), file.name)
+            text.picture(partial(bytes, file.data), file.name)
         elif is_media(file.data, file.media_type):
             text.line(f"Attachment without text: {file.name}")
         else:
             yield Attachment(file.name, file.data)
-
-
-def _reader(file: _File) -> Callable[[], bytes]:
-    return partial(bytes, file.data)

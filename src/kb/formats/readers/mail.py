@@ -46,6 +46,11 @@ class Body:
     def __bool__(self) -> bool:
         return bool(self.text.strip())
 
+    @property
+    def words(self) -> str:
+        """What it says, without markup."""
+        return flat_text(self.text) if self.kind == "html" else self.text
+
 
 class Shown(NamedTuple):
     """A picture that came with a message for its body to show, by an id or as an address."""
@@ -111,7 +116,7 @@ def render(mail: Mail) -> Extracted:
     mail.omitted["files"] += len(mail.attachments[MOST_FILES:])
     del mail.attachments[MOST_FILES:], mail.textless[MOST_FILES:]
     if mail.packed:
-        known = {word for body in bodies for word in _words(body)}
+        known = {word for body in bodies for word in _WORD.findall(body.words.lower())}
         bodies += [body for body in mail.packed if _says_more(body, known)]
     if bodies and all(body.text.lstrip().startswith(PGP_MESSAGE) for body in bodies):
         raise Unreadable(ENCRYPTED)
@@ -142,12 +147,8 @@ def _attach_unseen(mail: Mail, bodies: Sequence[Body]) -> None:
 
 def _says_more(body: Body, known: set[str]) -> bool:
     """Return whether a body has words that are not known, but for a few: signs and marks differ."""
-    words = set(_words(body))
+    words = set(_WORD.findall(body.words.lower()))
     return len(words - known) > len(words) * _FEW
-
-
-def _words(body: Body) -> list[str]:
-    return _WORD.findall((flat_text(body.text) if body.kind == "html" else body.text).lower())
 
 
 def _write_header(name: str, value: str, text: TextBuilder) -> None:
