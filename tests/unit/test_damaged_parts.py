@@ -16,8 +16,7 @@ from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted, Section, attached_room
 from kb.ingest.draft import with_line
 from kb.parser.protocol import Malformed, check, pack, unpack
-from tests.support.office import DRAWING, RELATIONS, package, paragraph, word, workbook
-from tests.support.samples import zipped
+from tests.support.office import DRAWING, RELATIONS, book, package, paragraph, word, workbook
 
 CHARTS = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
@@ -113,26 +112,15 @@ def test_files_beyond_the_number_and_the_room_that_there_is_are_counted():
     assert (limited(large, 1).attachments, limited(large, 1).omitted) == (files[:1], {"files": 1})
 
 
-def book(chapters, spine):
-    items = "".join(f"<item id='{name}' href='{name}.xhtml' media-type='application/xhtml+xml'/>" for name in spine)
-    references = "".join(f"<itemref idref='{name}'/>" for name in spine)
-    parts = {f"{name}.xhtml": f"<html><body><p>{words}</p></body></html>" for name, words in chapters.items()}
-    return zipped(
-        {
-            "mimetype": "application/epub+zip",
-            "META-INF/container.xml": "<container><rootfiles><rootfile full-path='b.opf'/></rootfiles></container>",
-            "b.opf": f"<package><metadata/><manifest>{items}</manifest><spine>{references}</spine></package>",
-        }
-        | parts
-    )
-
-
 def test_a_book_is_read_without_a_damaged_chapter_and_one_that_is_missing():
-    data = book({"a": "First words.", "b": "Second words."}, ["a", "b", "c"]).replace(b"Second", b"SECOND", 1)
+    page = "<html><body><p>{} words.</p></body></html>"
+    missing = "<item id='c' href='c.xhtml' media-type='application/xhtml+xml'/>"
+    chapters = {"a": page.format("First"), "b": page.format("Second")}
+    data = book(chapters, manifest=missing, spine="<itemref idref='c'/>").replace(b"Second", b"SECOND", 1)
     _, extracted = extract(data, "a.epub")
     assert (extracted.text, extracted.omitted) == ("First words.\n", {"parts": 2})
     with pytest.raises(Unreadable, match="damaged"):
-        extract(book({"a": "First words."}, ["a"]).replace(b"First", b"FIRST", 1), "a.epub")
+        extract(book({"a": page.format("First")}).replace(b"First", b"FIRST", 1), "a.epub")
 
 
 def test_what_was_not_read_is_listed_with_its_numbers_as_people_say_it():

@@ -16,7 +16,7 @@ from kb.formats.extract import extract
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.extracted import Properties
 from kb.formats.text.tables import write_table
-from tests.support.office import DRAWING, RELATIONS, package, word
+from tests.support.office import DRAWING, ODF, RELATIONS, book, opendocument, package, word
 from tests.support.ole import ole
 from tests.support.reading import read
 from tests.support.samples import zipped
@@ -260,19 +260,6 @@ def test_a_presentation_is_called_by_its_first_slide_unless_its_title_says_somet
 # Books
 
 
-def book(chapters, *, manifest="", spine="", title="The book", dates="", **parts):
-    items = "".join(f"<item id='{n}' href='text/{n}.xhtml' media-type='application/xhtml+xml'/>" for n in chapters)
-    order = "".join(f"<itemref idref='{n}'/>" for n in sorted(chapters))
-    opf = (
-        f"<package xmlns='o' xmlns:dc='d'><metadata><dc:title>{title}</dc:title>{dates}</metadata>"
-        f"<manifest>{items}{manifest}</manifest><spine>{order}{spine}</spine></package>"
-    )
-    container = "<container xmlns='c'><rootfiles><rootfile full-path='OPS/book.opf'/></rootfiles></container>"
-    pages = {f"OPS/text/{n}.xhtml": text for n, text in chapters.items()}
-    entries = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "OPS/book.opf": opf}
-    return zipped(entries | pages | parts)
-
-
 XHTML = "<?xml version='1.0' encoding='utf-8'?><html xmlns='http://www.w3.org/1999/xhtml'><head><title/><script src='x'/></head><body>{}</body></html>"
 
 
@@ -353,13 +340,6 @@ def test_an_old_workbook_with_a_password_says_that_it_needs_one(before):
 
 
 # OpenDocument
-
-ODF = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:presentation='p'"
-
-
-def opendocument(kind, body, styles="", **parts):
-    content = f"<office:document-content {ODF}>{styles}<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
-    return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content} | parts)
 
 
 def test_a_document_that_says_what_it_is_behind_other_entries_is_read():

@@ -112,12 +112,6 @@ def test_many_shapes_side_by_side_are_ordered_at_once():
     assert in_reading_order(boxes, lambda box: box) == boxes[::-1]
 
 
-def placed(text, role=""):
-    kind = f"<p:nvPr><p:ph {role}/></p:nvPr>" if role else "<p:nvPr/>"
-    words = f"<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody>"
-    return f"<p:sp><p:nvSpPr>{kind}</p:nvSpPr><p:spPr/>{words}</p:sp>"
-
-
 def part(kind, shapes, more=""):
     tree = f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>"
     return f"<p:{kind} xmlns:p='p' xmlns:a='{DRAWING}' {more}>{tree}</p:{kind}>"
@@ -139,10 +133,13 @@ def powerpoint(slides, layout="", master=""):
 @E10
 def test_footers_and_the_words_of_the_template_follow_the_slides_once():
     slide = part(
-        "sld", placed("Boats", "type='title'") + placed("Harbour Board", "type='ftr'") + placed("3", "type='sldNum'")
+        "sld",
+        shape("Boats", role="type='title'")
+        + shape("Harbour Board", role="type='ftr'")
+        + shape("3", role="type='sldNum'"),
     )
-    layout = part("sldLayout", placed("Click to add text", "type='body'") + placed("Draft"))
-    master = part("sldMaster", placed("Footer of the master", "type='ftr'") + placed("Strictly confidential"))
+    layout = part("sldLayout", shape("Click to add text", role="type='body'") + shape("Draft"))
+    master = part("sldMaster", shape("Footer of the master", role="type='ftr'") + shape("Strictly confidential"))
     extracted = powerpoint([slide, slide], layout, master)
     assert extracted.text == (
         "Boats\n\nBoats\n\nHeaders and footers\n\n- Harbour Board\n- Draft\n- Strictly confidential\n\n"
@@ -155,9 +152,9 @@ def test_footers_and_the_words_of_the_template_follow_the_slides_once():
     [({"slide": "showMasterSp='0'"}, []), ({"layout": "showMasterSp='0'"}, ["- Draft"]), ({}, ["- Draft", "- Secret"])],
 )
 def test_a_template_that_a_slide_hides_is_not_in_its_text(hides, shown):
-    slide = part("sld", placed("Boats", "type='title'"), hides.get("slide", ""))
-    layout = part("sldLayout", placed("Draft"), hides.get("layout", ""))
-    text = powerpoint([slide], layout, part("sldMaster", placed("Secret"))).text
+    slide = part("sld", shape("Boats", role="type='title'"), hides.get("slide", ""))
+    layout = part("sldLayout", shape("Draft"), hides.get("layout", ""))
+    text = powerpoint([slide], layout, part("sldMaster", shape("Secret"))).text
     assert [line for line in text.split("\n") if line.startswith("- ")] == shown
 
 
