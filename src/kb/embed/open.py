@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelError
-from kb.embed.artifact import FP32, WEIGHTS
+from kb.embed.artifact import FP32, WEIGHTS, ModelFiles
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import find_model, in_precision
 from kb.embed.onnx.embedder import OnnxEmbedder
@@ -16,7 +16,6 @@ from kb.embed.onnx.session import detect_machine
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kb.embed.artifact import ModelFiles
     from kb.embed.onnx.embedder import OnBatch
 
 log = logging.getLogger(__name__)

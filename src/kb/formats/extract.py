@@ -14,12 +14,10 @@ from kb.formats.detect import detect
 from kb.formats.registry import FORMATS, reader_of
 from kb.formats.text.embedded import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
-from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Extracted, attached_room
+from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from kb.formats.text.extracted import Attachment
 
 
 def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str, Extracted]:

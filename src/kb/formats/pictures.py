@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.job_errors import NO_OCR
 from kb.api.omitted import together
-from kb.formats.text.extracted import Extracted, Scan, Section
+from kb.formats.text.extracted import Extracted, Picture, Scan, Section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from kb.formats.text.extracted import Picture
 
 BEGINNING: Final = "[Page"
 _LACKS_OCR: Final = re.compile(rf"\[Pages? [\d, to…]+ (?:is a picture|are pictures): {NO_OCR}\.\]\n")

@@ -17,7 +17,7 @@ from kb.api.models import MAX_TITLE, NOTE
 from kb.api.omitted import phrase, together
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
-from kb.formats.text.extracted import Extracted
+from kb.formats.text.extracted import Attachment, Extracted
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.language import guessed
 from kb.lexical.names import with_aliases
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.embed.protocol import Embedder
-    from kb.formats.text.extracted import Attachment
     from kb.parser.sandbox import Sandbox
 
 NOT_READ = "Not read: "

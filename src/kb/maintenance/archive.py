@@ -26,7 +26,7 @@ from hashlib import file_digest, sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 from uuid import uuid4
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from kb import clock
 from kb.api.errors import StoreError
@@ -35,8 +35,6 @@ from kb.filesystem import open_regular, sync, sync_descriptor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-    from pydantic import SecretStr
 
     from kb.api.overview_models import Seal
 

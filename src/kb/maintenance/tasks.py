@@ -13,17 +13,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kb.api.errors import AtWork, NoBackupFolder, StoreError
-from kb.api.overview_models import Backup, Maintenance, Task
+from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
 from kb.maintenance.archive import FolderBackup, backup_folders
-from kb.settings import reveal
+from kb.settings import Settings, reveal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic import SecretStr
-
-    from kb.api.overview_models import MaintenanceAction
-    from kb.settings import Settings
 
 logger = logging.getLogger(__name__)
 

@@ -17,18 +17,16 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
-from kb.parser.extractors import SUFFIX
+from kb.parser.extractors import SUFFIX, Extractor
 from kb.parser.launch import NOT_NOW, TASKS
 from kb.parser.old_office import FILE
-from kb.parser.sandbox import ending, environment
+from kb.parser.sandbox import Limits, ending, environment
 from kb.parser.usage import files_below, members_of, memory_of, removed_files, sizes_of, threads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kb.api.models import Restriction
-    from kb.parser.extractors import Extractor
-    from kb.parser.sandbox import Limits
 
 _MIB: Final = 1 << 20
 _LOOK_SECONDS: Final = 0.2

@@ -12,22 +12,19 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
 from kb.formats.readers.pdf_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS
-from kb.formats.text.extracted import attached_room
+from kb.formats.text.extracted import Picture, attached_room
 from kb.formats.text.opaque import Opaque
 from kb.parser.confine import confine, end_with, limit
 from kb.parser.protocol import MAX_PICTURES, pack, receive, receive_bytes, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, BinaryIO
-
-    from kb.formats.text.extracted import Picture
 
     Reply = tuple[dict[str, Any], list[bytes]]
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 from kb.api.errors import Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
 from kb.formats.pictures import with_remark
-from kb.formats.text.extracted import attached_room
+from kb.formats.text.extracted import Extracted, attached_room
 from kb.formats.text.opaque import Kind, Opaque
 from kb.parser.protocol import (
     Malformed,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kb.api.models import Restriction
-    from kb.formats.text.extracted import Extracted
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")

@@ -10,7 +10,7 @@ import numpy as np
 
 from kb.vectors.cache import VectorCache
 from kb.vectors.flat import columns
-from kb.vectors.rows import RowIndex
+from kb.vectors.rows import RowIndex, Rows
 from kb.vectors.scores import ScoredChunks
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.vectors.quantize import Quantizer
-    from kb.vectors.rows import Rows
     from kb.vectors.snapshot import Among, NewVector, VectorReader
 
 RESCORED, OF_LONG = 1 / 6, 0.2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,6 @@ from kb_cli.sync.upload import Uploader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
 from kb.embed.onnx.core_pool import CorePool
-from kb.embed.onnx.providers import candidates
+from kb.embed.onnx.providers import Device, candidates
 from kb.embed.onnx.session import CPU, available_cores, detect_machine, open_session
 from kb.embed.protocol import ModelSpec
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
     from kb.embed.artifact import ModelFiles
-    from kb.embed.onnx.providers import Device
     from kb.embed.onnx.requirements import Machine
 
     OnBatch = Callable[[int, float], None]

@@ -23,12 +23,10 @@ from kb.formats.detect import TNEF_SIGNATURE, is_envelope
 from kb.formats.readers import tnef
 from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, Shown, render
 from kb.formats.text.encoding import as_utf8, decode
-from kb.formats.text.extracted import Attachment
+from kb.formats.text.extracted import Attachment, Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from kb.formats.text.extracted import Extracted
 
 _BODIES: Final = {
     *("text/plain", "text/html", "text/enriched", "text/markdown", "text/rfc822-headers"),

@@ -23,13 +23,11 @@ from kb.formats.readers.html import write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.embedded import embedded_text, without_embedded
 from kb.formats.text.encoding import as_utf8, clean, one_line
-from kb.formats.text.extracted import MOST_FILES, Attachment
+from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
 from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from kb.formats.text.extracted import Extracted
 
 _NOTE: Final = re.compile(rb"<note(?:\s[^<>]*)?>")
 _END: Final = b"</note>"

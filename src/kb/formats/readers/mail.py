@@ -19,13 +19,11 @@ from kb.formats.text.builder import TextBuilder
 from kb.formats.text.dates import iso_date
 from kb.formats.text.embedded import without_embedded
 from kb.formats.text.encoding import clean, one_line
-from kb.formats.text.extracted import MOST_FILES
+from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
 from kb.formats.text.opaque import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from kb.formats.text.extracted import Attachment, Extracted
 
 HEADERS: Final = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"

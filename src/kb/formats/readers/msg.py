@@ -13,14 +13,12 @@ from kb.formats.readers import outlook
 from kb.formats.readers.eml import POLICY, says_encrypted
 from kb.formats.readers.mail import ENCRYPTED, Mail, render
 from kb.formats.text.encoding import decode
-from kb.formats.text.extracted import Attachment
+from kb.formats.text.extracted import Attachment, Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import olefile
-
-    from kb.formats.text.extracted import Extracted
 
     _Tree = defaultdict[tuple[str, ...], set[str]]
 

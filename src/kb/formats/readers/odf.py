@@ -15,7 +15,7 @@ from kb.formats.readers.odf_numbering import BULLET, Counting, Numbering
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
-from kb.formats.text.extracted import Properties
+from kb.formats.text.extracted import Extracted, Properties
 from kb.formats.text.layout import Box, around, in_reading_order
 from kb.formats.text.margins import write_margins
 from kb.formats.text.tables import write_table
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Set
 
     from lxml import etree
-
-    from kb.formats.text.extracted import Extracted
 
 _UNSEEN: Final = {
     *("tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "ruby-text", "note-citation"),

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from email.header import Header
 from email.mime.application import MIMEApplication
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.formats.readers.html import decode_html
-from kb.formats.readers.mail import Body, Shown
+from kb.formats.readers.mail import Body, Mail, Shown
 from kb.formats.readers.rtf import decode_rtf
 from kb.formats.text.encoding import one_line
 from kb.formats.text.extracted import Attachment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kb.formats.readers.mail import Mail
 
 Texts = Callable[..., str]
 """What returns the first of some properties, given by their numbers, that says anything."""

@@ -16,12 +16,10 @@ from kb.formats.detect import TNEF_SIGNATURE
 from kb.formats.readers import outlook
 from kb.formats.readers.mail import Body, Mail, render
 from kb.formats.text.encoding import decode, one_line
-from kb.formats.text.extracted import MOST_FILES, Attachment
+from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from kb.formats.text.extracted import Extracted
 
 _ATTRIBUTE: Final = struct.Struct("<BHHI")
 _FROM, _SUBJECT, _DATE_SENT, _BODY, _START, _END = 0x8000, 0x8004, 0x8005, 0x800C, 0x0006, 0x0007
