@@ -11,6 +11,7 @@ from kb.documents.replacement import drop_taken_link
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import Draft, embed_draft
 from kb.ingest.models import again_if_model_changed
+from kb.lexical.language import guessed
 from kb.store.rows import NOBODY, NewChunk, VectorSpace
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def content_of(
         source=document.source,
         replaces=document.replaces,
         omitted=document.omitted,
+        language=guessed([chunk.text for chunk in chunks]),
     )
     return embed_draft(draft, embedder, checkpoint)
 

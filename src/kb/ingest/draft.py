@@ -77,6 +77,7 @@ class Draft:
     source: str | None = None
     replaces: int | None = None
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
+    language: str | None = None
 
 
 def draft_note(
@@ -211,7 +212,7 @@ def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) 
             draft.source,
             draft.replaces,
             draft.omitted,
-            guessed([chunk.text for chunk in draft.chunks]),
+            draft.language,
         )
         for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)
     ]
@@ -235,7 +236,7 @@ def _draft(doc_type: str, title: str, content_hash: str, passages: Iterable[tupl
     for chunk, text in passages:
         chunks.append(chunk)
         inputs.append(text)
-    return Draft(doc_type, title, content_hash, chunks, inputs)
+    return Draft(doc_type, title, content_hash, chunks, inputs, language=guessed([chunk.text for chunk in chunks]))
 
 
 def _bounded(passages: Iterable[tuple[NewChunk, str]], room: float, too_large: str) -> Iterator[tuple[NewChunk, str]]:

@@ -16,8 +16,8 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 
@@ -38,7 +38,7 @@ from kb.parser.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from kb.api.models import Restriction
 
@@ -224,37 +224,58 @@ class Sandbox:
                 self.close()
 
 
-@dataclass
 class _Monitor:
-    """Kills a process that goes over a limit, and keeps the reason."""
+    """Kills a process that goes over a limit while it reads a file, and keeps the reason.
 
-    process: subprocess.Popen[bytes]
-    limits: Limits
-    memory_limit: int
-    reason: str | None = None
-    peak: int = 0
-    _done: threading.Event = field(default_factory=threading.Event)
+    It is one thread for all files: starting a thread takes longer than reading most of them.
+    """
 
-    def __enter__(self) -> _Monitor:
+    def __init__(self, process: subprocess.Popen[bytes], limits: Limits) -> None:
+        self.reason: str | None = None
+        self.peak = 0
+        self._process = process
+        self._limits = limits
+        self._memory_limit = 0
+        self._deadline: float | None = None
+        self._lock = threading.Lock()
+        self._is_reading, self._is_closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-parser-watch", daemon=True)
         self._thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
+    @contextmanager
+    def watching(self, memory_limit: int) -> Iterator[None]:
+        """Hold the process to this much memory, in bytes, and to the time that a file may take."""
+        with self._lock:
+            self.reason, self.peak, self._memory_limit = None, 0, memory_limit
+            self._deadline = time.monotonic() + self._limits.seconds
+        self._is_reading.set()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._deadline = None
+            self._is_reading.clear()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._is_closed.set()
+        self._is_reading.set()
         self._thread.join()
 
     def _run(self) -> None:
-        deadline = time.monotonic() + self.limits.seconds
-        while not self._done.wait(min(MONITOR_SECONDS, max(deadline - time.monotonic(), 0))):
-            self.peak = max(self.peak, resident(self.process.pid))
-            if self.peak > self.memory_limit:
-                self.reason = self.limits.too_much_memory
-            elif time.monotonic() >= deadline:
-                self.reason = self.limits.too_slow
-            if self.reason:
-                self.process.kill()
-                return
+        while self._is_reading.wait() and not self._is_closed.wait(MONITOR_SECONDS):
+            with self._lock:
+                if self._deadline is not None:
+                    self._check(self._deadline)
+
+    def _check(self, deadline: float) -> None:
+        self.peak = max(self.peak, resident(self._process.pid))
+        if self.peak > self._memory_limit:
+            self.reason = self._limits.too_much_memory
+        elif time.monotonic() >= deadline:
+            self.reason = self._limits.too_slow
+        if self.reason:
+            self._process.kill()
 
 
 class _Process:
@@ -278,6 +299,7 @@ class _Process:
             start_new_session=True,  # an interrupt from the terminal is for the engine, which finishes the file
         )
         self._requests, self._replies = cast("BinaryIO", self._process.stdin), cast("BinaryIO", self._process.stdout)
+        self._monitor = _Monitor(self._process, limits)
         self._baseline: int | None = None
         self.confined: list[Restriction] | None = None
         self._start = threading.Thread(target=self._receive_start, name="kb-parser-start", daemon=True)
@@ -296,6 +318,7 @@ class _Process:
     def close(self) -> None:
         """Kill it and leave nothing behind."""
         self._end()
+        self._monitor.close()
         self._start.join()
         for pipe in (self._requests, self._replies, self._errors):
             with suppress(OSError):  # a request that was never read
@@ -320,21 +343,21 @@ class _Process:
         self._await_start()
         self._errors.truncate(0)
         self._errors.seek(0)
-        with _Monitor(self._process, self._limits, (self._baseline or 0) + self._limits.memory_mb * _MIB) as monitor:
-            try:
+        try:
+            with self._monitor.watching((self._baseline or 0) + self._limits.memory_mb * _MIB):
                 return exchange()
-            except OverLimit:
-                self._end()
-                raise Unreadable(too_much) from None
-            except Malformed as error:
-                self._end()
-                raise Unreadable(f"its parser gave an answer that does not hold: {error}") from None
-            except (EOFError, OSError):
+        except OverLimit:
+            self._end()
+            raise Unreadable(too_much) from None
+        except Malformed as error:
+            self._end()
+            raise Unreadable(f"its parser gave an answer that does not hold: {error}") from None
+        except (EOFError, OSError):
+            self._process.wait()
+        finally:
+            if self._monitor.reason:  # it may have come to its end just before it was killed
                 self._process.wait()
-            finally:
-                if monitor.reason:  # it may have come to its end just before it was killed
-                    self._process.wait()
-        raise Unreadable(monitor.reason or self._exit_reason(monitor.peak))
+        raise Unreadable(self._monitor.reason or self._exit_reason(self._monitor.peak))
 
     def _end(self) -> None:
         self._process.kill()

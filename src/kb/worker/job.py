@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections import deque
 from concurrent.futures import wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.access.store import as_caller
@@ -22,7 +21,7 @@ from kb.documents.staging import discard
 from kb.ingest.draft import Draft, contents_of, draft_file, draft_note, embed_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from concurrent.futures import Executor, Future
     from pathlib import Path
 
@@ -45,8 +44,8 @@ MAX_ATTEMPTS = 3
 ENGINE_ENDED = f"{OF_ENGINE}ended {MAX_ATTEMPTS} times while it worked on this."
 ENGINE_FAILED = f"{OF_ENGINE}failed {MAX_ATTEMPTS} times while it worked on this; its log says why."
 
-AHEAD = 4
-"""How many jobs are read while the model works on others."""
+AHEAD, AHEAD_BYTES = 4, 1_000_000
+"""How many jobs are read while the model works on others: so many, or as many more as have so many bytes together."""
 
 PATIENCE_SECONDS = 0.5
 """How long a file is waited for that is read, before other work is done meanwhile."""
@@ -57,6 +56,29 @@ class DraftedJob(NamedTuple):
 
     job: Job
     draft: Draft
+
+
+class Writes:
+    """The writes of some jobs: each is made while the model works on the next slice.
+
+    Args:
+        writer: the one thread that makes them.
+    """
+
+    def __init__(self, writer: Executor) -> None:
+        self._writer = writer
+        self._last: Future[None] | None = None
+
+    def add(self, write: Callable[..., None], *arguments: object) -> None:
+        """Begin the next write when the one before has ended. Raises what that one raised."""
+        self.wait()
+        self._last = self._writer.submit(write, *arguments)
+
+    def wait(self) -> None:
+        """Wait until all are made. Raises what the last one raised."""
+        last, self._last = self._last, None
+        if last is not None:
+            last.result()
 
 
 class Ingestion:
@@ -70,6 +92,7 @@ class Ingestion:
         sandbox: what reads them.
         reader: the one thread that uses the sandbox.
         cutter: what reads notes, which wait for no file.
+        writer: the one thread that writes documents.
         ends: where it is published that a job has ended.
         instruments: where it is counted what was done.
         stop: what says that the engine stops.
@@ -84,6 +107,7 @@ class Ingestion:
         sandbox: ExtractingSandbox,
         reader: Executor,
         cutter: Executor,
+        writer: Executor,
         ends: JobEnds,
         instruments: Instruments,
         stop: Stop,
@@ -95,6 +119,7 @@ class Ingestion:
         self._sandbox = sandbox
         self._reader = reader
         self._cutter = cutter
+        self._writer = writer
         self._ends = ends
         self._instruments = instruments
         self._stop = stop
@@ -104,26 +129,29 @@ class Ingestion:
 
         While one is read, now and then None is yielded.
         """
-        jobs = iter(lease.jobs)
-        reading: deque[tuple[Job, Future[Draft | None]]] = deque()
+        jobs = deque((job, self._size_of(job)) for job in lease.jobs)
+        reading: deque[tuple[Job, int, Future[Draft | None]]] = deque()
         try:
             while True:
-                for job in islice(jobs, AHEAD - len(reading)):
+                ahead = sum(size for _, size, _ in reading)
+                while jobs and (len(reading) < AHEAD or ahead + jobs[0][1] <= AHEAD_BYTES):
+                    job, size = jobs.popleft()
+                    ahead += size
                     reader = self._cutter if job.staged is None else self._reader
-                    reading.append((job, reader.submit(self._read, job, lease)))
+                    reading.append((job, size, reader.submit(self._read, job, lease)))
                 if not reading:
                     return
-                while not wait([reading[0][1]], PATIENCE_SECONDS).done:
+                while not wait([reading[0][2]], PATIENCE_SECONDS).done:
                     yield None
-                job, future = reading.popleft()
+                job, _, future = reading.popleft()
                 if draft := self._drafted(job, future, lease):
                     yield DraftedJob(job, draft)
         finally:
-            for _, future in reading:
+            for _, _, future in reading:
                 future.cancel()
 
-    def ingest(self, group: Sequence[DraftedJob], lease: Lease) -> Iterator[None]:
-        """Embed and write the jobs' documents, unless all are dropped; pause after each of several slices."""
+    def ingest(self, group: Sequence[DraftedJob], lease: Lease, writes: Writes) -> Iterator[None]:
+        """Embed documents and have them written, unless all jobs are dropped; pause after each of several slices."""
         drafts = [draft for _, draft in group]
         total, slices = sum(len(draft.inputs) for draft in drafts), []
         with self._instruments.ingest("embed", jobs=len(group)):
@@ -135,7 +163,19 @@ class Ingestion:
                     return self._end_dropped(group, lease)
                 if done < total or len(slices) > 1:
                     yield
-        self._write(group, contents_of(drafts, slices), lease)
+        writes.add(self._write, group, contents_of(drafts, slices), lease)
+
+    @contextmanager
+    def writing(self) -> Iterator[Writes]:
+        """Have the writes of some jobs made; all are made, or have failed, when the block ends."""
+        writes = Writes(self._writer)
+        try:
+            yield writes
+        except BaseException:
+            with suppress(Exception):  # the first error counts
+                writes.wait()
+            raise
+        writes.wait()
 
     def _read(self, job: Job, lease: Lease) -> Draft | None:
         """Return what a job holds; None if it failed too often or was dropped."""
@@ -160,6 +200,13 @@ class Ingestion:
         elif draft is None:
             self._end(job, "dropped", lease)
         return draft
+
+    def _size_of(self, job: Job) -> int:
+        if job.staged is None:
+            return len(job.text or "")
+        if self._blobs.is_shared:  # to ask may take a request
+            return AHEAD_BYTES
+        return self._blobs.size(staged_as(job.staged)) or 0
 
     def _is_dropped(self, job: Job) -> bool:
         with self._store.read() as tx:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
@@ -30,6 +31,7 @@ class Lease:
         self.jobs = jobs
         self._store = store
         self._held = frozenset(job.id for job in jobs)
+        self._ending = Lock()
         self._begun: dict[int, float] = {}
 
     def __enter__(self) -> Self:
@@ -73,8 +75,9 @@ class Lease:
         return bool(there)
 
     def end(self, job_id: int) -> None:
-        """Let go of a job that has ended."""
-        self._held -= {job_id}
+        """Let go of a job that has ended; any thread may."""
+        with self._ending:
+            self._held -= {job_id}
 
 
 def is_ours(error: BaseException) -> bool:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CLAIM = 64
+CLAIM = 128
 """How many jobs are taken at once: short notes are embedded together."""
 
 EXTRACTED = 4
@@ -139,6 +139,7 @@ class Worker:
         self._sandbox = sandbox or ExtractingSandbox(Limits(), Extractors(), 0)
         self._reader = FollowingPool(1, "kb-reader")
         self._cutter = FollowingPool(1, "kb-cutter")
+        self._writer = FollowingPool(1, "kb-writer")
         self._heartbeat = Heartbeat()
         self._instruments = instruments or Instruments()
         self._stop = stop or Stop()
@@ -150,6 +151,7 @@ class Worker:
             sandbox=self._sandbox,
             reader=self._reader,
             cutter=self._cutter,
+            writer=self._writer,
             ends=self.ends,
             instruments=self._instruments,
             stop=self._stop,
@@ -231,7 +233,7 @@ class Worker:
     def _run(self) -> None:
         if self._stop.is_requested:  # while the thread was started: who stops does not wait for one that was not
             return
-        with self._cutter, self._reader, self._heartbeat:
+        with self._cutter, self._reader, self._writer, self._heartbeat:
             try:
                 self._reader.submit(self._sandbox.start).result()
             except OSError:
@@ -397,10 +399,14 @@ class Worker:
         """
         lanes = in_lanes(jobs, self._sandbox.extracts)
         notes = [job.id for job in lanes[0]]
-        with Lease(self._store, list(chain(*lanes))) as lease, self._heartbeat.of(lease):
+        with (
+            Lease(self._store, list(chain(*lanes))) as lease,
+            self._heartbeat.of(lease),
+            self._ingestion.writing() as writes,
+        ):
             for group in grouped(self._ingestion.drafts(lease)):
                 self._stop.check()
-                for _ in self._ingestion.ingest(group, lease) if group else ():
+                for _ in self._ingestion.ingest(group, lease, writes) if group else ():
                     yield not self._sandbox.is_extracting
                 if not lease.holds(notes):  # what came later does not go before them
                     yield False
