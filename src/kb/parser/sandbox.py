@@ -26,16 +26,7 @@ from kb.api.job_errors import NO_OCR
 from kb.formats.pictures import with_remark
 from kb.formats.text.extracted import Extracted, attached_room
 from kb.formats.text.opaque import Kind, Opaque
-from kb.parser.protocol import (
-    Malformed,
-    OverLimit,
-    check,
-    receive,
-    receive_bytes,
-    send,
-    send_file,
-    unpack,
-)
+from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
