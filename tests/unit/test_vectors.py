@@ -11,8 +11,7 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.vectors.cache import VectorCache
-from kb.vectors.coded import CodedIndex, StoredIndex
+from kb.vectors.coded import CodedIndex, StoredIndex, VectorCache
 from kb.vectors.flat import FlatIndex
 from kb.vectors.projection import project
 from kb.vectors.quantize import Quantizer
