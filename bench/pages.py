@@ -21,6 +21,7 @@ import numpy as np
 
 from bench.serving import serving
 from kb.store.default_space import DEFAULT_SPACE
+from kb.store.row_mapping import cursor_after
 from kb.store.rows import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
 
@@ -65,7 +66,7 @@ class Engine:
         with store.read() as tx:
 
             def after(place: int) -> str:
-                return tx.documents.cursor_after(tx.documents.get(self.ids[place]))
+                return cursor_after(tx.documents.get(self.ids[place]))
 
             self.cursors = {at: after(self._place(at)) for at in (0.5, 1.0)}
             self.recent_cursors = {at: after(-1 - self._place(at)) for at in (0.5, 1.0)}

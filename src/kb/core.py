@@ -16,7 +16,7 @@ from kb.api.errors import ModelError, SettingError
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
-from kb.documents.reread import queue_outdated
+from kb.documents.reread import queue_unread
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.ingest.models import ActiveModel, open_model_of
@@ -152,7 +152,8 @@ def open_core(
     )
     stack.callback(worker.stop)  # before it starts: an interruption may come in between
     if works:
-        queue_outdated(store, originals.blobs, reads_pictures=extractors.of_kind("image") is not None)
+        if extractors.of_kind("image"):
+            queue_unread(store, originals.blobs)
         worker.start()
     else:
         worker.tidy()

@@ -11,7 +11,7 @@ LINES: Final = {
     ),
     "sync": (
         "kb sync ~/vault --delete",
-        "kb sync ~/inbox --watch --inbox",
+        "kb sync ~/inbox --watch",
     ),
     "addnote": (
         "kb addnote 'Anna prefers short answers' --tags people",

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 
 import pytest
@@ -19,6 +18,9 @@ def test_versions_are_listed_shown_compared_and_reverted_to(kb, note, tag):
     assert kb("history", note, 1).stdout == f"The {tag} is lit at six."
     assert kb("history", note, 1, "--diff").stdout == f"The {tag} is lit at [-six-]{{+seven+}}.\n"
     assert kb("history", note, "--diff").returncode == 2
+    assert kb("get", note, "--text", "--version", 1).stdout == f"The {tag} is lit at six."
+    assert kb("get", note, "--version", 3).returncode == 5
+    assert "leave --version out" in kb("get", note, "--version", 1, "--file", "-").stderr
     reverted = kb("revert", note, 1, "--why", "it was six")
     assert reverted.stdout.startswith(f"document {note} is as it was at version 1")
     assert kb.json("history", note)["versions"][0]["why"] == "it was six"
@@ -59,13 +61,3 @@ def test_a_person_sees_what_an_undo_does_and_answers(kb, note):
     code, shown = kb.in_terminal("undo", "--since", "0s", typed="n\n")
     assert (code, "there is nothing to take back" in shown) == (0, True)
     assert kb("undo", "--since", "0s", "--yes").stderr == "kb: there is nothing to take back\n"
-
-
-def test_get_list_and_search_answer_as_of_a_moment(kb, note, tag):
-    then = datetime.now(UTC).isoformat()
-    kb("updatenote", note, f"Other words {tag}.")
-    assert kb("get", note, "--text", "--as-of", then).stdout == f"The {tag} is lit at six."
-    assert [each["id"] for each in kb.json("list", "--tags", tag, "--as-of", then)["documents"]] == [note]
-    [result] = kb.json("search", "lit", "--tags", tag, "--fts-only", "--as-of", then)["results"]
-    assert result["text"] == f"The {tag} is lit at six."
-    assert json.loads(kb("list", "--tags", tag, "--as-of", "10m", "--json").stdout)["documents"] == []

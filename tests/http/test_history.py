@@ -54,6 +54,29 @@ async def test_each_change_leaves_a_version_with_who_made_it_and_why(api, http, 
     assert (await api.version(id_, 2))["text"] == f"two {word}"
 
 
+async def test_a_document_is_read_as_it_was_in_each_version(api, http, word):
+    id_ = await added(api, f"{word} one", tags=["a"])
+    first = await api.document(id_)
+    await api.update_note(id_, f"{word} three")
+    await api.change_tags(id_, add=["b"], remove=["a"])
+    newest = await api.document(id_)
+    assert await api.document(id_, version=3) == newest
+    former = await api.document(id_, version=1)
+    same = ("title", "tags", "content_hash", "chunks", "chunk_count", "by", "client")
+    assert [former[name] for name in same] == [first[name] for name in same]
+    middle = await api.document(id_, version=2)
+    assert ("".join(chunk["text"] for chunk in middle["chunks"]), middle["tags"]) == (f"{word} three", ["a"])
+    assert (await api.document(id_, version=1, chunk_id=first["chunks"][0]["id"]))["chunks"] == first["chunks"]
+    with pytest.raises(NotFound, match="no version 4"):
+        await api.document(id_, version=4)
+    await api.delete_document(id_)
+    assert (await api.document(id_, version=1))["chunks"] == first["chunks"]
+    with pytest.raises(NotFound, match="There is no document"):
+        await api.document(10**9, version=1)
+    for wrong in (0, "last"):
+        assert (await http.get(f"/documents/{id_}", params={"version": wrong})).status_code == 422, wrong
+
+
 async def test_what_changes_nothing_leaves_no_version(api, word):
     id_ = await added(api, word, tags=["a"])
     await api.change_tags(id_, add=["a"], remove=["b"])
@@ -162,7 +185,6 @@ async def test_one_whose_path_was_taken_is_not_restored(api, word):
 async def test_a_purge_leaves_no_version_and_no_way_back(api, word, is_binned):
     id_ = await added(api, f"{word} one")
     await api.update_note(id_, f"{word} two")
-    then = await moment()
     if is_binned:
         await api.delete_document(id_)
     await api.delete_document(id_, purge=True)
@@ -171,53 +193,32 @@ async def test_a_purge_leaves_no_version_and_no_way_back(api, word, is_binned):
         api.history(id_),
         api.version(id_, 1),
         api.restore(id_),
-        api.document(id_, as_of=then),
+        api.document(id_, version=1),
     ):
         with pytest.raises(NotFound):
             await call
     assert id_ not in [each["id"] for each in (await api.bin())["documents"]]
-    assert await ids(api, word, as_of=then) == set()
+    assert await ids(api, word) == set()
 
 
-async def test_everything_answers_as_of_a_moment(api, word):
-    start = await moment()
-    one, two = await added(api, f"{word} apple", tags=[word]), await added(api, f"{word} pear", tags=[word])
-    middle = await moment()
-    await api.update_note(one, f"{word} cherry")
-    await api.change_tags(two, remove=[word])
-    await api.delete_document(two)
-    three = await added(api, f"{word} plum", tags=[word])
-    end = await moment()
-    for at, documents, fruits in (
-        (start, [], set()),
-        (middle, [one, two], {"apple", "pear"}),
-        (end, [one, three], {"cherry", "plum"}),
-    ):
-        listed = (await api.documents(tag=word, as_of=at))["documents"]
-        assert [document["id"] for document in listed] == documents
-        recent = (await api.documents(tag=word, as_of=at, sort="recent", limit=1))["documents"]
-        assert [document["id"] for document in recent] == documents[-1:]
-        results = (await api.search(query=word, tags=[word], as_of=at))["results"]
-        assert {result["text"].split()[1] for result in results} == fruits
-    assert "apple" in (await api.document(one, as_of=middle))["chunks"][0]["text"]
-    assert (await api.document(two, as_of=middle))["tags"] == [word]
-    for id_, at in ((one, start), (two, end), (three, middle)):
-        with pytest.raises(NotFound, match="There was no document"):
-            await api.document(id_, as_of=at)
-
-
-async def test_a_moment_that_cannot_be_known_is_refused(api, http, word):
-    id_ = await added(api, word)
+async def test_a_moment_that_cannot_be_known_is_refused(http):
     future = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     for at in (future, "yesterday", "2026-01-31", "2026-01-31T12:00:00", "12"):
-        for answer in (
-            await http.get("/documents", params={"as_of": at}),
-            await http.get(f"/documents/{id_}", params={"as_of": at}),
-            await http.post("/search", json={"query": word, "as_of": at}),
-            await http.post("/undo", json={"since": at, "dry_run": True}),
-        ):
-            assert answer.status_code == 422, at
-            assert answer.headers["content-type"] == "application/problem+json"
+        answer = await http.post("/undo", json={"since": at, "dry_run": True})
+        assert answer.status_code == 422, at
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_searches_and_lists_are_of_today_alone(api, http, word):
+    id_ = await added(api, word)
+    at = (await api.document(id_))["created_at"]
+    for answer in (
+        await http.get("/documents", params={"as_of": at}),
+        await http.get(f"/documents/{id_}", params={"as_of": at}),
+        await http.post("/search", json={"query": word, "as_of": at}),
+    ):
+        assert answer.status_code == 422
+        assert "as_of" in answer.json()["detail"]
 
 
 async def test_what_is_not_there_is_said(api, word):
@@ -259,8 +260,7 @@ async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(st
             await api.update_note(id_, f"{word} two")
             assert [version["number"] for version in (await api.history(id_))["versions"]] == [2]
             with pytest.raises(HistoryGone, match="history goes back to"):
-                await api.documents(as_of=then)
-            assert len((await api.documents(as_of=await moment()))["documents"]) == 2
+                await api.undo(then)
             late = await moment()
             await added(api, "added late")
             [step] = (await api.undo(late))["steps"]
@@ -274,12 +274,11 @@ async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(st
 
 async def test_a_move_is_a_version_of_its_own_and_the_former_path_stays_known(api, word):
     document = await added(api, f"A log of {word}.", source_path=f"/{word}/a.md")
-    former = await moment()
     for _ in range(2):
         await api.move_document(document, f"/{word}/b.md")
     newest, oldest = (await api.history(document))["versions"]
     assert newest["number"] == oldest["number"] + 1
-    assert (await api.document(document, as_of=former))["source_path"] == f"/{word}/a.md"
+    assert (await api.document(document, version=oldest["number"]))["source_path"] == f"/{word}/a.md"
     assert (await api.document(document))["source_path"] == f"/{word}/b.md"
 
 

@@ -88,21 +88,6 @@ async def test_documents_say_what_they_replace_and_what_replaced_them_last(api, 
     assert changed["replaced_by"] == third
 
 
-async def test_as_of_a_moment_only_what_replaced_it_by_then_counts(api, word):
-    first = await noted(api, f"{word} one")
-    before = await moment()
-    second = await noted(api, f"{word} two", replaces=first)
-    between = await moment()
-    third = await noted(api, f"{word} three", replaces=second)
-    await api.update_note(second, f"{word} two and a half")
-    assert await found(api, word, as_of=before) == {first: None}
-    assert list((await found(api, word, as_of=between)).items()) == [(second, None), (first, second)]
-    assert await found(api, word) == {third: None, second: third, first: third}
-    assert (await api.document(first, as_of=between))["replaced_by"] == second
-    [then] = (await api.documents(tag=[word], as_of=before))["documents"]
-    assert then["replaced_by"] is None
-
-
 async def test_a_successor_in_the_bin_replaces_nothing_and_one_in_between_is_passed_over(api, word):
     first, second, third = await chain(api, f"{word} one", f"{word} two", f"{word} three")
     await api.delete_document(second)

@@ -80,14 +80,6 @@ async def test_a_word_between_letters_of_a_script_without_spaces_is_named_as_it_
     assert texts == ["夕方にXylophonesを聞いた。"]
 
 
-async def test_as_of_a_moment_what_was_asked_for_is_searched(api, tag):
-    job = await finished(api, await api.add_note(text="Quartermasters sail.", tags=[tag]))
-    at = (await api.document(job["document_id"]))["created_at"]
-    texts, unknown = await answer(api, tag, "quatermaster zeppelins", fts_only=True, as_of=at)
-    assert unknown == []
-    assert set(texts) == {TEXTS[0], TEXTS[2]}
-
-
 async def test_a_word_with_a_sharp_s_is_found_by_two_and_the_other_way_round(api):
     await finished(api, await api.add_note(text="In der Zwetschgenmaßgasse ist es eng.", tags=["sharp"]))
     await finished(api, await api.add_note(text="Am Schleussengrund liegt ein Boot.", tags=["sharp"]))

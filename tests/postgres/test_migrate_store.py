@@ -436,8 +436,6 @@ def make_others(store, other):
         while rows := tx.second.missing(0, 1000):
             vectors = chance.normal(size=(len(rows), other.dimensions)).astype(np.float32)
             tx.second.add([row.chunk_id for row in rows], vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-        for content_id, chunks in tx.second.missing_former(0, 1000):
-            tx.second.add_former(content_id, chance.normal(size=(len(chunks), other.dimensions)).astype(np.float32))
 
 
 def switch(store):

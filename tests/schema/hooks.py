@@ -8,7 +8,7 @@ import schemathesis
 
 TEXTS = {"title", "source_path", "source_prefix", "source_part", "doc_type"}
 LISTS = {"tag", "tags", "tag_any", "tag_not"}
-MOMENTS = {"since", "as_of"}
+MOMENTS = {"since"}
 """They must be past, which a schema cannot say."""
 
 

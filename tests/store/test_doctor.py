@@ -167,7 +167,6 @@ MENDED = {
     "tags of a former version cannot be read": ("rows", sql("UPDATE versions SET tags = 'x'")),
     "it is not known where history begins": ("rows", sql("DELETE FROM history")),
     "the size of history is wrong": ("rows", sql("UPDATE history SET size = 1 << 40")),
-    "vectors of a former version are cut": ("rows", sql("UPDATE former_contents SET vectors = x'0000'")),
     "another vector is of no chunk": ("rows", sql("INSERT INTO second_vectors VALUES (999, x'00')")),
     "another vector is of no model": ("rows", sql("INSERT INTO second_vectors VALUES (1, x'00')")),
     "another vector is cut": (
@@ -178,7 +177,6 @@ MENDED = {
             "INSERT INTO second_vectors VALUES (1, x'00')",
         ),
     ),
-    "other vectors are of no former version": ("rows", sql("INSERT INTO second_former VALUES (999, x'00')")),
     "a reindex was cut off": ("leftovers", write("kb.db.new")),
     "a restore was cut off": ("leftovers", write("restoring-kb.db-20260101T000000000000.part/kb.db")),
 }

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
 from kb.settings import Settings
 from kb.store.lock import sole_user
-from kb.store.rows import NOBODY, Author, Filter
+from kb.store.rows import NOBODY, Author
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
 from tests.support.blobs import kept_at
@@ -476,25 +474,6 @@ def test_documents_in_the_bin_that_held_the_same_come_over_each_by_itself_and_on
         imported = import_folder(other.settings, tmp_path / "export", lambda _: None)
         assert (imported.added, imported.there) == expected
         assert past(other) == past(data)
-
-
-def test_what_stood_once_is_found_by_words_and_vectors_after_an_import(data, tmp_path, model_files, embedder):
-    then = datetime.now(UTC)
-    time.sleep(0.01)
-    change(data, embedder)
-    export(data.settings, tmp_path / "export", as_notes=False)
-    other = RealData(tmp_path / "other", model_files)
-    import_folder(other.settings, tmp_path / "export", lambda _: None)
-    [vector] = embedder.embed_queries(["Who counts ships?"])
-    found = []
-    for each in (data, other):
-        with each.open() as store, store.read() as tx:
-            index = tx.index_at(then)
-            near = index.select(Filter(as_of=then)).nearest(vector, 3)
-            order = near.ids[np.argsort(-near.scores)]
-            found.append([hit.text for hit in index.hits(order.tolist())])
-    assert found[0] == found[1]
-    assert found[0][0] == "The lighthouse keeper counts ships."
 
 
 def test_an_export_without_versions_and_one_that_is_given_again_are_taken(data, tmp_path, model_files, embedder):

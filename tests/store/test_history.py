@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
@@ -14,9 +12,8 @@ from kb.blobs.folder import FolderBlobs
 from kb.documents.diff import diff
 from kb.documents.originals import Originals
 from kb.documents.save import save
-from kb.store.rows import NOBODY, Author, Filter, Retention
+from kb.store.rows import NOBODY, Retention
 from kb.store.sqlite.rebuild import rebuild
-from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import content
 from tests.support.blobs import kept_at
 from tests.support.spaces import space
@@ -179,62 +176,6 @@ def test_files_of_versions_and_of_the_bin_stay_until_these_go(make_store, tmp_pa
         with store.write() as tx:
             tx.documents.delete(id_)
         assert kept() == [False, False]
-
-
-@pytest.mark.sqlite
-def test_a_search_as_of_a_moment_works_with_many_vectors_in_a_file(tmp_path):
-    with closing(SqliteStore(tmp_path / "kb.db", space(8), flat_limit=10)) as store:
-        finds_what_was_there(store)
-
-
-def test_a_search_as_of_a_moment_works(make_store):
-    with opened(make_store) as store:
-        finds_what_was_there(store)
-
-
-def finds_what_was_there(store):
-    ids = [add(store, f"apple {number}", seed=number) for number in range(30)]
-    time.sleep(0.003)
-    then = datetime.now(UTC)
-    time.sleep(0.003)
-    for id_ in ids[::2]:
-        update(store, id_, "pear", Author("k"))
-    with store.read() as tx:
-        selection = tx.index_at(then).select(Filter(as_of=then))
-        vector = content("x", seed=4).vectors[0]
-        near = selection.nearest(vector, 1)
-        [hit] = tx.index_at(then).hits(near.ids.tolist())
-        assert (hit.text, hit.document_id) == ("apple 4", ids[4])
-        every = selection.nearest(vector, 100).ids
-        assert sorted(tx.index_at(then).documents_of(every)) == ids
-        assert near.scores[0] == pytest.approx(1, abs=1e-3)
-        assert selection.full_text(("apple",), 100).ids.size == 30
-
-
-@pytest.mark.parametrize(
-    ("where", "expected"),
-    [
-        ({"holding": ("blue lamp",)}, [0, 2]),
-        ({"holding": ("Blue Lamps",)}, [0, 2]),
-        ({"holding": ("lamp blue",)}, [1]),
-        ({"lacking": ("lamp blue",)}, [0, 2]),
-        ({"lacking": ("blue lamp",)}, [1]),
-        ({"holding": ("a blue",), "lacking": ("noon",)}, [0]),
-    ],
-)
-def test_quotes_and_dashes_hold_of_former_versions_too(make_store, where, expected):
-    with opened(make_store) as store:
-        texts = ("a blue lamp", "a lamp blue", "a blue lamp at noon")
-        ids = [add(store, text, seed=number) for number, text in enumerate(texts)]
-        time.sleep(0.003)
-        then = datetime.now(UTC)
-        time.sleep(0.003)
-        for id_ in ids[:2]:
-            update(store, id_, "pear", Author("k"))
-        with store.read() as tx:
-            index = tx.index_at(then)
-            found = index.select(Filter(as_of=then, **where)).full_text(("lamp",), 10)
-            assert sorted(index.documents_of(found.ids)) == [ids[each] for each in expected]
 
 
 @pytest.mark.sqlite

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from kb.store.row_mapping import cursor_after
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 from tests.support.spaces import space
@@ -47,7 +48,7 @@ def a_note(number):
 
 def page(where=None, *, sort="id", next_=False):
     def act(tx):
-        cursor = tx.documents.cursor_after(tx.documents.get(700)) if next_ else None
+        cursor = cursor_after(tx.documents.get(700)) if next_ else None
         return tx.documents.page(where or Filter(), sort=sort, limit=10, cursor=cursor)
 
     return act

@@ -65,8 +65,6 @@ def complete(store, of):
         assert tx.second.take()
         while rows := tx.second.missing(0, 100):
             tx.second.add([row.chunk_id for row in rows], np.stack([made(row.text, of) for row in rows]))
-        for content_id, chunks in tx.second.missing_former(0, 100):
-            tx.second.add_former(content_id, np.stack([made(chunk.text, of) for chunk in chunks]))
         while tx.second.code():
             pass
 
@@ -207,32 +205,6 @@ def test_what_the_former_model_made_is_not_written_after_the_switch(open_store):
 def late_content(of):
     chunk = NewChunk("text 77", "", Place(1, 1, 0, 7))
     return Content("note", "late", sha256(b"late").hexdigest(), [chunk], unit(77)[None], space=of)
-
-
-@OTHERS
-def test_former_versions_are_found_by_the_vectors_in_use(open_store, tmp_path, other):
-    with open_store() as store:
-        [document] = fill(store, 1)
-        with store.write() as tx:
-            tx.history.keep(document, NOBODY)
-            tx.documents.replace(document, late_content(FIRST))
-        complete(store, other)
-        assert switch(store)
-        with store.read() as tx:
-            version = tx.history.version(document, 1)
-            vectors = tx.history.vectors(version, 10)
-            assert np.allclose(vectors, [made(f"text {seed}", other) for seed in range(10)], atol=1e-3)
-            size = tx.history.counts().size
-        assert switch(store)
-        with store.read() as tx:
-            vectors = tx.history.vectors(tx.history.version(document, 1), 10)
-            assert np.allclose(vectors, [unit(seed) for seed in range(10)], atol=1e-3)
-            assert tx.history.counts().size <= size
-        with store.write() as tx:
-            tx.history.discard(document, NOBODY)
-            tx.documents.delete(document)
-            assert tx.second.counts() == (0, 0)
-    assert_sound(tmp_path)
 
 
 def test_codes_that_are_being_made_for_the_first_are_not_taken_for_those_of_the_others(tmp_path):

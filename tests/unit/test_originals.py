@@ -12,7 +12,7 @@ from kb.api.errors import NotFound
 from kb.blobs.folder import FolderBlobs, KeptFiles
 from kb.blobs.protocol import kept_as
 from kb.documents.originals import Originals
-from kb.documents.reread import queue_outdated
+from kb.documents.reread import queue_unread
 from tests.store.test_store import add, content
 from tests.support.blobs import kept_at
 
@@ -102,7 +102,7 @@ def passed_over(store, tmp_path):
 
 def test_files_that_are_read_again_take_no_room_while_they_wait(store, passed_over, tmp_path):
     originals, paths = passed_over
-    queue_outdated(store, originals.blobs, reads_pictures=True)
+    queue_unread(store, originals.blobs)
     with store.read() as tx:
         jobs = tx.jobs.page(status="queued", limit=9, before=None)
     assert {job.content_hash for job in jobs} == {path.name for path in paths}
@@ -118,7 +118,7 @@ def test_the_engine_starts_where_there_is_no_room_to_read_files_again(store, pas
 
     monkeypatch.setattr("os.link", full)
     monkeypatch.setattr("shutil.copyfile", full)
-    queue_outdated(store, originals.blobs, reads_pictures=True)
+    queue_unread(store, originals.blobs)
     with store.read() as tx:
         assert tx.jobs.pending() == 0
     assert list((tmp_path / "staging").iterdir()) == []

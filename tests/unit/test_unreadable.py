@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kb.search.query import Query
-from kb.search.service import unreadable
+from kb.search.unreadable import unreadable
 from kb.store.rows import Filter, NewJob
 from tests.support.documents import DIMENSIONS
 

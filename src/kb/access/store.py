@@ -130,10 +130,6 @@ class CallerTransaction:
         """What search asks."""
         return self._limited(self.inner.index)
 
-    def index_at(self, instant: datetime) -> Index:
-        """What search asks of a former moment."""
-        return self._limited(self.inner.index_at(instant))
-
     def counts(self) -> rows.Counts:
         """Return how much is there; of the whole database to those alone who may see all of it."""
         return self.inner.counts(self.caller if self.limit else None)
@@ -247,7 +243,7 @@ class CallerDocuments(Part):
     """See `kb.store.protocol.Documents`."""
 
     inner: Documents
-    open = frozenset({"has_successors", "cursor_after", "file_hashes", "take_unneeded_files"})
+    open = frozenset({"has_successors", "file_hashes", "take_unneeded_files"})
     by_id = frozenset({"chunks", "chunks_between", "chunk_places", "extent", "stamp", "parts"})
     changes: ClassVar = {"replace": "update", "rename": "update"}
 
@@ -285,9 +281,9 @@ class CallerDocuments(Part):
             raise path_refusal(source_path, self.tx.limit)
         return document
 
-    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+    def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
         """Return what replaced documents, of that what the caller may see."""
-        found = self.inner.successors(document_ids, as_of)
+        found = self.inner.successors(document_ids)
         if self.tx.limit is None:
             return found
         every = {later for each in found.values() for later in each}
@@ -372,10 +368,6 @@ class CallerHistory(Part):
     def version(self, document_id: int, number: int) -> rows.Version | None:
         self.tx.check(document_id)
         return self._seen(self.inner.version(document_id, number))
-
-    def at(self, document_id: int, instant: datetime) -> rows.Version | None:
-        self.tx.check(document_id)
-        return self._seen(self.inner.at(document_id, instant))
 
     def changed_since(self, instant: datetime) -> list[int]:
         ids = self.inner.changed_since(instant)

@@ -164,7 +164,6 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidat
 DayBound = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_calendar), Field(strict=False)]
 """It keeps its time zone: the day that it names there is compared with the days that documents give themselves."""
 
-AsOf = Annotated[Instant | None, Field(description="As things stood then.")]
 Why = Annotated[str | None, Field(max_length=500, description="Why, for the history.")]
 DocumentId = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
 VersionNumber = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
@@ -231,7 +230,6 @@ class SearchRequest(Request):
     exact: Annotated[bool, Field(description="Compare every vector: slower, and misses none.")] = False
     group_by: Literal["document"] | None = None
     max_tokens: Annotated[Count | None, Field(description="The most tokens of text in all results.")] = None
-    as_of: AsOf = None
     explain: Annotated[bool, Field(description="Say of each result what its score is made of.")] = False
 
 

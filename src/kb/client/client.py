@@ -176,7 +176,7 @@ class EngineClient:
         return await self._call("DELETE", f"jobs/{job_id}", repeatable=False)
 
     async def documents(self, **query: object) -> JSON:
-        """GET /documents: a page, by `source_path`, `tag`, `doc_type`, `as_of`, `sort`, `limit`, `cursor` and so on."""
+        """GET /documents: a page, by `source_path`, `tag`, `doc_type`, `sort`, `limit`, `cursor` and so on."""
         return await self._call("GET", "documents", params=_given(**query))
 
     async def iter_documents(self, **query: object) -> AsyncIterator[JSON]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from kb import clock
-from kb.api.errors import Changed, HistoryGone, Invalid, NotFound
+from kb.api.errors import Changed, NotFound
 from kb.api.models import NOTE
 
 if TYPE_CHECKING:
@@ -51,35 +49,6 @@ def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
     if version is None:
         raise NotFound(f"There is no version {number} of document {document_id}.")
     return version
-
-
-def former_document(tx: Transaction, document_id: int, as_of: datetime) -> Version:
-    """Return a document as it stood at a moment.
-
-    Raises:
-        NotFound: there was none with this id.
-    """
-    check_moment(tx, as_of)
-    version = tx.history.at(document_id, as_of)
-    if version is None:
-        raise NotFound(f"There was no document {document_id} then.")
-    return version
-
-
-def check_moment(tx: Transaction, instant: datetime | None, name: str = "as_of") -> None:
-    """Refuse a moment of which it is not known how things stood; `name` is what the request calls it.
-
-    Raises:
-        Invalid: it is yet to come.
-        HistoryGone: history does not go back so far.
-    """
-    if instant is None:
-        return
-    if instant > clock.own.now():
-        raise Invalid(f"{name}: lies in the future.")
-    begins = tx.history.begins()
-    if begins is not None and instant < datetime.fromisoformat(begins):
-        raise HistoryGone(f"{name}: history goes back to {begins} and not further.", extra={"begins": begins})
 
 
 def check_match(document: Document, if_match: Collection[str] | None, shown: Callable[[], str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Files that an older reader, or one without OCR, made something else of are read again, from what was kept of them."""
+"""Files of which pages were not read for want of OCR are read again, from what was kept of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from uuid import uuid4
 from kb.api.errors import DiskFull, FilesUnavailable
 from kb.blobs.protocol import kept_as, staged_as
 from kb.formats.pictures import BEGINNING, lacks_ocr
-from kb.formats.readers.front_matter import FENCES, front_matter
 from kb.store.rows import NewJob
 
 if TYPE_CHECKING:
@@ -22,43 +21,28 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MARKDOWN: Final = "markdown"
 PDF: Final = "pdf"
-FIRST_CHUNKS: Final = 20
-"""In how many chunks of a document its front matter ends, if it ever does."""
 
 
-def queue_outdated(store: Store, blobs: Blobs, *, reads_pictures: bool) -> None:
-    """Queue files of which more, or less, is to be read now. To be called before anything else is queued.
+def queue_unread(store: Store, blobs: Blobs) -> None:
+    """Queue PDFs of which some pages were passed over as pictures. To be called before anything else is queued.
 
-    These are Markdown files whose front matter was indexed as text, and where `reads_pictures`, PDFs of which some
-    pages were passed over as pictures. What waits already may be newer than these files: then it is left for the next
-    start, and likewise those for which there is no room, or whose place does not answer.
+    What waits already may be newer than these files: then it is left for the next start, and likewise those for which
+    there is no room, or whose place does not answer.
     """
     queued = 0
-    with store.write() as tx:
-        outdated = [] if tx.jobs.pending() else [*_with_front_matter(tx), *(_with_scans(tx) if reads_pictures else ())]
-        with suppress(DiskFull, FilesUnavailable):
-            for document in outdated:
-                queued += _queue(tx, document, blobs)
+    with store.write() as tx, suppress(DiskFull, FilesUnavailable):
+        for document in () if tx.jobs.pending() else [*_with_scans(tx)]:
+            queued += _queue(tx, document, blobs)
     if queued:
-        logger.info("reading %s files again: front matter was indexed as text, or pages were not read", queued)
+        logger.info("reading %s files again, of which pages were not read", queued)
 
 
 def _with_scans(tx: Transaction) -> Iterator[Document]:
-    for document_id in tx.documents.beginning_with(PDF, [BEGINNING]):
+    for document_id in tx.documents.beginning_with(PDF, BEGINNING):
         [first, *_] = tx.documents.chunks(document_id, limit=1)
         document = tx.documents.get(document_id)
         if document and lacks_ocr(first.text):
-            yield document
-
-
-def _with_front_matter(tx: Transaction) -> Iterator[Document]:
-    for document_id in tx.documents.beginning_with(MARKDOWN, [f"{fence}\n" for fence in FENCES]):
-        text = "".join(chunk.text for chunk in tx.documents.chunks(document_id, limit=FIRST_CHUNKS))
-        front = front_matter(text)
-        document = tx.documents.get(document_id)
-        if document and front.is_understood and text[front.length :].strip():  # what has nothing else stays as it is
             yield document
 
 

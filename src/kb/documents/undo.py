@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kb import clock
-from kb.api.errors import Changed, KbError, NotFound, NotInBin, Stopped
+from kb.api.errors import Changed, HistoryGone, Invalid, KbError, NotFound, NotInBin, Stopped
 from kb.documents.delete import delete
-from kb.documents.lookup import check_moment
 from kb.documents.restore import is_same_content, restore, revert
 from kb.documents.submit import drop
 from kb.store.rows import NOBODY
@@ -156,20 +155,20 @@ def carry_out(
                 if step.action == "delete":
                     delete(store, originals, step.document_id, author, _unchanged(step))
                 if step.action == "restore":
-                    restore(store, embedder, step.document_id, author, checkpoint, _unchanged(step), together)
+                    restore(
+                        *(store, embedder, step.document_id, author),
+                        checkpoint=checkpoint,
+                        check=_unchanged(step),
+                        together=together,
+                    )
             if step.version is not None:
                 is_as_planned = _unchanged(replace(step, state=_state_of_restored(step)))
                 revert(
-                    store,
-                    embedder,
-                    originals,
-                    step.document_id,
-                    step.version,
-                    None,
-                    author,
-                    checkpoint,
-                    is_as_planned,
-                    together,
+                    *(store, embedder, originals, step.document_id, step.version),
+                    author=author,
+                    checkpoint=checkpoint,
+                    check=is_as_planned,
+                    together=together,
                 )
         except Stopped:
             raise
@@ -201,7 +200,8 @@ def plan(store: Store, scope: Scope) -> Plan:
         Invalid, HistoryGone: it is not known how things stood at the moment asked for.
     """
     with store.read() as tx:
-        check_moment(tx, scope.since, "since")
+        if scope.since:
+            _check_since(tx, scope.since)
         begun: dict[int, str] = {}
         changed = tx.operations.documents(scope.operation.id) if scope.operation else []
         if scope.since:
@@ -240,6 +240,15 @@ def _unchanged(step: Step) -> Callable[[Transaction], None]:
 def _state_of_restored(step: Step) -> tuple[int, bool]:
     number, is_binned = step.state
     return number + is_binned, False
+
+
+def _check_since(tx: Transaction, instant: datetime) -> None:
+    """Refuse a moment of which it is not known how things stood."""
+    if instant > clock.own.now():
+        raise Invalid("since: lies in the future.")
+    begins = tx.history.begins()
+    if begins is not None and instant < datetime.fromisoformat(begins):
+        raise HistoryGone(f"since: history goes back to {begins} and not further.", extra={"begins": begins})
 
 
 def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]) -> Step | None:

@@ -93,14 +93,6 @@ class Pending:
         counts = {row: self._count(row, key) for row in found[0] if all(row in rows for rows in found)}
         return {row: count for row, count in counts.items() if count}
 
-    def begun(self, beginning: str) -> dict[int, int]:
-        """Return the rows in which tokens stand that begin so, and how often."""
-        counts = Counter[int]()
-        for token in self._counts:
-            if token.startswith(beginning):
-                counts.update(dict(self._counts[token]))
-        return counts
-
     def _count(self, row: int, key: Key) -> int:
         text, header = self._chunks[row - self.first]
         return occurrences(text, key) + HEADER_WEIGHT * occurrences(header, key)

@@ -31,7 +31,7 @@ from kb.maintenance.restoring import complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
-from kb.store.rows import NOBODY, Author, Chunk, Content, Document, NewChunk, VectorSpace
+from kb.store.rows import NOBODY, Author, Content, Document, NewChunk, VectorSpace
 from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 from kb.store.sqlite.transfer import (
     FormerVersion,
@@ -99,14 +99,9 @@ class Arriving:
         return next((former for former in self.former if former.binned), None)
 
     @property
-    def held(self) -> list[Sequence[NewChunk | Chunk]]:
-        """What it holds and held, in the order that its vectors come in."""
-        return [self.chunks, *(former.chunks for former in self.former if former.chunks is not None)]
-
-    @property
     def size(self) -> int:
         """How many chunks it has and had."""
-        return sum(map(len, self.held))
+        return len(self.chunks) + sum(len(former.chunks) for former in self.former if former.chunks)
 
     def content(self, vectors: NDArray[np.float32]) -> Content:
         """Return what the document holds."""
@@ -161,8 +156,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
             with store.read() as tx:
                 arrival.is_into_new = is_new(tx) or is_cut_off(tx, _made(folder))
             for part in _slices(_with_versions(folder)):
-                held = [chunks for each in part for chunks in each.held]
-                inputs = [chunker.passage(chunk.header, chunk.text) for chunks in held for chunk in chunks]
+                inputs = [chunker.passage(chunk.header, chunk.text) for each in part for chunk in each.chunks]
                 vectors = embedder.embed_passages(inputs)
                 arrival.keep_originals(part)
                 with store.write() as tx:
@@ -213,14 +207,12 @@ class _Arrival:
 
     def write(self, tx: SqliteTransaction, part: Sequence[Arriving], vectors: NDArray[np.float32]) -> None:
         """Write documents, or find those that are there."""
-        ends = np.cumsum([len(chunks) for each in part for chunks in each.held])[:-1]
-        made = iter(np.split(vectors, ends))
-        for each in part:
-            own = [next(made) for _ in each.held]
-            content = replace(each.content(own[0]), replaces=self._became(each.document.replaces))
+        ends = np.cumsum([len(each.chunks) for each in part])[:-1]
+        for each, own in zip(part, np.split(vectors, ends), strict=True):
+            content = replace(each.content(own), replaces=self._became(each.document.replaces))
             document_id = self._discarded(tx, each) if each.binned else self._save(tx, each, content)
             if document_id is not None:
-                self._add_versions(tx, each, document_id, own[1:])
+                self._add_versions(tx, each, document_id)
 
     def begin_history(self, tx: SqliteTransaction, about: ExportHeader) -> None:
         """Say from when on every former version is there, if those of the export are all that there are."""
@@ -256,14 +248,12 @@ class _Arrival:
         self._in_bin.add(became)
         return became if there is None else None
 
-    def _add_versions(
-        self, tx: SqliteTransaction, each: Arriving, document_id: int, vectors: Sequence[NDArray[np.float32]]
-    ) -> None:
-        made, contents = iter(vectors), dict[int, int]()
+    def _add_versions(self, tx: SqliteTransaction, each: Arriving, document_id: int) -> None:
+        contents = dict[int, int]()
         for former in each.former:
             number = former.version.number
             if former.chunks is not None:
-                contents[number] = add_former_content(tx, document_id, former.chunks, next(made))
+                contents[number] = add_former_content(tx, document_id, former.chunks)
             content_id = contents.get(number if former.chunks_of is None else former.chunks_of)
             replaces = self._became(former.version.document.replaces)
             add_version(tx, document_id, former, self._became(former.part_of), content_id, replaces)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from kb.api.models import Chunk, Document, DocumentWithChunks
 from kb.routes.dependencies import Services
@@ -11,9 +10,9 @@ from kb.store import rows
 from kb.store.protocol import Transaction
 
 
-def models_of(tx: Transaction, documents: Sequence[rows.Document], as_of: datetime | None = None) -> list[Document]:
-    """Return documents as they stand, or stood at a moment."""
-    successors = tx.documents.successors([document.id for document in documents], as_of)
+def models_of(tx: Transaction, documents: Sequence[rows.Document]) -> list[Document]:
+    """Return documents, each with what took its place."""
+    successors = tx.documents.successors([document.id for document in documents])
     models = [Document.model_validate(document) for document in documents]
     for model in models:
         if model.replaces and not (tx.documents.get(model.replaces) or tx.history.binned(model.replaces)):

@@ -18,7 +18,6 @@ from kb.api.models import (
     BEFORE,
     DEFAULT_PAGE,
     UPDATED_AFTER,
-    AsOf,
     DayBound,
     Deleted,
     DocType,
@@ -45,7 +44,7 @@ from kb.api.models import (
 from kb.documents import tags
 from kb.documents.delete import delete, purge
 from kb.documents.excerpt import excerpt, excerpt_of_characters
-from kb.documents.lookup import check_moment, existing_document, former_document
+from kb.documents.lookup import existing_document, existing_version
 from kb.documents.move import move
 from kb.documents.window import place_of, window
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, ServicesDep, check_right
@@ -55,6 +54,7 @@ from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
+from kb.store.row_mapping import cursor_after
 
 router = APIRouter(route_class=ThreadRoute)
 
@@ -72,7 +72,7 @@ class ChunksQuery(QueryModel):
 
     from_chunk: Annotated[int, Field(ge=0, le=MAX_ID, description="The index of the first one.")] = 0
     chunks: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The most of them; all if left out.")] = None
-    as_of: AsOf = None
+    version: Annotated[int | None, Field(ge=1, le=MAX_ID, description="As the document was in this version.")] = None
     chunk_id: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunk with this id.")] = None
     page: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunks of this page.")] = None
     heading: Annotated[
@@ -97,7 +97,6 @@ class ListQuery(QueryModel):
     lang: Lang | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
-    as_of: AsOf = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
     after: Annotated[DayBound | None, AFTER] = None
     before: Annotated[DayBound | None, BEFORE] = None
@@ -108,22 +107,21 @@ class ListQuery(QueryModel):
     total: Annotated[bool, Field(description="Count all pages' documents.")] = False
 
 
-@router.get("/documents", tags=["documents"], summary="List documents", dependencies=[READ], responses=problems(410))
+@router.get("/documents", tags=["documents"], summary="List documents", dependencies=[READ])
 def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """A page of documents, without their text."""
     limit = page_size(query.limit, services.settings)
     check_tags(services.settings, tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
     where = replace(filter_of(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
     with services.store.view() as tx:
-        check_moment(tx, query.as_of)
         if query.part_of:
             parts = tx.documents.parts(query.part_of) if tx.documents.get(query.part_of) else []
             where = replace(where, among=tuple(part for part, _ in parts))
         page = tx.documents.page(where, sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
-        next_cursor = tx.documents.cursor_after(page[limit - 1]) if more else None
+        next_cursor = cursor_after(page[limit - 1]) if more else None
         total = tx.documents.count(where) if query.total else None
-        documents = models_of(tx, page[:limit], query.as_of)
+        documents = models_of(tx, page[:limit])
     return DocumentList(documents=documents, next_cursor=next_cursor, total=total)
 
 
@@ -132,18 +130,18 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     tags=["documents"],
     summary="Get a document",
     dependencies=[READ],
-    responses={200: links_to_document("/id"), **problems(404, 410)},
+    responses={200: links_to_document("/id"), **problems(404)},
 )
 def get_document(document_id: Id, services: ServicesDep, query: Annotated[ChunksQuery, Query()]) -> DocumentWithChunks:
     """A document with its text in chunks: all of them, some, or those at a chunk, a page or a heading."""
     with services.store.view() as tx:
-        if query.as_of:
-            version = former_document(tx, document_id, query.as_of)
+        if query.version is not None:
+            version = existing_version(tx, document_id, query.version)
             every = tx.history.chunks(version)
             places = [rows.ChunkPlace(each.id, each.index, each.place.heading, each.place.page) for each in every]
             start, limit = _stretch(query, document_id, lambda: places)
             end = None if limit is None else start + limit
-            [former] = models_of(tx, [version.document], query.as_of)
+            [former] = models_of(tx, [version.document])
             return with_chunks(former, every[start:end], len(every), version.author)
         document = existing_document(tx, document_id)
         start, limit = _stretch(query, document_id, lambda: tx.documents.chunk_places(document_id))

@@ -21,7 +21,6 @@ class Filters(Protocol):
     name: str | None
     created_after: datetime | None
     created_before: datetime | None
-    as_of: datetime | None
     updated_after: datetime | None
     after: datetime | None
     before: datetime | None
@@ -40,7 +39,6 @@ def filter_of(tags: Sequence[str], request: Filters) -> Filter:
         name=request.name,
         created_after=request.created_after,
         created_before=request.created_before,
-        as_of=request.as_of,
         updated_after=request.updated_after,
         after=request.after,
         before=request.before,

@@ -142,9 +142,9 @@ def revert_document(
         services.originals,
         document_id,
         wanted.version,
-        expected,
-        author,
-        services.stop.check,
+        if_match=expected,
+        author=author,
+        checkpoint=services.stop.check,
     )
     return model_of(services, document)
 
@@ -157,7 +157,7 @@ def revert_document(
 )
 def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) -> Document:
     """Bring a document back from the bin, with the attachments that were deleted with it."""
-    restored = restore(services.store, services.embedder, document_id, author, services.stop.check)
+    restored = restore(services.store, services.embedder, document_id, author, checkpoint=services.stop.check)
     return model_of(services, restored)
 
 

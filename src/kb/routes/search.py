@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from kb.api.errors import Invalid
 from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
 from kb.api.own_day import own_day
-from kb.documents.lookup import check_moment, existing_document
+from kb.documents.lookup import existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
@@ -35,7 +35,7 @@ async def turn(services: ServicesDep, request: Request) -> AsyncIterator[None]:
 
 
 @router.post(
-    "/search", summary="Search", responses=problems(400, 410, 413), dependencies=[READ, Depends(turn, scope="function")]
+    "/search", summary="Search", responses=problems(400, 413), dependencies=[READ, Depends(turn, scope="function")]
 )
 def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
@@ -43,9 +43,6 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
         raise Invalid("fts_only, vec_only: set at most one of them.")
     top = top_of(request.top, services.settings)
     check_tags(services.settings, tags=request.tags, tag_any=request.tag_any, tag_not=request.tag_not)
-    if request.as_of:
-        with services.store.view() as tx:
-            check_moment(tx, request.as_of)
     where = replace(filter_of(request.tags, request), document_id=request.document_id)
     query = SearchQuery.parse(
         request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact

@@ -8,51 +8,12 @@ from typing import Final
 SIGNS: Final = "'\u2019\u02bc\uff07"
 WITH_APOSTROPHE: Final = re.compile(rf"(?<!\w)[^\W\d_]+(?:[{SIGNS}][^\W\d_]+)+(?!\w)")
 POSSESSIVE: Final = re.compile(rf"(?P<owner>[^\W\d_]+)[{SIGNS}]s", re.IGNORECASE)
-NEGATED: Final = frozenset(
-    (
-        "aren",
-        "can",
-        "couldn",
-        "didn",
-        "doesn",
-        "don",
-        "hadn",
-        "hasn",
-        "haven",
-        "isn",
-        "mightn",
-        "mustn",
-        "needn",
-        "shan",
-        "shouldn",
-        "wasn",
-        "weren",
-        "won",
-        "wouldn",
-        "ain",
-    )
-)
-PRONOUNS: Final = frozenset(
-    (
-        "i",
-        "you",
-        "he",
-        "she",
-        "it",
-        "we",
-        "they",
-        "who",
-        "what",
-        "that",
-        "there",
-        "here",
-        "where",
-        "when",
-        "why",
-        "how",
-        "let",
-    )
-)
+BEFORE_NOT = """
+    ain aren can couldn didn doesn don hadn hasn haven isn mightn mustn needn shan shouldn wasn weren won wouldn
+"""
+NEGATED: Final = frozenset(BEFORE_NOT.split())
+CONTRACTED = "he here how i it let she that there they we what when where who why you"
+PRONOUNS: Final = frozenset(CONTRACTED.split())
 ENDINGS: Final = frozenset(("s", "re", "ll", "ve", "d", "m"))
 OTHER_WORDS: Final = ("can", "won", "ain")
 JOINED: Final = {f"{stem}t": f"{stem}'t" for stem in NEGATED if stem not in OTHER_WORDS} | {"cant": "can't"}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 
 from kb.api.errors import KbError, Stopped
+from kb.store.row_mapping import cursor_after
 from kb.store.rows import Filter
 from kb.vectors.projection import project
 
@@ -168,7 +169,7 @@ class DocumentMap:
                     return
                 looked_at |= dict.fromkeys(document.id for document in page)
                 yield mean_vectors(tx, [document.id for document in page])
-                cursor = tx.documents.cursor_after(page[-1])
+                cursor = cursor_after(page[-1])
             seen += len(page)
 
 

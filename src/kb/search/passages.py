@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from kb.lexical.beginnings import completions
 from kb.lexical.segment import is_letter
 from kb.lexical.stems import language_of
+from kb.store.rows import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from kb.search.fusion import Ranked
     from kb.search.token_budget import TokenBudget
     from kb.store.protocol import Analyzer
-    from kb.store.rows import Hit, Place
 
 PASSAGES = 3
 """How many passages of a document come back when grouped by document."""
@@ -37,34 +37,18 @@ class Copy:
         return cls(passage.document_id, passage.title, passage.source_path)
 
 
-@dataclass(slots=True)
-class Passage:
+@dataclass(slots=True, kw_only=True)
+class Passage(Hit):
     """A chunk that was found, with its document: the fields of `kb.api.models.SearchResult`, which is read from it.
 
     `more` has the next best passages of the document when grouped; `copies` are other documents that say the same in a
     passage, `copy_count` says how many there are; `successors` is what replaced the document, the nearest first.
     """
 
-    chunk_id: int
-    index: int
-    text: str
-    place: Place
     score: float
     fts_score: float | None
     vec_score: float | None
     context_score: float | None
-    document_id: int
-    title: str
-    source_path: str | None
-    doc_type: str
-    tags: tuple[str, ...]
-    date: str | None
-    created_at: str
-    updated_at: str | None
-    source: str | None = None
-    language: str | None = None
-    by: str | None = None
-    client: str | None = None
     successors: Sequence[int] = ()
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
@@ -77,28 +61,23 @@ class Passage:
     def of(cls, hit: Hit, ranked: Ranked, successors: Sequence[int] = ()) -> Passage:
         """Return the whole chunk with its scores."""
         return cls(
-            chunk_id=hit.chunk_id,
-            index=hit.index,
-            text=hit.text,
-            place=hit.place,
+            **{each.name: getattr(hit, each.name) for each in fields(Hit)},
             score=ranked.score,
             fts_score=ranked.fts_score,
             vec_score=ranked.vec_score,
             context_score=ranked.context_score,
-            document_id=hit.document_id,
-            title=hit.title,
-            source_path=hit.source_path,
-            doc_type=hit.doc_type,
-            tags=hit.tags,
-            date=hit.date,
-            created_at=hit.created_at,
-            updated_at=hit.updated_at,
-            source=hit.source,
-            language=hit.language,
-            by=hit.author.by,
-            client=hit.author.client,
             successors=successors,
         )
+
+    @property
+    def by(self) -> str | None:
+        """The name of the key that made the document what it is."""
+        return self.author.by
+
+    @property
+    def client(self) -> str | None:
+        """The program that did."""
+        return self.author.client
 
     @property
     def replaced_by(self) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from time import perf_counter
@@ -18,26 +18,25 @@ from kb.lexical.stems import stemmed
 from kb.lexical.variants import spellings
 from kb.search.copies import Folded
 from kb.search.fusion import fuse, ranked
-from kb.search.named import MOST_CALLED, is_meant, sought
+from kb.search.named import MOST_CALLED
 from kb.search.passages import PASSAGES, Copy, Highlighter, Passage, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.similar import mean_vector
 from kb.search.token_budget import TokenBudget
-from kb.store.former_documents import admits
-from kb.store.rows import Document, Filter, VectorSpace
+from kb.search.unreadable import unreadable
+from kb.store.rows import Filter, VectorSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Executor
-    from datetime import datetime
 
     from kb.embed.protocol import Embedder
     from kb.search.fusion import Candidates, Fused
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
-    from kb.store.protocol import Analyzer, Index, Store, Transaction
-    from kb.store.rows import Job
+    from kb.search.unreadable import Unreadable
+    from kb.store.protocol import Index, Store, Transaction
     from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
@@ -48,12 +47,6 @@ WIDER = 8
 
 MOST_UNREADABLE = 3
 """How many of the files that a query names and that could not be read are named; the others are counted."""
-
-NO_DOCUMENT = 0
-"""No document has this id."""
-
-MOST_FAILED = 50
-"""Among how many files that could not be read, the last ones, those that a query names are looked for."""
 
 MOST_CANDIDATES = 20_000
 """How long a list may become then: documents that one document's passages keep out of it are not found."""
@@ -70,15 +63,6 @@ class Unknown:
 
     word: str
     nearest: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A file of which no text could be read, and why."""
-
-    job_id: int
-    filename: str
-    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,22 +145,21 @@ class SearchService:
         with self._store.view() as tx:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
-            index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
+            index = tx.index
             unknown = self._unknown(tx, index, query)
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
             query = query.stemmed(index.languages)
             vector = None if query.text is None else self._vector(embedder, query.text)
-            successors = successors_in(tx, query.where.as_of)
-            named = None if query.where.as_of else tx.documents.named
+            successors, named = successors_in(tx), tx.documents.named
             retriever = Retriever(index, query, vector, self._instruments, successors, named)
             found = find(retriever, top)
             if not found and query != query.without_phrases:
                 retriever = Retriever(index, query.without_phrases, vector, self._instruments, successors, named)
                 found = find(retriever, top)
-            if vector and not (query.exact or query.where.as_of):
+            if vector and not query.exact:
                 self._recall.observe(vector.result(), query.where, tx.space)
-            failed = [] if query.where.as_of else unreadable(tx, query, index.analyzer)
+            failed = unreadable(tx, query, index.analyzer)
             total = count(found)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(found, budget, Highlighter(index.analyzer, query.shown)))
@@ -203,8 +186,8 @@ class SearchService:
         return Answer(others[:top], 0, tx.jobs.pending())
 
     def _unknown(self, tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
-        """Return the words that no document has, with the nearest; a search as of a moment is for what was asked."""
-        if not query.plain or query.where.as_of:
+        """Return the words that no document has, with the nearest."""
+        if not query.plain:
             return {}
         others = {word: spellings(word) for word in query.plain}
         words = [*others, *chain.from_iterable(others.values())]
@@ -240,33 +223,13 @@ class SearchService:
             return vector
 
 
-def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unreadable]:
-    """Return the files that a query names, within its filter, and that could not be read, the last ones first."""
-    if not (query.units and (failed := tx.jobs.page(status="failed", limit=MOST_FAILED, before=None))):
-        return []
-    wanted, _ = sought(query.units, analyzer.indexed)
-    return [
-        Unreadable(job.id, job.filename, job.error or "")
-        for job in failed
-        if job.filename and is_meant(job.filename, wanted, analyzer.indexed) and admits_job(query.where, job)
-    ]
-
-
-def admits_job(where: Filter, job: Job) -> bool:
-    """Return whether a filter would admit the document of a file. Its type and its language are not known."""
-    title = job.title or job.filename or ""
-    fields = title, job.source_path, "", job.content_hash or "", job.tags, job.created_at, None
-    document = Document(job.document_id or NO_DOCUMENT, *fields, filename=job.filename)
-    return admits(replace(where, doc_type=None, language=None, limit=None), document)
-
-
 def _count_tokens(embedder: Embedder, text: str) -> int:
     return embedder.count_tokens(text) - embedder.spec.special_tokens
 
 
-def successors_in(tx: Transaction, as_of: datetime | None = None) -> SuccessorsOf | None:
+def successors_in(tx: Transaction) -> SuccessorsOf | None:
     """Return what answers for documents what replaced them; None while nothing was ever replaced."""
-    return partial(tx.documents.successors, as_of=as_of) if tx.documents.has_successors() else None
+    return tx.documents.successors if tx.documents.has_successors() else None
 
 
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:

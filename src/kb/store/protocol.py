@@ -70,9 +70,8 @@ class Documents(Protocol):
     def count(self, where: Filter) -> int:
         """Return how many documents the filter admits."""
 
-    def cursor_after(self, document: Document) -> str: ...
-    def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
-        """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
+    def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
+        """Return the documents of a type whose first chunk begins so."""
 
     def with_content(
         self, content_hash: str, source_path: str | None, *, note: bool, limit: Limit | None = None
@@ -92,7 +91,7 @@ class Documents(Protocol):
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
 
-    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+    def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
         """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
 
         Those that nothing replaced are left out. What is in the bin is passed over.
@@ -167,9 +166,6 @@ class History(Protocol):
     def version(self, document_id: int, number: int) -> Version | None: ...
     def author(self, document_id: int) -> Author:
         """Return who made a document what it is."""
-
-    def at(self, document_id: int, instant: datetime) -> Version | None:
-        """Return the version of a document that stood at a moment, if there was one."""
 
     def chunks(self, version: Version) -> list[Chunk]: ...
     def begins(self) -> str | None:
@@ -313,14 +309,8 @@ class SecondVectors(Protocol):
     def missing(self, after: int, limit: int) -> list[MissingVector]:
         """Return at most `limit` chunks above an id that have none, by ascending id."""
 
-    def missing_former(self, after: int, limit: int) -> list[tuple[int, list[Chunk]]]:
-        """Return at most `limit` former contents above an id that have none, by ascending id, and their chunks."""
-
     def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Write the vectors of those of these chunks that are there still."""
-
-    def add_former(self, content_id: int, vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of a former content, if that is there still."""
 
     def code(self) -> bool:
         """Make some of what searches over many vectors need; return whether there may be more to make."""
@@ -476,9 +466,6 @@ class Transaction(Protocol):
     def index(self) -> Index: ...
     @property
     def audit(self) -> Audit: ...
-    def index_at(self, instant: datetime) -> Index:
-        """Return what search asks of a former moment."""
-
     def counts(self, of: Caller | None = None) -> Counts:
         """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
 

@@ -320,6 +320,12 @@ def stored(instant: datetime | None) -> str | None:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds").removesuffix(".000")
 
 
+def cursor_after(document: Document) -> str:
+    """Return a text from which a list goes on after a document: its id, and when it was changed, or else added."""
+    stamp = raw(document.updated_at or document.created_at)
+    return f"{document.id}.{stamp.encode().hex()}"
+
+
 def moment(instant: datetime) -> str:
     """Return a moment as changes are stamped with it."""
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")

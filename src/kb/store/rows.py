@@ -196,9 +196,12 @@ class Extent:
     characters: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hit:
-    """A chunk and what a search result says of its document; `author` made that what it is."""
+    """A chunk and what a search result says of its document; `author` made that what it is.
+
+    A passage, which is one with its scores, may have its text cut: that is why it can be changed.
+    """
 
     chunk_id: int
     index: int
@@ -225,8 +228,7 @@ class Filter:
     in it, ASCII letters in any case; `name` is what its file, or the note, is called, with `*` and `?` for what may be
     anything; `id_prefix` is how the id begins. `updated_after` goes by when it was last
     changed, or else created; `after` and `before` by the date it gives itself, or else by that.
-    With `as_of` the documents are meant as they stood then. `among` are the ids of
-    those to choose from. All of the texts `holding` stand in a document, and none of
+    `among` are the ids of those to choose from. All of the texts `holding` stand in a document, and none of
     `lacking`. `limit` is what the caller's key is limited to.
     """
 
@@ -242,7 +244,6 @@ class Filter:
     source_part: str | None = None
     name: str | None = None
     id_prefix: str | None = None
-    as_of: datetime | None = None
     updated_after: datetime | None = None
     after: datetime | None = None
     before: datetime | None = None

@@ -105,7 +105,6 @@ class VectorBuilder:
         """
         while True:
             self._fill()
-            self._fill_former()
             while self._code():
                 self._check()
             if self._switch():
@@ -125,20 +124,6 @@ class VectorBuilder:
             after = rows[-1].chunk_id
             self._count(len(rows))
 
-    def _fill_former(self) -> None:
-        after = 0
-        while True:
-            self._check()
-            with self._store.read() as tx:
-                found = tx.second.missing_former(after, 1)
-            if not found:
-                return
-            [(after, chunks)] = found
-            vectors = self._embed((chunk.header, chunk.text) for chunk in chunks)
-            with self._turn() as tx:
-                tx.second.add_former(after, vectors)
-            self._count(1)
-
     def _code(self) -> bool:
         with self._turn() as tx:
             return tx.second.code()
@@ -149,8 +134,6 @@ class VectorBuilder:
             if rows := tx.second.missing(0, SLICE):
                 vectors = self._embed((row.header, row.text) for row in rows)
                 tx.second.add([row.chunk_id for row in rows], vectors)
-            for content_id, chunks in tx.second.missing_former(0, SLICE):
-                tx.second.add_former(content_id, self._embed((chunk.header, chunk.text) for chunk in chunks))
             while tx.second.code():
                 pass
             return tx.second.switch()

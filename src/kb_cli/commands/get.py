@@ -10,7 +10,7 @@ from kb.api.errors import NotFound
 from kb.api.omitted import phrase
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.options import STDIN, AsOf, Json, parse_moment
+from kb_cli.runtime.options import STDIN, Json
 from kb_cli.runtime.paths import to_source_path
 from kb_cli.sync.names import fetch_names
 
@@ -30,7 +30,9 @@ def get(
             "--file", metavar="FILE", help="Write its file to FILE, into a folder, or to standard output (-)."
         ),
     ] = None,
-    as_of: AsOf = None,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", min=1, help="As it was in version N of its history.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show a document and its text."""
@@ -38,13 +40,12 @@ def get(
         raise exit_codes.UsageError("Give either the document's ID or its --path.")
     if text + json + (file is not None) > 1:
         raise exit_codes.UsageError("Give only one of --text, --file and --json.")
-    if as_of and file is not None:
-        raise exit_codes.UsageError("The file is kept for the document as it is: leave --as-of out.")
-    moment = parse_moment("--as-of", as_of)
+    if version and file is not None:
+        raise exit_codes.UsageError("The file is kept for the document as it is: leave --version out.")
 
     async def fetch(client: "EngineClient") -> dict[str, Any]:
-        found = document_id or await find_id(client, path or "", moment)
-        return await client.document(found, as_of=moment)
+        found = document_id or await find_id(client, path or "")
+        return await client.document(found, version=version)
 
     if file is not None:
         call(lambda client: save_file(client, fetch(client), file))
@@ -87,7 +88,7 @@ def write_new(target: Path, name: str, content: bytes) -> None:
         raise exit_codes.LocalError(f"{target}: {error.strerror}.") from None
 
 
-async def find_id(client: "EngineClient", path: str, as_of: str | None = None) -> int:
+async def find_id(client: "EngineClient", path: str) -> int:
     """Return the id of the document that came from `path`: a source path, or where a file is on this machine.
 
     Raises:
@@ -95,7 +96,7 @@ async def find_id(client: "EngineClient", path: str, as_of: str | None = None) -
         UsageError: there are several.
     """
     async for source_path in possible_paths(client, path):
-        documents = (await client.documents(source_path=source_path, as_of=as_of))["documents"]
+        documents = (await client.documents(source_path=source_path))["documents"]
         if len(documents) > 1:
             ids = ", ".join(str(document["id"]) for document in documents)
             raise exit_codes.UsageError(f"Several documents come from {source_path}: give one of the ids {ids}.")

@@ -7,8 +7,8 @@ import typer
 
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.hints import explain_nothing
-from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
+from kb_cli.runtime.hints import EMPTY, explain_nothing
+from kb_cli.runtime.options import Filters, IdsOnly, Json, with_filters
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -22,7 +22,6 @@ def list_(
     recent: Annotated[bool, typer.Option("--recent", hidden=True, help="As is the case anyway.")] = False,
     limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many documents at most.")] = 50,
     everything: Annotated[bool, typer.Option("--all", help="All documents there are.")] = False,
-    as_of: AsOf = None,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
@@ -31,7 +30,7 @@ def list_(
     With several tags, a document must have all of them. The date is the one that a document gives itself, or else when
     it was added or last changed. Outside a terminal, documents come one a line, with tabs between the columns.
     """
-    query = filters.to_request("tag") | {"as_of": parse_moment("--as-of", as_of)}
+    query = filters.to_request("tag")
     sort = "id" if oldest and not recent else "recent"
     answer = call(lambda client: fetch(client, None if everything else limit, query, sort))
     documents = answer["documents"]
@@ -44,7 +43,7 @@ def list_(
     if documents and len(documents) < answer["total"] and not json:
         output.print_error(f"{len(documents)} of {answer['total']}; --all shows all")
     elif not documents and not (json or ids):
-        output.print_error(explain_nothing(filters) or "no document was here then")
+        output.print_error(explain_nothing(filters) or EMPTY)
 
 
 async def fetch(client: "EngineClient", limit: int | None, query: dict[str, Any], sort: str) -> dict[str, Any]:

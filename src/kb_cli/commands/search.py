@@ -14,7 +14,7 @@ from kb_cli.runtime.call import call
 from kb_cli.runtime.hints import EMPTY, explain_nothing
 from kb_cli.runtime.last_search import line_of, remember
 from kb_cli.runtime.launch import open_source
-from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
+from kb_cli.runtime.options import Filters, IdsOnly, Json, with_filters
 from kb_cli.runtime.styled import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
 from kb_cli.sync.names import place_of
 
@@ -41,7 +41,6 @@ def search(
     exact: Annotated[bool, typer.Option("--exact", help="Compare every vector: slower, and misses none.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the file or page of the best result.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
-    as_of: AsOf = None,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
@@ -62,7 +61,6 @@ def search(
         "exact": exact,
         "group_by": "document" if documents else None,
         "sort": "recent" if newest else "relevance",
-        "as_of": parse_moment("--as-of", as_of),
         "explain": explain,
     }
     answer = call(lambda client: client.search(**request))

@@ -33,9 +33,6 @@ def sync(
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Keep running, and follow each change.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, without doing it.")] = False,
-    inbox: Annotated[
-        bool, typer.Option("--inbox", help="Keep documents even when their files go; not with --delete.")
-    ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Let --delete remove many documents at once, or all of a folder.")
     ] = False,
@@ -61,8 +58,6 @@ def sync(
     """
     if watch and (dry_run or json):
         raise UsageError("--watch goes with neither --dry-run nor --json.")
-    if inbox and delete:
-        raise UsageError("--inbox keeps what --delete would delete.")
     path = folder.expanduser()
     prefix = (composed(name) if name else call(fetch_names).source_path(path)).rstrip("/") + "/"
     local = Folder(

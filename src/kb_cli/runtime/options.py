@@ -75,10 +75,6 @@ DatedAfter = Annotated[
 DatedBefore = Annotated[
     str | None, typer.Option("--dated-before", metavar="DATE", help="Only dated earlier, by their own date.")
 ]
-AsOf = Annotated[
-    str | None,
-    typer.Option("--as-of", metavar="TIME", help="As it was then: 2026-01-31T18:00, or 2h for two hours ago."),
-]
 Why = Annotated[str | None, typer.Option("--why", metavar="TEXT", help="Why, for the history.")]
 Profile = Annotated[
     str | None,

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 OPTIONS: Final = {
     "add": ("--add",),
     "append": ("--append",),
-    "as_of": ("--as-of",),
     "by": ("--by",),
     "doc_type": ("--type",),
     "key": ("--key",),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.lexical.names import FILE_MARK, folded
 from kb.store.prefix import after_prefix
-from kb.store.row_mapping import moment, stored
+from kb.store.row_mapping import stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,10 +69,8 @@ def tag_conditions(where: Filter) -> list[Condition]:
 
 
 def exact_conditions(where: Filter) -> list[Condition]:
-    """Return the conditions on type and path, on ids, and that a document stands as it stood at a moment."""
+    """Return the conditions on type and path, and on ids."""
     conditions: list[Condition] = []
-    if where.as_of is not None:
-        conditions.append((f"{RECENT} <= %s", (moment(where.as_of),)))
     if where.doc_type is not None:
         conditions.append(("doc_type = %s", (where.doc_type,)))
     if where.language is not None:

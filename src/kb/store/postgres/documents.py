@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kb.api.errors import ModelChanged
 from kb.api.own_day import own_day
-from kb.store.former_documents import admits, changed, merged
 from kb.store.postgres.document_query import admitted, page_of
 from kb.store.postgres.former_content import FormerContents
-from kb.store.postgres.former_page import former_versions, ids_within
 from kb.store.postgres.names import named, write_names
 from kb.store.postgres.operations import note_operation
 from kb.store.postgres.replacements import has_successors, pass_on, successors
@@ -29,7 +27,6 @@ from kb.store.rows import NOBODY, Extent, Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from datetime import datetime
 
     from kb.api.access import Limit
     from kb.api.models import Sort
@@ -66,7 +63,7 @@ class PostgresDocuments:
         self._checkpoint = checkpoint
         self._vectors = vectors
         self._sql = statements("documents")
-        self.former = FormerContents(self._execute, vectors)
+        self.former = FormerContents(self._execute)
         self.changed = False
 
     @cached_property
@@ -105,31 +102,17 @@ class PostgresDocuments:
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
         rest, parameters = page_of(self._words, where, sort, cursor)
-        current = self._documents(f"{rest} LIMIT %s", (*parameters, limit))
-        return merged(current, self._former(where), sort, cursor, limit) if where.as_of else current
+        return self._documents(f"{rest} LIMIT %s", (*parameters, limit))
 
     def count(self, where: Filter) -> int:
         """Return how many documents there are on all pages."""
         condition, parameters = admitted(self._words, where)
         count: int = self._execute(self._sql["count_documents"].format(condition=condition), parameters).get
-        return count + len(self._former(where))
+        return count
 
-    def _former(self, where: Filter) -> list[Document]:
-        """Return the documents that stood otherwise, or are there no more, at the moment asked for, if there is one."""
-        states = former_versions(self._execute, where.as_of) if where.as_of else []
-        if where.limit:
-            within = ids_within(self._execute, where.limit, {version.document.id for version in states})
-            states = [version for version in states if version.document.id in within]
-        return [version.document for version in states if admits(where, version.document)]
-
-    def cursor_after(self, document: Document) -> str:
-        """Return a text from which `page` goes on after the document, in either order."""
-        stamp, document_id = changed(document)
-        return f"{document_id}.{stamp.encode().hex()}"
-
-    def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
-        """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
-        wanted = {"doc_type": doc_type, "length": len(min(beginnings)), "beginnings": list(beginnings)}
+    def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
+        """Return the documents of a type whose first chunk begins so."""
+        wanted = {"doc_type": doc_type, "beginning": beginning}
         return [document_id for (document_id,) in self._execute(self._sql["select_beginning_with"], wanted)]
 
     def with_content(
@@ -161,9 +144,9 @@ class PostgresDocuments:
         """Return whether any document replaces another one, or ever did."""
         return has_successors(self._execute)
 
-    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+    def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
         """Return what replaced each of these documents, directly or in turn, and is there; the nearest first."""
-        return successors(self._execute, document_ids, as_of)
+        return successors(self._execute, document_ids)
 
     def add(
         self,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from kb import clock
 from kb.store.postgres.document_query import moment_or_first
-from kb.store.postgres.former_page import STOOD
 from kb.store.postgres.operations import note_operation
 from kb.store.postgres.replacements import pass_on
 from kb.store.postgres.statements import statements
@@ -16,9 +15,6 @@ from kb.store.rows import NOBODY, HistoryCounts
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from kb.store.postgres.documents import PostgresDocuments
     from kb.store.rows import Author, Binned, Chunk, Content, Retention, Version
@@ -86,22 +82,11 @@ class PostgresHistory:
         """Return who made a document what it is."""
         return next((version.author for version in self._current("id = %s", document_id)), NOBODY)
 
-    def at(self, document_id: int, instant: datetime) -> Version | None:
-        """Return the version of a document that stood at a moment, if there was one."""
-        when = moment(instant)
-        found = self._current("id = %s AND COALESCE(updated_at, created_at) <= %s", document_id, when)
-        found = found or self._former(f"document_id = %s AND {STOOD} ORDER BY number DESC", document_id, when, when)
-        return next(iter(found), None)
-
     def chunks(self, version: Version) -> list[Chunk]:
         """Return the chunks of a version."""
         if version.content_id is None:
             return self._documents.chunks(version.document.id)
         return self._documents.former.chunks(version.content_id)
-
-    def vectors(self, version: Version, count: int) -> NDArray[np.float32] | None:
-        """Return the vectors of a former version's chunks, of shape (count, dimensions), if they are kept."""
-        return None if version.content_id is None else self._documents.former.vectors(version.content_id, count)
 
     def changed_since(self, instant: datetime) -> list[int]:
         """Return the documents that were added, changed or deleted after a moment, by ascending id."""

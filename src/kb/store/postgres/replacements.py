@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kb.store.postgres.statements import statements
-from kb.store.row_mapping import Execute, moment
 from kb.store.successors import nearest_successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
-FOREVER: Final = "infinity"
+    from kb.store.row_mapping import Execute
 
 
 def has_successors(execute: Execute) -> bool:
@@ -20,14 +18,14 @@ def has_successors(execute: Execute) -> bool:
     return bool(execute(statements("replacements")["has_links"]).get)
 
 
-def successors(execute: Execute, ids: Iterable[int], instant: datetime | None = None) -> dict[int, list[int]]:
+def successors(execute: Execute, ids: Iterable[int]) -> dict[int, list[int]]:
     """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
 
     What is in the bin is passed over. Documents that replace each other replace nothing.
     """
     wanted = sorted(ids)
-    at = {"ids": wanted, "moment": moment(instant) if instant else FOREVER}
-    return nearest_successors(wanted, execute(statements("replacements")["select_links"], at).fetchall())
+    links = execute(statements("replacements")["select_links"], {"ids": wanted}).fetchall()
+    return nearest_successors(wanted, links)
 
 
 def pass_on(execute: Execute, document_id: int, *, for_good: bool) -> None:

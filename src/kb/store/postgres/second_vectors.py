@@ -7,13 +7,11 @@ added is embedded for the vectors in use alone, and for these afterwards; what i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import psycopg
 
 from kb.api.errors import NotReembedding, StoreUnavailable
-from kb.store.compressed import decompressed
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, columns_of, index_vectors, recount_precisions
@@ -22,13 +20,13 @@ from kb.store.rows import MissingVector, SecondSpace, VectorSpace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from kb.api.models import ReembedState
     from kb.store.postgres.connection import Connection
     from kb.store.postgres.vectors import VectorTable
     from kb.store.row_mapping import Execute
-    from kb.store.rows import Chunk
 
 HUNG_SECONDS: Final = 120.0
 """An engine that is there, and has not said for so long that it makes them, hangs."""
@@ -101,19 +99,10 @@ class PostgresSecondVectors:
         rows = self._execute(self._sql("select_missing"), (after, limit)).fetchall()
         return [MissingVector(*row) for row in rows]
 
-    def missing_former(self, after: int, limit: int) -> list[tuple[int, list[Chunk]]]:
-        """Return former contents above an id that have none, and their chunks."""
-        rows: list[Any] = self._execute(self._sql("select_missing_former"), (after, limit)).fetchall()
-        return [(content_id, decompressed(blob)) for content_id, blob in rows]
-
     def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Write the vectors of those of these chunks that are there still."""
         with self._connection.cursor() as cursor:
             cursor.executemany(self._sql("insert_vector"), list(zip(vectors, ids, strict=True)))
-
-    def add_former(self, content_id: int, vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of a former content, if that is there still."""
-        self._execute(self._sql("insert_former"), (vectors.astype(np.float16).tobytes(), content_id))
 
     def code(self) -> bool:
         """Return that nothing is to be made: their index grew with them."""
@@ -131,9 +120,6 @@ class PostgresSecondVectors:
         recount_precisions(self._connection, second.space.precision)
         self._execute(self._sql("switch_space"), (self._vectors.other,))
         self._record("kept", former)
-        for name in ("switch_former", "delete_empty_former"):
-            self._execute(self._sql(name))
-        self._execute(statements("vectors")["recount_history"])
         self.switched = True
         return True
 

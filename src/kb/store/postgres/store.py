@@ -14,7 +14,6 @@ from psycopg import errors
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from kb.api.errors import StoreError, StoreUnavailable, Unconfirmed
-from kb.store.former_index import FormerIndex
 from kb.store.postgres.arrival import settle
 from kb.store.postgres.audit import PostgresAudit
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
@@ -23,7 +22,6 @@ from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.faults import BUSY, first_line, translated_errors
 from kb.store.postgres.folders import PostgresFolders
-from kb.store.postgres.former_index import PostgresPresent
 from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
 from kb.store.postgres.jobs import PostgresJobs
@@ -42,7 +40,6 @@ from kb.store.rows import Counts, Filter, Retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import datetime
     from pathlib import Path
 
     from psycopg.errors import Diagnostic
@@ -125,11 +122,6 @@ class PostgresTransaction:
     def index(self) -> PostgresIndex:
         """Both legs of search, at this transaction's moment."""
         return PostgresIndex(self._execute, self._words, self._vectors)
-
-    def index_at(self, instant: datetime) -> FormerIndex:
-        """Both legs of search, as of a former moment."""
-        present = PostgresPresent(self._execute, self.index, self._words, self._vectors, self.history)
-        return FormerIndex(present, instant)
 
     def counts(self, of: Caller | None = None) -> Counts:
         """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""

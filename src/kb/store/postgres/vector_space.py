@@ -48,9 +48,6 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
         recount_precisions(connection, space.precision)
         if recorded is None or recorded.dimensions != space.dimensions:
             index_vectors(connection, table_in_use(connection), space.dimensions)
-        if recorded not in (None, space):
-            connection.execute("UPDATE former_contents SET vectors = NULL")
-            connection.execute(statements("vectors")["recount_history"])
     elif recorded != space:
         raise StoreError(refusal("The database", recorded, space))
     elif recorded.folder != space.folder:

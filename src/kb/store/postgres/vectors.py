@@ -109,11 +109,6 @@ class VectorTable:
                 return self._best(vector, limit, rows)
         return self._best(vector, limit, self._nearest_exactly(vector, limit, condition))
 
-    def nearest_of(self, vector: NDArray[np.float32], limit: int, ids: NDArray[np.int64]) -> ScoredChunks:
-        """Return the `limit` of these chunks nearest to a unit vector, after looking at each."""
-        sql = self._sql["nearest_exactly"].format(vectors=self.name, where="WHERE chunk_id = ANY(%s)")
-        return self._best(vector, limit, self._execute(sql, (vector, ids.tolist(), limit + MARGIN)))
-
     def _best(self, vector: NDArray[np.float32], limit: int, rows: Iterable[tuple[int]]) -> ScoredChunks:
         found = np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
         return ScoredChunks(found, self.cosines(vector, found)).best(limit)

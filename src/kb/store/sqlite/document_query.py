@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kb.lexical.names import folded
 from kb.lexical.segment import as_phrase
 from kb.store.prefix import after_prefix
-from kb.store.row_mapping import Execute, moment, stored
+from kb.store.row_mapping import Execute, stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -134,10 +134,8 @@ def tag_ids(execute: Execute, tags: Collection[str]) -> str:
 
 
 def exact_conditions(where: Filter) -> list[Condition]:
-    """Return the conditions on type and path, and that a document stands as it stood at a moment."""
+    """Return the conditions on type and path."""
     conditions: list[Condition] = []
-    if where.as_of is not None:
-        conditions.append((f"+{RECENT} <= ?", (moment(where.as_of),)))
     if where.doc_type is not None:
         # The plus keeps SQLite from looking a type up, which most documents have, where it can look a path up.
         column = "doc_type" if where.source_path is None else "+doc_type"

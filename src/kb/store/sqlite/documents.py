@@ -11,7 +11,6 @@ import numpy as np
 from kb import clock
 from kb.api.errors import ModelChanged
 from kb.lexical.segment import segmented, varied
-from kb.store.former_documents import admits, changed, merged
 from kb.store.row_mapping import (
     Execute,
     array,
@@ -28,7 +27,6 @@ from kb.store.row_mapping import (
 from kb.store.rows import NOBODY, Extent, Filter
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
-from kb.store.sqlite.former_page import former_versions, ids_within
 from kb.store.sqlite.names import named, write_names
 from kb.store.sqlite.operations import note_operation
 from kb.store.sqlite.replacements import has_successors, pass_on, successors
@@ -36,7 +34,6 @@ from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -66,7 +63,7 @@ class SqliteDocuments:
         self._checkpoint = checkpoint
         self._space = space
         self._sql = statements("documents")
-        self.former = FormerContents(connection, table)
+        self.former = FormerContents(connection.execute)
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
 
@@ -109,31 +106,17 @@ class SqliteDocuments:
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
         wanted = page_of(self._execute, where, sort, cursor)
-        current = (
-            self._documents(wanted.source, f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit)) if wanted else []
-        )
-        return merged(current, self._former(where), sort, cursor, limit) if where.as_of else current
+        if wanted is None:
+            return []
+        return self._documents(wanted.source, f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit))
 
     def count(self, where: Filter) -> int:
         """Return how many documents there are on all pages."""
-        return count(self._execute, where) + len(self._former(where))
+        return count(self._execute, where)
 
-    def _former(self, where: Filter) -> list[Document]:
-        """Return the documents that stood otherwise, or are there no more, at the moment asked for, if there is one."""
-        states = former_versions(self._execute, where.as_of) if where.as_of else []
-        if where.limit:
-            within = ids_within(self._execute, where.limit, {version.document.id for version in states})
-            states = [version for version in states if version.document.id in within]
-        return [version.document for version in states if admits(where, version.document)]
-
-    def cursor_after(self, document: Document) -> str:
-        """Return a text from which `page` goes on after the document, in either order."""
-        stamp, document_id = changed(document)
-        return f"{document_id}.{stamp.encode().hex()}"
-
-    def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
-        """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
-        wanted = {"doc_type": doc_type, "length": len(min(beginnings)), "beginnings": array(beginnings)}
+    def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
+        """Return the documents of a type whose first chunk begins so."""
+        wanted = {"doc_type": doc_type, "beginning": beginning}
         return [document_id for (document_id,) in self._execute(self._sql["select_beginning_with"], wanted)]
 
     def with_content(
@@ -164,9 +147,9 @@ class SqliteDocuments:
         """Return whether any document replaces another one, or ever did."""
         return has_successors(self._execute)
 
-    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+    def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
         """Return what replaced each of these documents, directly or in turn, and is there; the nearest first."""
-        return successors(self._execute, document_ids, as_of)
+        return successors(self._execute, document_ids)
 
     def add(
         self,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from kb.store.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
 from kb.store.rows import NOBODY, HistoryCounts
-from kb.store.sqlite.former_page import STOOD
 from kb.store.sqlite.operations import note_operation
 from kb.store.sqlite.replacements import pass_on
 from kb.store.sqlite.statements import statements
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import apsw
-    import numpy as np
-    from numpy.typing import NDArray
 
     from kb.store.rows import Author, Binned, Chunk, Content, Retention, Version
     from kb.store.sqlite.documents import SqliteDocuments
@@ -80,22 +77,11 @@ class SqliteHistory:
         """Return who made a document what it is."""
         return next((version.author for version in self._current("id = ?", document_id)), NOBODY)
 
-    def at(self, document_id: int, instant: datetime) -> Version | None:
-        """Return the version of a document that stood at a moment, if there was one."""
-        when = moment(instant)
-        found = self._current("id = ? AND COALESCE(updated_at, created_at) <= ?", document_id, when)
-        found = found or self._former(f"document_id = ? AND {STOOD} ORDER BY number DESC", document_id, when, when)
-        return next(iter(found), None)
-
     def chunks(self, version: Version) -> list[Chunk]:
         """Return the chunks of a version."""
         if version.content_id is None:
             return self._documents.chunks(version.document.id)
         return self._documents.former.chunks(version.content_id)
-
-    def vectors(self, version: Version, count: int) -> NDArray[np.float32] | None:
-        """Return the vectors of a former version's chunks, of shape (count, dimensions), if they are kept."""
-        return None if version.content_id is None else self._documents.former.vectors(version.content_id, count)
 
     def changed_since(self, instant: datetime) -> list[int]:
         """Return the documents that were added, changed or deleted after a moment, by ascending id."""

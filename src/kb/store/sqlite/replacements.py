@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from kb.store.row_mapping import Execute, moment
 from kb.store.sqlite.statements import statements
 from kb.store.successors import nearest_successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
-FOREVER: Final = "9999"
-"""Later than every moment that is stored."""
+    from kb.store.row_mapping import Execute
 
 
 def has_successors(execute: Execute) -> bool:
@@ -22,14 +19,14 @@ def has_successors(execute: Execute) -> bool:
     return bool(execute(statements("replacements")["has_links"]).get)
 
 
-def successors(execute: Execute, ids: Iterable[int], instant: datetime | None = None) -> dict[int, list[int]]:
+def successors(execute: Execute, ids: Iterable[int]) -> dict[int, list[int]]:
     """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
 
     What is in the bin is passed over. Documents that replace each other replace nothing.
     """
     wanted = sorted(ids)
-    at = {"ids": json.dumps(wanted), "moment": moment(instant) if instant else FOREVER}
-    links: list[tuple[int, int, int]] = execute(statements("replacements")["select_links"], at).fetchall()
+    sql = statements("replacements")["select_links"]
+    links: list[tuple[int, int, int]] = execute(sql, {"ids": json.dumps(wanted)}).fetchall()
     return nearest_successors(wanted, links)
 
 

@@ -15,13 +15,11 @@ from kb.store.sqlite.connection import connect, load_vectors
 from kb.store.sqlite.foreign import foreign_parts
 from kb.store.sqlite.schema import create
 from kb.store.sqlite.vector_codes import CHECKSUM, drop_codes
-from kb.store.sqlite.vector_space import HISTORY_SIZE, declared_dimensions
+from kb.store.sqlite.vector_space import HISTORY_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
-
-    from kb.store.rows import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +42,6 @@ def _dangling(table: str, column: str, parent: str) -> str:
 
 
 SHORT_SECOND: Final = f"second_vectors WHERE length(vector) <> 4 * (SELECT dimensions FROM second_space) + {CHECKSUM}"
-SHORT_FORMER: Final = "vectors IS NOT NULL AND length(vectors) <> 2 * dimensions() * chunk_count(chunks)"
-"""Of what cannot be read the length is not known: another rule finds that."""
 
 NO_DIGEST: Final = "length(content_hash) <> 64 OR content_hash GLOB '*[^0-9a-f]*'"
 
@@ -90,24 +86,14 @@ RULES: Final = (
         for table in ("vector_codes", "vector_copies", "second_vectors", "second_codes")
     ),
     Rule(
-        "rows of second_former whose content is not there",
-        f"SELECT content_id FROM {_dangling('second_former', 'content_id', 'former_contents')}",
-        f"DELETE FROM {_dangling('second_former', 'content_id', 'former_contents')}",
-    ),
-    Rule(
         "second vectors of which it is not known what they are of",
         "SELECT chunk_id FROM second_vectors WHERE NOT EXISTS (SELECT 1 FROM second_space)",
-        "DELETE FROM second_vectors; DELETE FROM second_codes; DELETE FROM second_mean; DELETE FROM second_former",
+        "DELETE FROM second_vectors; DELETE FROM second_codes; DELETE FROM second_mean",
     ),
     Rule(
         "second vectors of another length",
         f"SELECT chunk_id FROM {SHORT_SECOND}",
         f"DELETE FROM {SHORT_SECOND}",
-    ),
-    Rule(
-        "former contents whose vectors are of another length",
-        f"SELECT id FROM former_contents WHERE {SHORT_FORMER}",
-        f"UPDATE former_contents SET vectors = NULL WHERE {SHORT_FORMER}",
     ),
     Rule("chunks whose section is not there", f"SELECT id FROM {_dangling('chunks', 'section_id', 'sections')}"),
     Rule(
@@ -224,8 +210,6 @@ def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]
 
 def add_functions(connection: apsw.Connection) -> None:
     """Let the rules look into former contents."""
-    dimensions = declared_dimensions(connection)
-    connection.create_scalar_function("dimensions", cast("Any", lambda: dimensions), 0, deterministic=True)
     for name, function in _FUNCTIONS.items():
         connection.create_scalar_function(name, cast("Any", function), 1, deterministic=True)
     connection.create_scalar_function("varied", cast("Any", varied), 2, deterministic=True)
@@ -233,24 +217,13 @@ def add_functions(connection: apsw.Connection) -> None:
 
 def _last_chunk_id(blob: bytes) -> int | None:
     """Return the highest id of a former content's chunks, 0 if it has none; None if it cannot be read."""
-    chunks = _chunks(blob)
-    return None if chunks is None else max((chunk.id for chunk in chunks), default=0)
-
-
-def _chunk_count(blob: bytes) -> int | None:
-    """Return how many chunks a former content has; None if it cannot be read."""
-    chunks = _chunks(blob)
-    return None if chunks is None else len(chunks)
-
-
-def _chunks(blob: bytes) -> list[Chunk] | None:
     try:
-        return decompressed(blob)
+        return max((chunk.id for chunk in decompressed(blob)), default=0)
     except (ValueError, TypeError, LookupError, zlib.error):
         return None
 
 
-_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "chunk_count": _chunk_count, "segmented": segmented}
+_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "segmented": segmented}
 
 
 def mend_rows(path: Path) -> None:

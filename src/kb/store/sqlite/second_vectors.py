@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import apsw
 import numpy as np
 
-from kb.store.compressed import decompressed
 from kb.store.rows import MissingVector, SecondSpace, VectorSpace
 from kb.store.sqlite.schema import declare_vectors
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, numbers, pack, unpack, unpacked_mean
-from kb.store.sqlite.vector_space import HISTORY_SIZE, record_space, recount_precisions, space_of
+from kb.store.sqlite.vector_space import record_space, recount_precisions, space_of
 from kb.vectors.quantize import Quantizer
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from kb.api.models import ReembedState
     from kb.store.row_mapping import Execute
-    from kb.store.rows import Chunk
     from kb.store.sqlite.vectors import Vectors
 
 CODED: Final = 2048
@@ -37,7 +35,7 @@ SAMPLE: Final = 8192
 """Of how many vectors the mean is taken."""
 
 BLOCK: Final = 1024
-TABLES: Final = ("second_space", "second_vectors", "second_mean", "second_codes", "second_former")
+TABLES: Final = ("second_space", "second_vectors", "second_mean", "second_codes")
 SWAPPED: Final = (
     ("vector_copies", "second_vectors"),
     ("vector_codes", "second_codes"),
@@ -88,19 +86,10 @@ class SqliteSecondVectors:
         rows: list[Any] = self._execute(self._sql["select_missing"], (after, limit)).fetchall()
         return [MissingVector(*row) for row in rows]
 
-    def missing_former(self, after: int, limit: int) -> list[tuple[int, list[Chunk]]]:
-        """Return former contents above an id that have none, and their chunks."""
-        rows: list[Any] = self._execute(self._sql["select_missing_former"], (after, limit)).fetchall()
-        return [(content_id, decompressed(blob)) for content_id, blob in rows]
-
     def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Write the vectors of those of these chunks that are there still."""
         packed = pack(np.array(ids, np.int64), vectors)
         self._connection.executemany(self._sql["insert_vector"], zip(packed, ids, strict=True))
-
-    def add_former(self, content_id: int, vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of a former content, if that is there still."""
-        self._execute(self._sql["insert_former"], (vectors.astype(np.float16).tobytes(), content_id))
 
     def code(self) -> bool:
         """Make some of their codes, if so many vectors want them; return whether there may be more to make."""
@@ -158,15 +147,8 @@ class SqliteSecondVectors:
             for one, other in SWAPPED:
                 for before, after in ((one, "swapped"), (other, one), ("swapped", other)):
                     self._execute(f"ALTER TABLE {before} RENAME TO {after}")
-            declared = self._execute("SELECT sql FROM sqlite_schema WHERE name = 'second_former'").get
-            self._execute("ALTER TABLE second_former RENAME TO swapped")
         finally:
             self._connection.pragma("legacy_alter_table", False)  # noqa: FBT003 - likewise
-        self._execute(declared)
-        for name in ("keep_former", "take_former"):
-            self._execute(self._sql[name])
-        self._execute("DROP TABLE swapped")
-        self._execute(f"UPDATE history SET size = ({HISTORY_SIZE})")  # noqa: S608 - a constant
 
     def _quantizer(self, dimensions: int) -> Quantizer:
         """Return what makes their codes."""

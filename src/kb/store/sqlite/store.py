@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
-from kb.store.former_index import FormerIndex
 from kb.store.rows import Counts, Filter, Retention
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.arrival import settle
@@ -21,7 +20,6 @@ from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.folders import SqliteFolders
 from kb.store.sqlite.foreign import foreign_names
-from kb.store.sqlite.former_index import SqlitePresent
 from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
@@ -39,7 +37,6 @@ from kb.store.sqlite.words import DEFAULT_LIMIT, Words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from datetime import datetime
     from pathlib import Path
 
     from kb.api.access import Caller
@@ -100,12 +97,6 @@ class SqliteTransaction:
     def index(self) -> SqliteIndex:
         """Both legs of search, at this transaction's moment."""
         return SqliteIndex(self.connection, self._vectors, self.words)
-
-    def index_at(self, instant: datetime) -> FormerIndex:
-        """Both legs of search, as of a former moment."""
-        snapshot = self._vectors.seen_by(self.connection)
-        present = SqlitePresent(self.connection, self.index, self.words, snapshot, self.history)
-        return FormerIndex(present, instant)
 
     @cached_property
     def words(self) -> WordReader | None:

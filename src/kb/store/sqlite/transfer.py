@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apsw
-import numpy as np
 
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
@@ -23,8 +22,6 @@ from kb.store.sqlite.statements import statements
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from kb.store.rows import Author, Binned, Content, Document, NewChunk, Version
     from kb.store.sqlite.store import SqliteTransaction
@@ -256,16 +253,14 @@ def set_replaced(tx: SqliteTransaction, document_id: int, replaces: int | None) 
     tx.connection.execute(statements("transfer")["set_replaced"], (replaces, document_id))
 
 
-def add_former_content(
-    tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk], vectors: NDArray[np.float32]
-) -> int:
+def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk]) -> int:
     """Write what a former version held; return its id."""
     ids = next_ids(tx.connection.execute, statements("documents")["take_chunk_ids"], len(chunks))
     held = [
         Chunk(chunk_id, index, chunk.header, chunk.text, chunk.place)
         for index, (chunk_id, chunk) in enumerate(zip(ids, chunks, strict=True))
     ]
-    row = document_id, compressed(held), vectors.astype(np.float16).tobytes()
+    row = document_id, compressed(held)
     content_id: int = tx.connection.execute(statements("history")["insert_content"], row).get
     return content_id
 

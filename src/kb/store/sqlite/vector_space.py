@@ -49,14 +49,11 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
 
 
 def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
-    """Record what the vectors are of now; those of former versions go if they are of something else."""
+    """Record what the vectors are of now."""
     is_other = not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get or space_of(connection) != space
     record_space(connection, space)
     if is_other or not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
         recount_precisions(connection, space.precision)
-    if is_other:
-        connection.execute("UPDATE former_contents SET vectors = NULL")
-        connection.execute(f"UPDATE history SET size = ({HISTORY_SIZE})")  # noqa: S608 - a constant
 
 
 def recount_precisions(connection: apsw.Connection, precision: str) -> None:

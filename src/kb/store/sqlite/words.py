@@ -174,14 +174,6 @@ class WordReader:
         """Return those of the tokens that may stand in a chunk; it takes much less time than to find out."""
         return self._index.terms.possible(tokens, self.snapshot.number)
 
-    def begun(self, beginning: str) -> Postings:
-        """Return in which rows tokens stand that begin so, all as one word."""
-        blob = self._connection.execute(statements("postings")["select_begun"], (beginning, beginning + LAST)).get
-        values = np.sort(_numbers(blob, ">u4", np.int64))
-        ids, counts = _counted(values >> 1, values & 1)
-        rows, found = self.snapshot.rows_of(ids)
-        return Postings.of(rows, counts[found])
-
     def _key(self, word: str) -> Key:
         if word not in self._keys:
             text = word.removesuffix("*")

@@ -93,9 +93,9 @@ UPDATE documents SET updated_at = %s WHERE id = %s
 SELECT source_path FROM documents WHERE id = %s
 
 -- name: select_beginning_with
--- The documents of a type whose first chunk begins with one of some texts of one length.
+-- The documents of a type whose first chunk begins so.
 SELECT documents.id FROM documents JOIN chunks ON document_id = documents.id AND chunk_index = 0
-WHERE doc_type = %(doc_type)s AND left(text, %(length)s) = ANY(%(beginnings)s)
+WHERE doc_type = %(doc_type)s AND starts_with(text, %(beginning)s)
 
 -- name: touch_document
 -- A document was changed.

@@ -32,7 +32,7 @@ SELECT EXISTS (SELECT 1 FROM versions WHERE document_id = %s AND content_id IS N
 
 -- name: insert_content
 -- What a document held.
-INSERT INTO former_contents (document_id, chunks, vectors) VALUES (%s, %s, %s) RETURNING id
+INSERT INTO former_contents (document_id, chunks) VALUES (%s, %s) RETURNING id
 
 -- name: fill_content
 -- The former versions of a document that have no content have this one.
@@ -45,10 +45,6 @@ UPDATE history SET size = size + %s
 -- name: select_content
 -- The chunks of a content.
 SELECT chunks FROM former_contents WHERE id = %s
-
--- name: select_former_vectors
--- The vectors of a content.
-SELECT vectors FROM former_contents WHERE id = %s
 
 -- name: select_current
 -- Documents as they stand; the condition is put in.

@@ -7,20 +7,17 @@ SELECT
   OR EXISTS (SELECT 1 FROM versions WHERE replaces IS NOT NULL)
 
 -- name: select_links
--- What stood at a moment in the place of documents, and of these in turn, and whether it was there or in the bin.
+-- What stands in the place of documents, and of these in turn, and whether it is there or in the bin.
 WITH RECURSIVE link (replaced, id, is_there) AS (
   SELECT replaces, each.id, each.is_there FROM places AS each WHERE replaces = ANY(%(ids)s)
   UNION
   SELECT each.replaces, each.id, each.is_there FROM link JOIN places AS each ON each.replaces = link.id
 ), places AS NOT MATERIALIZED (
-  SELECT replaces, id, true AS is_there FROM documents
-  WHERE replaces IS NOT NULL AND COALESCE(updated_at, created_at) <= %(moment)s::timestamptz
+  SELECT replaces, id, true AS is_there FROM documents WHERE replaces IS NOT NULL
   UNION ALL
-  SELECT replaces, versions.document_id, until > %(moment)s::timestamptz
-  FROM versions LEFT JOIN bin ON bin.document_id = versions.document_id AND bin.number = versions.number
+  SELECT replaces, versions.document_id, false
+  FROM versions JOIN bin ON bin.document_id = versions.document_id AND bin.number = versions.number
   WHERE replaces IS NOT NULL
-    AND (until > %(moment)s::timestamptz AND COALESCE(updated_at, created_at) <= %(moment)s::timestamptz
-      OR deleted_at <= %(moment)s::timestamptz)
 )
 SELECT replaced, id, is_there FROM link ORDER BY id
 

@@ -30,25 +30,23 @@ SELECT set_config('lock_timeout', '1500ms', true)
 
 -- name: delete_second
 -- Nor is there anything else of them.
-WITH former AS (DELETE FROM second_former) DELETE FROM second_space
+DELETE FROM second_space
 
 -- name: count_vectors
 -- How many there are.
-SELECT (SELECT count(*) FROM {vectors}) + (SELECT count(*) FROM second_former)
+SELECT count(*) FROM {vectors}
 
 -- name: count_wanted
 -- How many there will be.
-SELECT (SELECT chunks FROM statistics) + (SELECT count(*) FROM former_contents)
+SELECT chunks FROM statistics
 
 -- name: is_incomplete
 -- Whether one is missing.
-SELECT
-  EXISTS (
-    SELECT 1 FROM chunks WHERE NOT EXISTS (
-      SELECT 1 FROM {vectors} AS made WHERE made.chunk_id = chunks.id AND made.document_id = chunks.document_id
-    )
+SELECT EXISTS (
+  SELECT 1 FROM chunks WHERE NOT EXISTS (
+    SELECT 1 FROM {vectors} AS made WHERE made.chunk_id = chunks.id AND made.document_id = chunks.document_id
   )
-  OR EXISTS (SELECT 1 FROM former_contents WHERE id NOT IN (SELECT content_id FROM second_former))
+)
 
 -- name: select_missing
 -- Chunks above an id that have none.
@@ -59,20 +57,10 @@ WHERE chunks.id > %s AND NOT EXISTS (
 )
 ORDER BY chunks.id LIMIT %s
 
--- name: select_missing_former
--- Former contents above an id that have none.
-SELECT id, chunks FROM former_contents
-WHERE id > %s AND NOT EXISTS (SELECT 1 FROM second_former WHERE content_id = id) ORDER BY id LIMIT %s
-
 -- name: insert_vector
 -- The vector of a chunk, if that is there still.
 INSERT INTO {vectors} (chunk_id, document_id, embedding) SELECT id, document_id, %s::vector FROM chunks WHERE id = %s
 ON CONFLICT (chunk_id, document_id) DO UPDATE SET embedding = excluded.embedding
-
--- name: insert_former
--- The vectors of a former content, if that is there still.
-INSERT INTO second_former (content_id, document_id, vectors) SELECT id, document_id, %s FROM former_contents WHERE id = %s
-ON CONFLICT (content_id, document_id) DO UPDATE SET vectors = excluded.vectors
 
 -- name: switch_space
 -- Those that are in use are the others from now on.
@@ -81,16 +69,3 @@ UPDATE vector_space SET
   digest = second_space.digest, query_prefix = second_space.query_prefix, passage_prefix = second_space.passage_prefix,
   folder = second_space.folder, kept_in = %s
 FROM second_space
-
--- name: switch_former
--- Former contents and the others change their vectors; both statements see what was there before.
-WITH kept AS (
-  UPDATE second_former SET vectors = former_contents.vectors
-  FROM former_contents WHERE content_id = id AND second_former.document_id = former_contents.document_id
-)
-UPDATE former_contents SET vectors = second_former.vectors
-FROM second_former WHERE content_id = id AND second_former.document_id = former_contents.document_id
-
--- name: delete_empty_former
--- Former contents had no vectors.
-DELETE FROM second_former WHERE vectors IS NULL

@@ -47,12 +47,6 @@ ON CONFLICT (only_row) DO UPDATE SET
   dimensions = excluded.dimensions, model = excluded.model, precision = excluded.precision, digest = excluded.digest,
   query_prefix = excluded.query_prefix, passage_prefix = excluded.passage_prefix, folder = excluded.folder
 
--- name: recount_history
--- How many bytes the contents of former versions take.
-UPDATE history SET size = (
-  SELECT COALESCE(sum(octet_length(chunks) + COALESCE(octet_length(vectors), 0)), 0) FROM former_contents
-)
-
 -- name: select_vectors
 -- The vectors of chunks, by ascending id, as pgvector sends them.
 SELECT chunk_id, vector_send(embedding) FROM {vectors} WHERE chunk_id = ANY(%s) ORDER BY chunk_id

@@ -109,10 +109,6 @@ WHERE chunks.id = ANY(%s)
 -- The chunks of some documents, by ascending id; the condition is put in.
 SELECT id FROM chunks {among} ORDER BY id
 
--- name: select_all_lengths
--- Every chunk by ascending id, with its document and its length.
-SELECT id, document_id, length FROM chunks ORDER BY id
-
 -- name: select_written
 -- The documents that have a chunk.
 SELECT id FROM documents WHERE EXISTS (SELECT 1 FROM chunks WHERE document_id = documents.id) ORDER BY id

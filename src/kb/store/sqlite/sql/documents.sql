@@ -88,9 +88,9 @@ UPDATE documents SET uploaded_as = ? WHERE id = ?
 UPDATE documents SET source_path = ? WHERE id = ?
 
 -- name: select_beginning_with
--- The documents of a type whose first chunk begins with one of some texts of one length.
+-- The documents of a type whose first chunk begins so.
 SELECT documents.id FROM documents JOIN chunks ON document_id = documents.id AND chunk_index = 0
-WHERE doc_type = :doc_type AND substr(text, 1, :length) IN (SELECT value FROM json_each(:beginnings))
+WHERE doc_type = :doc_type AND substr(text, 1, length(:beginning)) = :beginning
 
 -- name: touch_document
 -- A document was changed.

@@ -28,7 +28,7 @@ SELECT EXISTS (SELECT 1 FROM versions WHERE document_id = ? AND content_id IS NU
 
 -- name: insert_content
 -- What a document held.
-INSERT INTO former_contents (document_id, chunks, vectors) VALUES (?, ?, ?) RETURNING id
+INSERT INTO former_contents (document_id, chunks) VALUES (?, ?) RETURNING id
 
 -- name: fill_content
 -- The former versions of a document that have no content have this one.
@@ -37,10 +37,6 @@ UPDATE versions SET content_id = ? WHERE document_id = ? AND content_id IS NULL
 -- name: select_content
 -- The chunks of a content.
 SELECT chunks FROM former_contents WHERE id = ?
-
--- name: select_former_vectors
--- The vectors of a content.
-SELECT vectors FROM former_contents WHERE id = ?
 
 -- name: select_current
 -- Documents as they stand; {condition} is put in.

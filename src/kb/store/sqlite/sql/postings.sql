@@ -44,11 +44,6 @@ FROM (
   FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rowid LIMIT -1
 )
 
--- name: select_begun
--- Where tokens from one to before another stand: as for a token.
-SELECT unhex(group_concat(printf('%08x', doc * 2 + (col = 'header')), ''))
-FROM temp.instances WHERE term >= ? AND term < ?
-
 -- name: select_known
 -- Those of a JSON array of tokens that stand somewhere.
 SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM temp.instances WHERE term = value)

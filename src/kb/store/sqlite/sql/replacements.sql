@@ -7,22 +7,18 @@ SELECT
   OR EXISTS (SELECT 1 FROM versions WHERE replaces IS NOT NULL)
 
 -- name: select_links
--- What stood at a moment in the place of documents, for their ids in a JSON array, and of these in turn, and whether it was
--- there or in the bin.
+-- What stands in the place of documents, for their ids in a JSON array, and of these in turn, and whether it is there or
+-- in the bin.
 WITH RECURSIVE link (replaced, id, is_there) AS (
-  SELECT replaces, id, TRUE FROM documents
-  WHERE replaces IN (SELECT value FROM json_each(:ids)) AND COALESCE(updated_at, created_at) <= :moment
+  SELECT replaces, id, TRUE FROM documents WHERE replaces IN (SELECT value FROM json_each(:ids))
   UNION
-  SELECT replaces, document_id, until > :moment FROM versions LEFT JOIN bin USING (document_id, number)
+  SELECT replaces, document_id, FALSE FROM versions CROSS JOIN bin USING (document_id, number)
   WHERE replaces IN (SELECT value FROM json_each(:ids))
-    AND (until > :moment AND COALESCE(updated_at, created_at) <= :moment OR deleted_at <= :moment)
   UNION
   SELECT replaces, documents.id, TRUE FROM link CROSS JOIN documents ON replaces = link.id
-  WHERE COALESCE(updated_at, created_at) <= :moment
   UNION
-  SELECT replaces, document_id, until > :moment
-  FROM link CROSS JOIN versions ON replaces = link.id LEFT JOIN bin USING (document_id, number)
-  WHERE until > :moment AND COALESCE(updated_at, created_at) <= :moment OR deleted_at <= :moment
+  SELECT replaces, document_id, FALSE
+  FROM link CROSS JOIN versions ON replaces = link.id CROSS JOIN bin USING (document_id, number)
 )
 SELECT replaced, id, is_there FROM link ORDER BY id
 

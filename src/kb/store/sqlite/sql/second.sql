@@ -19,35 +19,24 @@ UPDATE second_space SET state = ?
 
 -- name: count_vectors
 -- How many there are.
-SELECT (SELECT count(*) FROM second_vectors) + (SELECT count(*) FROM second_former)
+SELECT count(*) FROM second_vectors
 
 -- name: count_wanted
 -- How many there will be.
-SELECT (SELECT count(*) FROM chunks) + (SELECT count(*) FROM former_contents)
+SELECT count(*) FROM chunks
 
 -- name: is_incomplete
 -- Whether one is missing.
-SELECT
-  EXISTS (SELECT 1 FROM chunks WHERE id NOT IN (SELECT chunk_id FROM second_vectors))
-  OR EXISTS (SELECT 1 FROM former_contents WHERE id NOT IN (SELECT content_id FROM second_former))
+SELECT EXISTS (SELECT 1 FROM chunks WHERE id NOT IN (SELECT chunk_id FROM second_vectors))
 
 -- name: select_missing
 -- Chunks above an id that have none.
 SELECT id, header, text FROM source_texts
 WHERE id > ? AND NOT EXISTS (SELECT 1 FROM second_vectors WHERE chunk_id = id) ORDER BY id LIMIT ?
 
--- name: select_missing_former
--- Former contents above an id that have none.
-SELECT id, chunks FROM former_contents
-WHERE id > ? AND NOT EXISTS (SELECT 1 FROM second_former WHERE content_id = id) ORDER BY id LIMIT ?
-
 -- name: insert_vector
 -- The vector of a chunk, if that is there still.
 INSERT OR REPLACE INTO second_vectors (chunk_id, vector) SELECT id, ? FROM chunks WHERE id = ?
-
--- name: insert_former
--- The vectors of a former content, if that is there still.
-INSERT OR REPLACE INTO second_former (content_id, vectors) SELECT id, ? FROM former_contents WHERE id = ?
 
 -- name: select_ids
 -- The chunks that have one, with commas between them.
@@ -80,11 +69,3 @@ INSERT OR REPLACE INTO second_codes (chunk_id, code) VALUES (?, ?)
 -- name: fill_vectors
 -- The vectors in use are those that the copies have.
 INSERT INTO chunks_vec (chunk_id, embedding) SELECT chunk_id, substr(vector, 1, ?) FROM vector_copies
-
--- name: keep_former
--- Former contents keep their vectors here.
-INSERT INTO second_former (content_id, vectors) SELECT id, vectors FROM former_contents WHERE vectors IS NOT NULL
-
--- name: take_former
--- Former contents have these vectors.
-UPDATE former_contents SET vectors = (SELECT vectors FROM swapped WHERE content_id = id)
