@@ -22,7 +22,7 @@ import pytest
 from filelock import FileLock
 
 from kb.client.client import EngineClient
-from kb.embed.models.artifact import save_model
+from kb.embed.artifact import save_model
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb_cli.runtime.allocator import limit_arenas

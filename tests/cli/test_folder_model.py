@@ -12,7 +12,8 @@ from kb.client.client import EngineClient
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync import disk
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.folder import Folder, sync_folder
+from kb_cli.sync.folder import Folder
+from kb_cli.sync.round import sync_folder
 from tests.conftest import KEY
 from tests.support.folders import Known, World, expected, hash_of
 

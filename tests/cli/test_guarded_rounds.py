@@ -9,8 +9,9 @@ import pytest
 from kb.client.client import EngineClient
 from kb_cli.sync import disk
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.folder import Folder, sync_folder
+from kb_cli.sync.folder import Folder
 from kb_cli.sync.follow import Follower
+from kb_cli.sync.round import sync_folder
 from tests.conftest import KEY
 
 

@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from tests.unit.test_extract_chats import chatgpt, claude
+from tests.unit.test_extract_exports import chatgpt, claude
 
 
 @pytest.fixture

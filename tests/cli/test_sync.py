@@ -20,7 +20,7 @@ import pytest
 
 from kb_cli.sync.remote import RemoteFile, with_pending
 from tests.support.eventually import SECONDS, eventually
-from tests.unit.test_extract_chats import chatgpt
+from tests.unit.test_extract_exports import chatgpt
 
 MAIL = b"""Subject: Moorings
 Content-Type: multipart/mixed; boundary=b

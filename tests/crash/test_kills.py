@@ -20,7 +20,7 @@ import pytest
 
 from kb.api.errors import EngineUnreachable
 from kb.client.client import EngineClient
-from kb.embed.models.artifact import load_model
+from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.maintenance.archive import backup_folders
 from kb.maintenance.doctor import examine, is_well

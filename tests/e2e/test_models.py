@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from kb.client.client import EngineClient
-from kb.embed.models.artifact import load_model, save_model
+from kb.embed.artifact import load_model, save_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 
 FED = {

@@ -15,7 +15,7 @@ import pytest
 from kb.api.errors import EngineUnreachable, NotReembedding
 from kb.client.client import EngineClient
 from kb.documents.save import save
-from kb.embed.models.artifact import load_model
+from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import contents_of, draft_note, embed_slices

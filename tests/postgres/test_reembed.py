@@ -16,8 +16,7 @@ import pytest
 
 from kb.api.errors import KbError, ModelChanged, NotReembedding, StoreUnavailable, Unavailable
 from kb.client.client import EngineClient
-from kb.embed.models.artifact import load_model, save_model
-from kb.embed.models.fetch import WEIGHTS
+from kb.embed.artifact import WEIGHTS, load_model, save_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
 from kb.store.postgres import second_vectors

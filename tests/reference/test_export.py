@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import load_model
+from kb.embed.artifact import load_model
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.protocol import ModelSpec

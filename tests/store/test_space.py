@@ -12,8 +12,8 @@ import pytest
 
 from kb.api.errors import StoreError
 from kb.documents.save import save
-from kb.embed.models.artifact import DIMENSIONS, FP32
-from kb.embed.models.fetch import NAME, SOURCES, WEIGHTS
+from kb.embed.artifact import DIMENSIONS, FP32, NAME, WEIGHTS
+from kb.embed.models.fetch import SOURCES
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.default_space import DEFAULT_SPACE
 from kb.store.sqlite.backup import Moment

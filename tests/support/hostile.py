@@ -89,7 +89,7 @@ def take_over(load):
     return exec_module
 
 def run(data):
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted
     try:
         exec(data, names := {})
     except BaseException as error:

@@ -19,7 +19,7 @@ EMBED = """
 import json, sys
 from pathlib import Path
 import numpy as np
-from kb.embed.models.artifact import load_model
+from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 model, folder, kept, turns, queries = sys.argv[1:]
 texts = {

@@ -8,6 +8,7 @@ RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+ODF = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:presentation='p' xmlns:xlink='x'"
 
 
 def package(main, parts, relations):
@@ -65,3 +66,23 @@ def workbook(rows, beside="", parts=None, relations=None, calculation=""):
             "xl/worksheets/sheet1.xml": relations or {},
         },
     )
+
+
+def opendocument(kind, body, styles="", **parts):
+    """An OpenDocument file: a text, a presentation or a spreadsheet."""
+    content = f"<office:document-content {ODF}>{styles}<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
+    return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content} | parts)
+
+
+def book(chapters, *, manifest="", spine="", title="The book", dates="", **parts):
+    """An EPUB book; `manifest` and `spine` are more of these."""
+    items = "".join(f"<item id='{n}' href='text/{n}.xhtml' media-type='application/xhtml+xml'/>" for n in chapters)
+    order = "".join(f"<itemref idref='{n}'/>" for n in sorted(chapters))
+    opf = (
+        f"<package xmlns='o' xmlns:dc='d'><metadata><dc:title>{title}</dc:title>{dates}</metadata>"
+        f"<manifest>{items}{manifest}</manifest><spine>{order}{spine}</spine></package>"
+    )
+    container = "<container xmlns='c'><rootfiles><rootfile full-path='OPS/book.opf'/></rootfiles></container>"
+    pages = {f"OPS/text/{n}.xhtml": text for n, text in chapters.items()}
+    entries = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "OPS/book.opf": opf}
+    return zipped(entries | pages | parts)

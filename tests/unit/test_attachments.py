@@ -16,7 +16,7 @@ from kb.documents.attachments import staged_jobs
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
-from kb.formats.extracted import Attachment
+from kb.formats.text.extracted import Attachment
 from kb.ingest.draft import MAX_ATTACHMENTS
 from kb.store.rows import NOBODY, Content, Filter, NewChunk, NewJob, Place
 from kb.telemetry.instruments import Instruments

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from kb.api.errors import Stopped
 from kb.embed.onnx.embedder import MIN_TOKENS, OnnxEmbedder
-from kb.formats.extracted import Extracted, Section
+from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.chunk import BLOCK_CHARS, CHUNK_TOKENS, TOKEN_CHARS, Chunker
 from kb.ingest.stop import Stop
 from tests.support.examples import examples

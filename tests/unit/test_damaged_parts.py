@@ -1,17 +1,22 @@
-"""A document is read without the parts of it that are damaged, and says how many those are."""
+"""A document is read without the parts of it that are damaged, and its last line says how much of what was not read."""
+
+from __future__ import annotations
 
 import io
+import json
 import zipfile
+from dataclasses import replace
 
 import pytest
 
 from kb.api.errors import Unreadable
-from kb.formats import attached
-from kb.formats.attached import MOST_FILES, attached_room
-from kb.formats.extract import extract
-from kb.formats.extracted import Attachment, Extracted
-from tests.support.office import DRAWING, RELATIONS, package, paragraph, word, workbook
-from tests.support.samples import zipped
+from kb.api.omitted import KINDS, phrase, together
+from kb.formats.extract import extract, limited
+from kb.formats.text.builder import TextBuilder, paged
+from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted, Section, attached_room
+from kb.ingest.draft import with_line
+from kb.parser.protocol import Malformed, check, pack, unpack
+from tests.support.office import DRAWING, RELATIONS, book, package, paragraph, word, workbook
 
 CHARTS = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
@@ -99,31 +104,62 @@ def test_a_sheet_with_damaged_notes_keeps_its_formulas_and_boxes():
 
 def test_files_beyond_the_number_and_the_room_that_there_is_are_counted():
     files = tuple(Attachment(f"{number}.txt", b"x") for number in range(MOST_FILES + 5))
-    many = attached.limited(Extracted.of_text("text", None), 1)
+    many = limited(Extracted.of_text("text", None), 1)
     assert many.omitted == {}
     text = Extracted("a", "text", (), files)
-    assert (len(attached.limited(text, 1).attachments), attached.limited(text, 1).omitted) == (MOST_FILES, {"files": 5})
+    assert (len(limited(text, 1).attachments), limited(text, 1).omitted) == (MOST_FILES, {"files": 5})
     large = Extracted("a", "text", (), (Attachment("large", bytes(attached_room(1) + 1)), *files[:1]))
-    assert (attached.limited(large, 1).attachments, attached.limited(large, 1).omitted) == (files[:1], {"files": 1})
-
-
-def book(chapters, spine):
-    items = "".join(f"<item id='{name}' href='{name}.xhtml' media-type='application/xhtml+xml'/>" for name in spine)
-    references = "".join(f"<itemref idref='{name}'/>" for name in spine)
-    parts = {f"{name}.xhtml": f"<html><body><p>{words}</p></body></html>" for name, words in chapters.items()}
-    return zipped(
-        {
-            "mimetype": "application/epub+zip",
-            "META-INF/container.xml": "<container><rootfiles><rootfile full-path='b.opf'/></rootfiles></container>",
-            "b.opf": f"<package><metadata/><manifest>{items}</manifest><spine>{references}</spine></package>",
-        }
-        | parts
-    )
+    assert (limited(large, 1).attachments, limited(large, 1).omitted) == (files[:1], {"files": 1})
 
 
 def test_a_book_is_read_without_a_damaged_chapter_and_one_that_is_missing():
-    data = book({"a": "First words.", "b": "Second words."}, ["a", "b", "c"]).replace(b"Second", b"SECOND", 1)
+    page = "<html><body><p>{} words.</p></body></html>"
+    missing = "<item id='c' href='c.xhtml' media-type='application/xhtml+xml'/>"
+    chapters = {"a": page.format("First"), "b": page.format("Second")}
+    data = book(chapters, manifest=missing, spine="<itemref idref='c'/>").replace(b"Second", b"SECOND", 1)
     _, extracted = extract(data, "a.epub")
     assert (extracted.text, extracted.omitted) == ("First words.\n", {"parts": 2})
     with pytest.raises(Unreadable, match="damaged"):
-        extract(book({"a": "First words."}, ["a"]).replace(b"First", b"FIRST", 1), "a.epub")
+        extract(book({"a": page.format("First")}).replace(b"First", b"FIRST", 1), "a.epub")
+
+
+def test_what_was_not_read_is_listed_with_its_numbers_as_people_say_it():
+    assert phrase({"files": 1, "formulas": 14}) == "1 file inside, 14 cells without a computed value"
+    assert phrase({"files": 1_200}) == "1,200 files inside"
+
+
+def test_a_kind_that_a_newer_kb_exported_is_named_by_its_name():
+    assert phrase({"smells": 2}) == "2 smells"
+
+
+def test_counts_of_several_places_add_up_and_nothing_is_no_kind():
+    assert together({"files": 1}, {"formulas": 0}, {"files": 2}) == {"files": 3}
+
+
+def test_the_last_line_stands_in_the_last_section_whose_heading_and_page_stay():
+    extracted = Extracted("t", "one\ntwo\n", (Section(0, 4), Section(4, 8, ("Two",), 2)), omitted={"files": 2})
+    said = with_line(extracted)
+    assert said.text == "one\ntwo\n\nNot read: 2 files inside\n"
+    assert said.sections == (Section(0, 4), Section(4, len(said.text), ("Two",), 2))
+    assert with_line(replace(extracted, omitted={})) == replace(extracted, omitted={})
+
+
+def test_a_reader_counts_while_it_puts_a_text_together():
+    text = TextBuilder()
+    text.line("words")
+    text.omit("charts")
+    text.omit("charts", 2)
+    assert text.build().omitted == {"charts": 3}
+    assert paged(None, [text, text]).omitted == {"charts": 6}
+
+
+def test_counts_come_out_of_the_parser_and_only_of_kinds_that_there_are():
+    extracted = replace(Extracted.of_text("words"), omitted=dict.fromkeys(KINDS, 2))
+    document = check(json.loads(json.dumps(pack("text", extracted))))
+    assert unpack(document, (), 1000, 10, 100).omitted == dict.fromkeys(KINDS, 2)
+
+
+@pytest.mark.parametrize("wrong", [{"smells": 1}, {"files": 0}, {"files": "2"}, ["files"]])
+def test_a_parser_that_counts_what_there_is_not_is_not_believed(wrong):
+    with pytest.raises(Malformed, match="omitted"):
+        check(json.loads(json.dumps(pack("text", Extracted.of_text("words")) | {"omitted": wrong})))

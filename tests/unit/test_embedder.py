@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import load_model
-from kb.embed.onnx.batching import batches
-from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.embed.artifact import load_model
+from kb.embed.onnx.embedder import OnnxEmbedder, batches
 from kb.embed.onnx.providers import DEVICES
 
 MANY = [f"word {'and ' * number}" for number in range(60)]

@@ -1,12 +1,14 @@
-"""The front of extraction: what a file is, how its bytes become text, plain text and Markdown."""
+"""The front of extraction: what a file is, how its bytes become text, plain text, Markdown and JSON."""
+
+from __future__ import annotations
 
 import gzip
 import io
+import json
 import struct
 import subprocess
 import sys
 import wave
-import zipfile
 from importlib import import_module
 
 import pytest
@@ -18,30 +20,16 @@ from kb.api.errors import Unreadable
 from kb.api.models import NOTE
 from kb.formats.containers.ole import OLE_SIGNATURE
 from kb.formats.detect import detect
-from kb.formats.extract import extract
-from kb.formats.extracted import Section
+from kb.formats.readers.json import read as read_json
 from kb.formats.registry import FORMATS
+from kb.formats.text.extracted import Section
 from tests.support.ole import ole
+from tests.support.reading import read, sections
+from tests.support.samples import zipped
 
 E10 = pytest.mark.requirement("E-10")
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + bytes(60)
 OLE = OLE_SIGNATURE + bytes(600)
-
-
-@pytest.fixture(scope="module")
-def read():
-    def read(data, filename="file"):
-        return extract(data.encode() if isinstance(data, str) else data, filename)[1]
-
-    return read
-
-
-def zipped(**entries):
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
-        for name, content in entries.items():
-            file.writestr(name.replace("__", "/"), content)
-    return archive.getvalue()
 
 
 def sound(bytes_per_second=8000):
@@ -121,14 +109,14 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
         (bytes(500), "a.bin", "binary data of no known type"),
         (bytes(range(256)) * 9, "a.pdf", "the name ends in .pdf, but the content is not a PDF"),
         (b"text with a \0 in it", "a.txt", "binary data"),
-        (zipped(visio__document="<v/>"), "a.vsdx", "Visio"),
-        (zipped(**{"[Content_Types].xml": "<t/>", "ppt/presentation.xml": "<p/>"}), "a.pptx", "main part is missing"),
-        (zipped(**{"[Content_Types].xml": "<t/>", "xl/workbook.xml": "<w"}), "a.xlsx", "the spreadsheet is damaged"),
-        (zipped(mimetype="application/epub+zip"), "a.epub", "the book is damaged"),
-        (zipped(mimetype="application/vnd.oasis.opendocument.text"), "a.odt", "its content is missing"),
-        (zipped(**{"META-INF/manifest.xml": "<m/>"}), "a.odg", "OpenDocument"),
-        (zipped(notes="x"), "a.zip", "it is a zip archive: unpack it and add the files in it"),
-        (zipped(notes="x" * 999)[:-30], "a.docx", "damaged or cut short"),
+        (zipped({"visio/document": "<v/>"}), "a.vsdx", "Visio"),
+        (zipped({"[Content_Types].xml": "<t/>", "ppt/presentation.xml": "<p/>"}), "a.pptx", "main part is missing"),
+        (zipped({"[Content_Types].xml": "<t/>", "xl/workbook.xml": "<w"}), "a.xlsx", "the spreadsheet is damaged"),
+        (zipped({"mimetype": "application/epub+zip"}), "a.epub", "the book is damaged"),
+        (zipped({"mimetype": "application/vnd.oasis.opendocument.text"}), "a.odt", "its content is missing"),
+        (zipped({"META-INF/manifest.xml": "<m/>"}), "a.odg", "OpenDocument"),
+        (zipped({"notes": "x"}), "a.zip", "it is a zip archive: unpack it and add the files in it"),
+        (zipped({"notes": "x" * 999})[:-30], "a.docx", "damaged or cut short"),
         (ole({"EncryptedPackage": b"x"}), "a.docx", "it needs a password"),
         (ole({"WordDocument": b"x"}), "a.doc", r"save the file as \.docx"),
         (ole({"WordDocument": "The Workbook of".encode("utf-16-le")}), "a.doc", r"save the file as \.docx"),
@@ -144,12 +132,12 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
         (b"%PDF-1.7\nnothing more", "a.pdf", "the PDF is damaged"),
     ],
 )
-def test_a_file_that_gives_no_text_fails_with_a_reason_in_plain_words(read, data, filename, reason):
+def test_a_file_that_gives_no_text_fails_with_a_reason_in_plain_words(data, filename, reason):
     with pytest.raises(Unreadable, match=reason):
         read(data, filename)
 
 
-def test_a_parser_that_panics_is_a_reason_like_any_other(read):
+def test_a_parser_that_panics_is_a_reason_like_any_other():
     with pytest.raises(Unreadable, match="the parser failed: it panicked"):
         read(ole({"Workbook": bytes(64)})[:-5], "a.xls")
 
@@ -195,7 +183,7 @@ SENTENCES = {
 
 @E10
 @pytest.mark.parametrize("encoding", SENTENCES)
-def test_text_is_decoded_whatever_its_encoding(read, encoding):
+def test_text_is_decoded_whatever_its_encoding(encoding):
     assert read(SENTENCES[encoding].encode(encoding), "a.txt").text == SENTENCES[encoding]
 
 
@@ -213,7 +201,7 @@ def test_text_is_decoded_whatever_its_encoding(read, encoding):
         "Smørrebrød på Åen",
     ],
 )
-def test_a_short_text_of_western_europe_is_none_of_another_script(read, text):
+def test_a_short_text_of_western_europe_is_none_of_another_script(text):
     assert read(text.encode("cp1252"), "a.txt").text == text
 
 
@@ -231,23 +219,23 @@ def test_a_short_text_of_western_europe_is_none_of_another_script(read, text):
         ("cp874", "ใช้Python"),
     ],
 )
-def test_a_short_text_of_another_script_stays_of_that(read, encoding, text):
+def test_a_short_text_of_another_script_stays_of_that(encoding, text):
     assert read(text.encode(encoding), "a.txt").text == text
 
 
-def test_a_few_damaged_bytes_do_not_make_utf8_anything_else(read):
+def test_a_few_damaged_bytes_do_not_make_utf8_anything_else():
     text = read("über Größe, äußere Öfen, süße Äpfel, öde Grüße ".encode() + b"\xff!", "a.txt").text
     assert text == "über Größe, äußere Öfen, süße Äpfel, öde Grüße \ufffd!"
 
 
 @pytest.mark.parametrize("before", [150, 151])
-def test_a_nul_in_a_long_text_makes_it_nothing_else(read, before):
+def test_a_nul_in_a_long_text_makes_it_nothing_else(before):
     text = f"{'words and ' * 15:.{before}}\0é{'more words ' * 9}"
     assert read(text.encode(), "a.log").text == text.replace("\0", "\ufffd")
 
 
 @pytest.mark.parametrize("data", [b"\0" * 99, b"text with an \0 in it", b"a\0bc d\n" * 20 + b"\0" * 50])
-def test_many_nuls_are_in_no_text(read, data):
+def test_many_nuls_are_in_no_text(data):
     with pytest.raises(Unreadable, match="binary data"):
         read(data, "a.txt")
 
@@ -255,22 +243,22 @@ def test_many_nuls_are_in_no_text(read, data):
 @pytest.mark.parametrize(
     ("declared", "encoding"), [("iso-8859-1", "cp1252"), ("gb2312", "gb18030"), ("Shift_JIS", "cp932"), ("koi8-r",) * 2]
 )
-def test_html_is_decoded_as_it_declares(read, declared, encoding):
+def test_html_is_decoded_as_it_declares(declared, encoding):
     word = {"cp1252": "dépôt – 5 €", "gb18030": "镕", "cp932": "髙", "koi8-r": "щи"}[encoding]
     page = f'<html><meta http-equiv=x content="text/html; charset={declared}"><p>{word}</p></html>'
     assert read(page.encode(encoding)).text == f"{word}\n"
 
 
 @pytest.mark.parametrize("declared", ["utf-16", "unicode_escape", "cp037", "no-such-thing", "base64", "idna"])
-def test_a_declaration_that_cannot_be_true_is_overlooked(read, declared):
+def test_a_declaration_that_cannot_be_true_is_overlooked(declared):
     assert read(f'<html><meta charset="{declared}"><p>caf\\u00e9 é</p></html>').text == "caf\\u00e9 é\n"
 
 
-def test_newlines_become_line_feeds_and_nothing_else_changes(read):
+def test_newlines_become_line_feeds_and_nothing_else_changes():
     assert read(b"a\r\nb\rc\n\n  d \t\n", "a.txt").text == "a\nb\nc\n\n  d \t\n"
 
 
-def test_plain_text_is_one_section_without_a_title(read):
+def test_plain_text_is_one_section_without_a_title():
     extracted = read("# not a heading here", "a.txt")
     assert (extracted.title, extracted.sections) == (None, (Section(0, 20),))
 
@@ -294,12 +282,8 @@ Two
 """
 
 
-def sections(extracted):
-    return [(section.heading, extracted.text[section.start : section.end]) for section in extracted.sections]
-
-
 @E10
-def test_markdown_is_cut_at_its_headings_and_nothing_of_it_changes(read):
+def test_markdown_is_cut_at_its_headings_and_nothing_of_it_changes():
     extracted = read(MARKDOWN, "a.md")
     assert extracted.text == MARKDOWN
     assert sections(extracted) == [
@@ -323,11 +307,11 @@ def test_markdown_is_cut_at_its_headings_and_nothing_of_it_changes(read):
         ("text\n\ntitle: not front matter\n", None),
     ],
 )
-def test_the_title_of_markdown_is_its_front_matters_or_its_first_heading(read, text, title):
+def test_the_title_of_markdown_is_its_front_matters_or_its_first_heading(text, title):
     assert read(text, "a.md").title == title
 
 
-def test_front_matter_is_no_text_and_its_lines_count(read):
+def test_front_matter_is_no_text_and_its_lines_count():
     text = "---\n# comment\ntitle: T\n---\n\n# One\r\nx"
     assert sections(read(text, "a.md")) == [((), "\n\n\n\n\n"), (("One",), "# One\nx")]
 
@@ -390,7 +374,7 @@ end"""
 
 
 @E10
-def test_org_is_cut_at_its_headings_and_nothing_of_it_changes(read):
+def test_org_is_cut_at_its_headings_and_nothing_of_it_changes():
     extracted = read(ORG, "a.org")
     assert (extracted.text, extracted.title, extracted.date, extracted.tags) == (
         ORG,
@@ -406,7 +390,7 @@ def test_org_is_cut_at_its_headings_and_nothing_of_it_changes(read):
 
 @E10
 @pytest.mark.parametrize("name", ["a.rst", "a.REST"])
-def test_restructured_text_is_cut_at_its_headings_and_nothing_of_it_changes(read, name):
+def test_restructured_text_is_cut_at_its_headings_and_nothing_of_it_changes(name):
     extracted = read(RST, name)
     assert (extracted.text, extracted.title) == (RST, "The title")
     assert [heading for heading, _ in sections(extracted)] == [
@@ -430,7 +414,7 @@ def test_restructured_text_is_cut_at_its_headings_and_nothing_of_it_changes(read
         ("* One\nOne\n===\n", "a.txt", None),
     ],
 )
-def test_the_title_is_the_heading_that_stands_above_all_others(read, text, name, title):
+def test_the_title_is_the_heading_that_stands_above_all_others(text, name, title):
     assert read(text, name).title == title
 
 
@@ -447,7 +431,7 @@ def test_the_title_is_the_heading_that_stands_above_all_others(read, text, name,
         "wow\n!!!x\n",
     ],
 )
-def test_ordinary_text_has_no_headings(read, text):
+def test_ordinary_text_has_no_headings(text):
     assert [heading for heading, _ in sections(read(text, "a.rst"))] == [()]
 
 
@@ -464,7 +448,7 @@ def assert_sound(extracted):
     extracted.text.encode()
 
 
-def failure(read, data, filename):
+def failure(data, filename):
     """Why a file cannot be read; None when it can, and is sound."""
     try:
         assert_sound(read(data, filename))
@@ -478,8 +462,8 @@ def failure(read, data, filename):
     data=st.binary(max_size=300),
     filename=st.sampled_from(["a", "a.md", "a.html", "a.xml", "a.csv", "a.eml", "a.org", "a.rst", "a.mbox"]),
 )
-def test_any_bytes_give_a_sound_result_or_a_reason(read, data, filename):
-    reason = failure(read, data, filename)
+def test_any_bytes_give_a_sound_result_or_a_reason(data, filename):
+    reason = failure(data, filename)
     assert reason is None or (reason and "parser failed" not in reason)
 
 
@@ -489,16 +473,35 @@ def test_any_bytes_give_a_sound_result_or_a_reason(read, data, filename):
         ["", "# ", "<html>", "<rss>", "<?xml version='1.0'?>", "MIME-Version: 1\nFrom: ", "{\\rtf1 ", '[{"']
     ),
 )
-def test_any_text_gives_a_sound_result_or_a_reason(read, text, beginning):
-    reason = failure(read, (beginning + text).encode("utf-8", "surrogatepass"), "a")
+def test_any_text_gives_a_sound_result_or_a_reason(text, beginning):
+    reason = failure((beginning + text).encode("utf-8", "surrogatepass"), "a")
     assert reason is None or (reason and "parser failed" not in reason)
 
 
 @given(
     st.lists(st.sampled_from(["# a\n", "b\n", "## c\r\n", "\n", "---\n", "```\n", "  - # d\n", "e\n===\n", "\t", "\f"]))
 )
-def test_any_markdown_keeps_its_text(read, lines):
+def test_any_markdown_keeps_its_text(lines):
     text = "".join(lines) + "end"
     extracted = read(text, "a.md")
     assert_sound(extracted)
     assert extracted.text == text.replace("\r\n", "\n")
+
+
+DEEP = "[" * 900 + ",".join(["1"] * 25_000) + "]" * 900
+
+
+@pytest.mark.parametrize("source", [DEEP, '{"a":' * 900 + "1" + "}" * 900, "[" * 100_000 + "]" * 100_000])
+def test_a_layout_is_no_longer_than_a_small_multiple_of_its_source(source):
+    assert len(read_json(source.encode()).text) <= 4 * len(source)
+
+
+def test_values_that_nest_deep_stand_on_lines_of_their_own_without_indentation():
+    text = read_json(DEEP.encode()).text
+    assert text.count("\n") > 25_000
+    assert json.loads(text) == json.loads(DEEP)
+
+
+def test_ordinary_values_are_indented():
+    value = {"name": "Überlingen", "list": [{"a": [1, 2, {"b": None}]}] * 20}
+    assert read_json(json.dumps(value).encode()).text == json.dumps(value, indent=2, ensure_ascii=False)

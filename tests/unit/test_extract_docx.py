@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import MAX_UNPACKED
 from kb.formats.extract import extract
+from tests.support import reading
+from tests.support.office import DRAWING, WORD, package, paragraph, word
+from tests.support.reading import sections
 
 E10 = pytest.mark.requirement("E-10")
 MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
@@ -25,17 +28,13 @@ BOXES = (
 )
 
 
-@pytest.fixture(scope="module")
-def read():
-    def read(document, filename="file.docx"):
-        return extract(document if isinstance(document, bytes) else saved(document), filename)[1]
-
-    return read
-
-
 @pytest.fixture
 def document():
     return docx.Document()
+
+
+def read(document, name="file.docx"):
+    return reading.read(document if isinstance(document, bytes) else saved(document), name)
 
 
 def saved(document):
@@ -61,12 +60,8 @@ def add(document, xml, namespaces=""):
     document.element.body.insert_element_before(parse_xml(f"{opening} {nsdecls('w')} {namespaces}>{rest}"), "w:sectPr")
 
 
-def sections(extracted):
-    return [(section.heading, extracted.text[section.start : section.end]) for section in extracted.sections]
-
-
 @E10
-def test_a_document_is_cut_at_its_headings(read, document):
+def test_a_document_is_cut_at_its_headings(document):
     document.add_paragraph("Before")
     document.add_heading("The title", 0)
     document.add_heading("One", 1)
@@ -84,7 +79,7 @@ def test_a_document_is_cut_at_its_headings(read, document):
     ]
 
 
-def test_the_title_among_the_properties_comes_first(read, document):
+def test_the_title_among_the_properties_comes_first(document):
     document.add_heading("A heading", 1)
     assert read(document).title == "A heading"
     document.core_properties.title = "The property"
@@ -93,19 +88,19 @@ def test_the_title_among_the_properties_comes_first(read, document):
     assert read(document).title == "A heading"
 
 
-def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(read, document):
+def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(document):
     document.add_paragraph("word " * 100)
     document.add_heading("A later chapter", 1)
     assert read(document).title is None
 
 
 @pytest.mark.parametrize("heading", ["1 Introduction", "Contents", "Chapter 3: Ropes", "2.4. More"])
-def test_the_heading_of_a_part_is_no_title(read, document, heading):
+def test_the_heading_of_a_part_is_no_title(document, heading):
     document.add_heading(heading, 1)
     assert read(document).title is None
 
 
-def test_headings_are_known_by_outline_level_and_by_inheritance_too(read, document):
+def test_headings_are_known_by_outline_level_and_by_inheritance_too(document):
     own = document.styles.add_style("Kapitel", WD_STYLE_TYPE.PARAGRAPH)
     own.base_style = document.styles["Heading 2"]
     document.add_paragraph("Inherited", style="Kapitel")
@@ -115,13 +110,13 @@ def test_headings_are_known_by_outline_level_and_by_inheritance_too(read, docume
     assert [heading for heading, _ in sections(read(document))] == [("Inherited",), ("Inherited", "Outlined")]
 
 
-def test_a_long_paragraph_is_no_heading_whatever_its_style(read, document):
+def test_a_long_paragraph_is_no_heading_whatever_its_style(document):
     document.add_heading("word " * 100, 1)
     assert [heading for heading, _ in sections(read(document))] == [()]
 
 
 @E10
-def test_lists_and_tables_keep_their_shape(read, document):
+def test_lists_and_tables_keep_their_shape(document):
     document.add_paragraph("first", style="List Bullet")
     document.add_paragraph("second", style="List Number")
     table = document.add_table(rows=3, cols=3)
@@ -134,7 +129,7 @@ def test_lists_and_tables_keep_their_shape(read, document):
     assert read(document).text == "- first\n1. second\n\na b | c\nd | e | f i\ng | h | \n\nafter\n"
 
 
-def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read, document):
+def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(document):
     left, right = document.add_table(rows=1, cols=2).rows[0].cells
     left.text = "left"
     inner = right.add_table(rows=1, cols=2)
@@ -145,7 +140,7 @@ def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read, document):
     assert read(document).text == "left\n\n1 | 2\n\none\n\ntwo\n"
 
 
-def test_links_content_controls_and_revisions_are_read_as_they_look(read, document):
+def test_links_content_controls_and_revisions_are_read_as_they_look(document):
     add(
         document,
         """<w:p><w:r><w:t xml:space="preserve">See </w:t></w:r>
@@ -158,7 +153,7 @@ def test_links_content_controls_and_revisions_are_read_as_they_look(read, docume
     assert read(document).text == "See the link inserted-end\ttabbed\n\ncontrolled\n"
 
 
-def test_text_boxes_are_read_once(read, document):
+def test_text_boxes_are_read_once(document):
     box = "<w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent>"
     add(
         document,
@@ -185,14 +180,14 @@ def test_text_boxes_are_read_once(read, document):
         ('<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{a}</m:sub><m:sup/><m:e>{b}</m:e></m:nary>', "∑_a b"),
     ],
 )
-def test_equations_are_written_on_one_line(read, document, equation, text):
+def test_equations_are_written_on_one_line(document, equation, text):
     runs = {name: f"<m:r><m:t>{sign}</m:t></m:r>" for name, sign in {"a": "a", "b": "b", "plus": "+"}.items()}
     add(document, f"<w:p><m:oMath>{equation.format(**runs)}</m:oMath></w:p>", MATH)
     assert read(document).text == f"{text}\n"
 
 
 @E10
-def test_comments_and_footnotes_stand_at_the_end(read, document):
+def test_comments_and_footnotes_stand_at_the_end(document):
     paragraph = document.add_paragraph("commented")
     document.add_comment(paragraph.runs, "A remark.\nIn two lines.", author="Ann")
     assert sections(read(document)) == [
@@ -208,7 +203,7 @@ def test_comments_and_footnotes_stand_at_the_end(read, document):
     assert sections(read(data))[1] == (("Footnotes",), "Footnotes\n\n- A note.\n\n")
 
 
-def test_headers_and_footers_are_read_once_and_page_numbers_not_at_all(read, document):
+def test_headers_and_footers_are_read_once_and_page_numbers_not_at_all(document):
     document.add_paragraph("words")
     for _ in range(2):
         section = document.add_section()
@@ -228,7 +223,7 @@ def test_headers_and_footers_are_read_once_and_page_numbers_not_at_all(read, doc
 
 
 @pytest.mark.parametrize("footer", ["7", "- iv -", "Seite 3 von 9", "第 3 頁", "p. 3/10", ""])
-def test_page_numbers_alone_are_no_text(read, document, footer):
+def test_page_numbers_alone_are_no_text(document, footer):
     document.add_paragraph("words")
     document.sections[0].footer.paragraphs[0].text = footer
     assert read(document).text == "words\n"
@@ -252,13 +247,13 @@ def relate(relation):
     return change
 
 
-def test_a_relation_that_leads_nowhere_does_no_harm(read, document):
+def test_a_relation_that_leads_nowhere_does_no_harm(document):
     document.add_paragraph("text")
     broken = relate('<Relationship Id="n" Type="http://x/image" Target="NULL"/>')
     assert read(rezipped(saved(document), broken)).text == "text\n"
 
 
-def test_macros_templates_and_the_strict_variant_are_read_as_well(read, document):
+def test_macros_templates_and_the_strict_variant_are_read_as_well(document):
     document.add_heading("One", 1)
     document.add_paragraph("text")
     transitional = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -270,7 +265,7 @@ def test_macros_templates_and_the_strict_variant_are_read_as_well(read, document
     assert sections(read(rezipped(saved(document), change), "file.dotm")) == [(("One",), "One\n\ntext\n")]
 
 
-def test_styles_may_be_missing(read, document):
+def test_styles_may_be_missing(document):
     document.add_heading("One", 1)
     bare = rezipped(saved(document), lambda name, content: None if name == "word/styles.xml" else content)
     assert sections(read(bare)) == [(("One",), "One\n")]
@@ -285,13 +280,13 @@ def test_styles_may_be_missing(read, document):
         ("_rels/.rels", None, "damaged: its main part is missing"),
     ],
 )
-def test_a_damaged_document_says_so(read, document, part, content, reason):
+def test_a_damaged_document_says_so(document, part, content, reason):
     data = rezipped(saved(document), lambda name, whole: content if name == part else whole)
     with pytest.raises(Unreadable, match=reason):
         read(data)
 
 
-def test_a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(read, document):
+def test_a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(document):
     document.add_paragraph("text")
     data = bytearray(saved(document))
     directory = data.rindex(b"word/document.xml") - 46
@@ -300,7 +295,7 @@ def test_a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(re
         read(bytes(data))
 
 
-def test_a_document_without_text_says_so(read, document):
+def test_a_document_without_text_says_so(document):
     with pytest.raises(Unreadable, match="the file holds no text"):
         read(document)
 
@@ -321,25 +316,215 @@ WHOLE = whole_document()
     length=st.integers(min_value=1, max_value=len(WHOLE)),
     changes=st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=8),
 )
-def test_a_cut_or_altered_document_gives_a_sound_result_or_a_reason(read, length, changes):
+def test_a_cut_or_altered_document_gives_a_sound_result_or_a_reason(length, changes):
     data = bytearray(WHOLE)
     for place, value in changes:
         data[place] = value
-    assert "parser failed" not in outcome(read, bytes(data[:length]))
+    assert "parser failed" not in outcome(bytes(data[:length]))
 
 
 @given(st.binary(max_size=60), st.integers(0, 1500))
-def test_a_document_with_any_markup_in_it_gives_a_sound_result_or_a_reason(read, junk, place):
+def test_a_document_with_any_markup_in_it_gives_a_sound_result_or_a_reason(junk, place):
     def change(name, content):
         return content[:place] + junk + content[place:] if name == "word/document.xml" else content
 
-    assert "parser failed" not in outcome(read, rezipped(WHOLE, change))
+    assert "parser failed" not in outcome(rezipped(WHOLE, change))
 
 
-def outcome(read, data):
+def outcome(data):
     try:
         extracted = read(data)
     except Unreadable as error:
         return error.detail
     assert "".join(text for _, text in sections(extracted)) == extracted.text
     return "it was read"
+
+
+HTML = "<html><body><h1>Minutes</h1><p>The well is dug.</p></body></html>"
+MHT = (
+    "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html; charset=utf-8\r\n"
+    "Content-Transfer-Encoding: quoted-printable\r\n\r\n<p>The g=C3=A4te is shut.</p>\r\n--b--\r\n"
+)
+CHUNK = "<w:altChunk r:id='c'/>"
+
+
+def with_chunk(content, name="word/chunk.dat", body=CHUNK):
+    return word(paragraph("before") + body + paragraph("after"), {name: content}, {"c": ("aFChunk", name)})
+
+
+@E10
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (HTML, "Minutes\n\nThe well is dug."),
+        (MHT, "The gäte is shut."),
+        (word(paragraph("The inner text.")), "The inner text."),
+        (r"{\rtf1\ansi The rich text.}", "The rich text."),
+        ("The plain text.", "The plain text."),
+    ],
+)
+def test_a_file_that_word_shows_as_part_of_a_document_is_read_in_its_place(content, shown):
+    assert read(with_chunk(content)).text == f"before\n\n{shown}\n\nafter\n"
+
+
+def test_headings_of_such_a_file_are_places_too():
+    assert [section.heading for section in read(with_chunk(HTML)).sections] == [(), ("Minutes",)]
+
+
+def test_a_part_that_names_itself_or_is_missing_is_counted_and_costs_nothing_else():
+    own = word(paragraph("text") + CHUNK, relations={"c": ("aFChunk", "word/document.xml")})
+    assert (read(own).text, read(own).omitted) == ("text\n", {"parts": 1})
+    missing = word(paragraph("text") + CHUNK, relations={"c": ("aFChunk", "word/nothing.html")})
+    assert (read(missing).text, read(missing).omitted) == ("text\n", {"parts": 1})
+    picture = with_chunk(b"\x89PNG\r\n\x1a\n" + bytes(40))
+    assert (read(picture).text, read(picture).omitted) == ("before\n\nafter\n", {"parts": 1})
+
+
+def test_files_in_files_in_files_end():
+    data = word(paragraph("deepest"))
+    for _ in range(9):
+        data = with_chunk(data, body=CHUNK * 2)
+    extracted = read(data)
+    assert "deepest" not in extracted.text
+    assert extracted.text.count("before") == 1 + 2 + 4 + 8 + 16
+    assert extracted.omitted == {"parts": 32}
+
+
+def test_a_cell_with_such_a_file_is_read():
+    cell = f"<w:tbl><w:tr><w:tc>{paragraph('left')}</w:tc><w:tc>{CHUNK}</w:tc></w:tr></w:tbl>"
+    assert "The well is dug." in read(with_chunk(HTML, body=cell)).text
+
+
+def test_a_chart_a_diagram_and_words_bent_to_a_shape_are_read_where_they_stand():
+    frame = "<w:p><w:r><w:drawing><a:graphic><a:graphicData><c:x xmlns:c='c' r:id='{}'/></a:graphicData></a:graphic></w:drawing></w:r></w:p>"
+    bent = "<w:p><w:r><w:pict><v:shape><v:textpath string='DRAFT COPY'/></v:shape></w:pict></w:r></w:p>"
+    series = "<c:ser><c:tx><c:v>Catch</c:v></c:tx><c:cat><c:pt idx='0'><c:v>May</c:v></c:pt></c:cat><c:val><c:pt idx='0'><c:v>7</c:v></c:pt></c:val></c:ser>"
+    rich = "<c:title><c:tx><c:rich><a:p xmlns:a='a'><a:r><a:t>{}</a:t></a:r></a:p></c:rich></c:tx></c:title>"
+    chart = f"<c:chartSpace xmlns:c='c'><c:chart>{rich.format('Fish')}<c:plotArea><c:bar>{series}</c:bar><c:valAx>{rich.format('Tons')}</c:valAx></c:plotArea></c:chart></c:chartSpace>"
+    diagram = "<d xmlns:a='a'><a:p><a:r><a:t>cast off</a:t></a:r></a:p></d>"
+    data = word(
+        paragraph("first") + frame.format("k") + frame.format("d") + bent,
+        {"word/charts/chart1.xml": chart, "word/diagrams/data1.xml": diagram},
+        {"k": ("chart", "word/charts/chart1.xml"), "d": ("diagramData", "word/diagrams/data1.xml")},
+    )
+    text = read(data).text
+    assert [line for line in text.split("\n") if line] == [
+        *("first", "Fish", " | Catch", "May | 7", "Tons", "cast off", "DRAFT COPY"),
+    ]
+
+
+def test_fields_of_forms_and_signs_of_sign_fonts_are_shown():
+    choice = "<w:r><w:fldChar w:fldCharType='begin'><w:ffData><w:ddList><w:result w:val='1'/><w:listEntry w:val='red'/><w:listEntry w:val='blue'/></w:ddList></w:ffData></w:fldChar></w:r>"
+    box = "<w:r><w:fldChar w:fldCharType='begin'><w:ffData><w:checkBox><w:default w:val='1'/></w:checkBox></w:ffData></w:fldChar></w:r>"
+    signs = "<w:r><w:sym w:font='Symbol' w:char='F06D'/><w:t>m </w:t><w:sym w:font='Wingdings' w:char='F0FC'/><w:sym w:font='Webdings' w:char='F0FC'/></w:r>"
+    assert read(word(f"<w:p>{choice}{box}{signs}</w:p>")).text == "blue☒μm ✓\n"
+
+
+def test_a_deleted_row_of_a_table_is_not_read():
+    row = "<w:tr>{}<w:tc>{}</w:tc><w:tc>{}</w:tc></w:tr>"
+    rows = row.format("", paragraph("a"), paragraph("b"))
+    rows += row.format("<w:trPr><w:del w:id='1'/></w:trPr>", paragraph("c"), paragraph("d"))
+    assert read(word(f"<w:tbl>{rows}</w:tbl>")).text == "a | b\n"
+
+
+def test_documents_in_a_document_are_attached_and_other_objects_counted():
+    inner = word(paragraph("inner"))
+    parts = {"word/embeddings/list.docx": inner, "word/embeddings/oleObject1.bin": b"x"}
+    relations = {"p": ("package", "word/embeddings/list.docx"), "o": ("oleObject", "word/embeddings/oleObject1.bin")}
+    extracted = read(word(paragraph("outer"), parts, relations))
+    assert [(file.filename, file.data) for file in extracted.attachments] == [("list.docx", inner)]
+    assert extracted.omitted == {"objects": 1}
+
+
+def test_a_document_without_numbering_or_styles_is_read():
+    data = package("word/document.xml", {"word/document.xml": "<w><b><p><r><t>bare</t></r></p></b></w>"}, {})
+    assert read(data).text == "bare\n"
+
+
+def test_objects_in_rich_text_are_counted_and_their_bytes_are_no_text():
+    data = rb"{\rtf1\ansi before {\object\objemb{\*\objclass Excel.Sheet.8}{\*\objdata 0105000002000000deadbeef}{\result shown}} after}"
+    extracted = extract(data, "a.rtf")[1]
+    assert (extracted.text, extracted.omitted) == ("before shown after\n", {"objects": 1})
+
+
+def test_a_text_box_in_rich_text_is_read_without_its_properties():
+    box = rb"{\shp{\*\shpinst\shpleft0{\sp{\sn shapeType}{\sv 202}}{\shptxt in the box\par}}{\shprslt in the box}}"
+    assert extract(rb"{\rtf1\ansi before " + box + rb" after}", "a.rtf")[1].text.split() == (
+        ["before", "in", "the", "box", "after"]
+    )
+
+
+NOTES = f"<w:footnotes xmlns:w='{WORD}'><w:footnote w:id='1'><w:p><w:r><w:t>An inner note.</w:t></w:r></w:p></w:footnote></w:footnotes>"
+HEADER = f"<w:hdr xmlns:w='{WORD}'><w:p><w:r><w:t>Inner letterhead</w:t></w:r></w:p></w:hdr>"
+
+
+def test_notes_and_margins_of_a_document_shown_in_another_come_at_the_end():
+    parts = {"word/footnotes.xml": NOTES, "word/header1.xml": HEADER}
+    relations = {"f": ("footnotes", "word/footnotes.xml"), "h": ("header", "word/header1.xml")}
+    extracted = read(with_chunk(word(paragraph("inner"), parts, relations)))
+    assert [
+        (section.heading, extracted.text[section.start : section.end].strip()) for section in extracted.sections
+    ] == [
+        ((), "before\n\ninner\n\nafter"),
+        (("Footnotes",), "Footnotes\n\n- An inner note."),
+        (("Headers and footers",), "Headers and footers\n\n- Inner letterhead"),
+    ]
+
+
+def test_a_document_in_a_saved_page_that_word_shows_is_an_attachment():
+    pdf = "--b\r\nContent-Type: application/pdf; name=plan.pdf\r\nContent-Transfer-Encoding: base64\r\n\r\nJVBERi0xLjQ=\r\n--b--"
+    assert [file.filename for file in read(with_chunk(MHT.replace("--b--", pdf))).attachments] == ["plan.pdf"]
+
+
+CHART = (
+    "<c:chartSpace xmlns:c='http://schemas.openxmlformats.org/drawingml/2006/chart' "
+    f"xmlns:a='{DRAWING}'><c:chart><c:title><c:tx><c:rich><a:p><a:r><a:t>Catch</a:t></a:r></a:p></c:rich></c:tx>"
+    "</c:title></c:chart></c:chartSpace>"
+)
+DRAWN = "<w:p><w:r><w:drawing><a:graphic><a:graphicData><chart r:id='c'/></a:graphicData></a:graphic></w:drawing></w:r></w:p>"
+BENT = "<w:p><w:r><w:pict><v:shape><v:textpath string='Regatta'/></v:shape></w:pict></w:r></w:p>"
+
+
+def boxed(content):
+    return f"<w:p><w:r><w:pict><v:shape><v:textbox><w:txbxContent>{content}</w:txbxContent></v:textbox></v:shape></w:pict></w:r></w:p>"
+
+
+def row(*cells):
+    return f"<w:tbl><w:tr>{''.join(f'<w:tc>{cell}</w:tc>' for cell in cells)}</w:tr></w:tbl>"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        boxed,
+        lambda content: boxed(boxed(boxed(content))),
+        row,
+        lambda content: row(content, paragraph("beside")),
+        lambda content: row(row(content), paragraph("beside")),
+        lambda content: row(boxed(content), paragraph("beside")),
+    ],
+)
+def test_a_chart_and_bent_words_are_written_once_wherever_they_stand(around):
+    data = word(
+        around(DRAWN + BENT + paragraph("words")), {"word/chart.xml": CHART}, {"c": ("chart", "word/chart.xml")}
+    )
+    text = read(data).text
+    assert [text.count(each) for each in ("Catch", "Regatta", "words")] == [1, 1, 1]
+
+
+def test_a_description_of_a_picture_is_read_where_it_stands():
+    picture = "<w:r><w:drawing><inline><docPr name='Picture 1' descr='A weir in spring'/></inline></w:drawing></w:r>"
+    assert read(word(f"<w:p>{picture}</w:p>" + paragraph("after"))).text == "A weir in spring\n\nafter\n"
+
+
+@pytest.mark.parametrize("place", ["drop", "margin"])
+def test_a_large_first_letter_is_part_of_its_word(place):
+    initial = f"<w:p><w:pPr><w:framePr w:dropCap='{place}' w:lines='3'/></w:pPr><w:r><w:t>O</w:t></w:r></w:p>"
+    data = word(initial + paragraph("nce upon a tide") + paragraph("the end"))
+    assert extract(data, "a.docx")[1].text == "Once upon a tide\n\nthe end\n"
+
+
+@pytest.mark.parametrize("after", ["", "<w:tbl><w:tr><w:tc><w:p/></w:tc></w:tr></w:tbl>"])
+def test_a_large_letter_that_no_paragraph_follows_stays(after):
+    initial = "<w:p><w:pPr><w:framePr w:dropCap='drop'/></w:pPr><w:r><w:t>Omega</w:t></w:r></w:p>"
+    assert "Omega" in extract(word(paragraph("Alpha") + initial + after), "a.docx")[1].text

@@ -6,24 +6,14 @@ from hypothesis import strategies as st
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
+from tests.support.reading import reader, sections
 
 E10 = pytest.mark.requirement("E-10")
-
-
-@pytest.fixture(scope="module")
-def read():
-    def read(data, filename="page.html"):
-        return extract(data.encode(), filename)[1]
-
-    return read
-
-
-def sections(extracted):
-    return [(section.heading, extracted.text[section.start : section.end]) for section in extracted.sections]
+read = reader("page.html")
 
 
 @E10
-def test_a_page_is_cut_at_its_headings_and_loses_none_of_its_text(read):
+def test_a_page_is_cut_at_its_headings_and_loses_none_of_its_text():
     page = read("""
         <html><head><title> The
         page </title><style>p {}</style></head><body>
@@ -66,18 +56,18 @@ def test_a_page_is_cut_at_its_headings_and_loses_none_of_its_text(read):
         ("<svg><title>icon</title><text>a</text><text>b</text></svg>", "icon\na\nb\n"),
     ],
 )
-def test_markup_becomes_the_lines_a_person_sees(read, markup, text):
+def test_markup_becomes_the_lines_a_person_sees(markup, text):
     assert read(f"<html><body>{markup}").text == text
 
 
 @E10
-def test_table_rows_become_lines_and_merged_cells_are_not_repeated(read):
+def test_table_rows_become_lines_and_merged_cells_are_not_repeated():
     table = """<table><caption>T</caption><thead><tr><th>a<th>b<th>c<tbody>
       <tr><td colspan=2><p>1</p><p>2</p><td>3<br>4<tr><td><td><td><tr><td>only</table>after"""
     assert read(table).text == "T\na | b | c\n1 2 | 3 4\nonly\n\nafter\n"
 
 
-def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read):
+def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart():
     page = read("<table><tr><td><h1>Left</h1><p>a</p><td><table><tr><td>1<td>2</table></table>")
     assert sections(page) == [(("Left",), "Left\n\na\n\n1 | 2\n")]
 
@@ -101,16 +91,16 @@ def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read):
         "<ix:references><link:schemaRef/></ix:references><ix:resources><xbrli:context>no</xbrli:context></ix:resources></ix:header>",
     ],
 )
-def test_what_a_page_hides_is_no_text(read, markup):
+def test_what_a_page_hides_is_no_text(markup):
     assert read(f"<html><body><p>before</p>{markup}<p>after</p>").text == "before\n\nafter\n"
 
 
-def test_an_empty_hidden_element_of_xhtml_hides_nothing_behind_it(read):
+def test_an_empty_hidden_element_of_xhtml_hides_nothing_behind_it():
     page = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><body><div hidden='hidden'/>words</body></html>"
     assert read(page).text == "words\n"
 
 
-def test_hidden_cells_are_no_values_of_their_row(read):
+def test_hidden_cells_are_no_values_of_their_row():
     row = "<tr><td>a<td style='display:none'>no<td>b<td hidden>no"
     assert read(f"<table>{row}<tr hidden><td>no<td>no</table>").text == "a | b\n"
 
@@ -127,7 +117,7 @@ def test_hidden_cells_are_no_values_of_their_row(read):
         "<details><summary>words</summary></details>",
     ],
 )
-def test_what_a_person_can_see_is_text(read, markup):
+def test_what_a_person_can_see_is_text(markup):
     assert "words" in read(f"<html>{markup}").text
 
 
@@ -144,37 +134,37 @@ def test_what_a_person_can_see_is_text(read, markup):
         ("<meta name=expires content=2024-03-01>", None),
     ],
 )
-def test_the_date_of_a_page_is_the_one_that_it_gives_itself(read, markup, date):
+def test_the_date_of_a_page_is_the_one_that_it_gives_itself(markup, date):
     assert read(f"<html><head>{markup}</head><p>words").date == date
 
 
 @pytest.mark.parametrize("title", ["Untitled Document", "untitled", "Sans titre", "index.html", "", "-"])
-def test_a_heading_is_the_title_of_a_page_whose_own_says_nothing(read, title):
+def test_a_heading_is_the_title_of_a_page_whose_own_says_nothing(title):
     assert read(f"<title>{title}</title><h2>a</h2><h1>The heading</h1>").title == "The heading"
     assert read(f"<title>{title}</title><p>words").title is None
 
 
-def test_the_first_heading_is_the_title_of_a_page_without_one(read):
+def test_the_first_heading_is_the_title_of_a_page_without_one():
     assert read("<h2>a</h2><h1>b</h1><svg><title>icon</title></svg>").title == "b"
     assert read("<h2>a</h2>").title is None
 
 
-def test_a_heading_that_was_never_closed_does_not_swallow_the_page(read):
+def test_a_heading_that_was_never_closed_does_not_swallow_the_page():
     page = read("<h1><div>" + "</div><div>".join(f"line {n}" for n in range(100)) + "</div>")
     assert page.sections[0].heading == ()
     assert "line 98\nline 99\n" in page.text
 
 
-def test_deep_nesting_loses_no_text(read):
+def test_deep_nesting_loses_no_text():
     assert read("<div>" * 300 + "deep" + "<b><font>" * 300 + "er").text == "deeper\n"
 
 
-def test_nesting_too_deep_to_read_is_said_rather_than_cut_off(read):
+def test_nesting_too_deep_to_read_is_said_rather_than_cut_off():
     with pytest.raises(Unreadable, match="nest more than 2048 deep"):
         read("<html>seen" + "<div>" * 3000 + "lost")
 
 
-def test_an_element_with_more_attributes_than_any_page_has_is_refused(read):
+def test_an_element_with_more_attributes_than_any_page_has_is_refused():
     def attributes(count, value=""):
         return " ".join(f"a{number}{value}" for number in range(count))
 
@@ -190,12 +180,12 @@ def test_an_element_with_more_attributes_than_any_page_has_is_refused(read):
         assert read(f"<html>words{element}").text == "words\n"
 
 
-def test_a_page_that_scripts_fill_says_so(read):
+def test_a_page_that_scripts_fill_says_so():
     with pytest.raises(Unreadable, match="scripts may be what fills it"):
         read("<html><body><div id=root></div><script src=app.js></script></body></html>")
 
 
-def test_text_that_broken_markup_leaves_between_cells_is_kept(read):
+def test_text_that_broken_markup_leaves_between_cells_is_kept():
     assert read("<html><tr><br><br>stray").text == "stray\n"
 
 
@@ -203,7 +193,7 @@ TAGS = "h1 /h1 h3 p /p ul li /ul table tr td /table pre br"
 
 
 @given(st.lists(st.sampled_from(["a", "b", *(f"<{tag}>" for tag in TAGS.split())])))
-def test_any_soup_of_tags_gives_sound_sections_with_every_word(read, soup):
+def test_any_soup_of_tags_gives_sound_sections_with_every_word(soup):
     page = read("<html>" + " ".join(soup) + " end")
     assert "".join(text for _, text in sections(page)) == page.text
     assert page.text.replace("|", " ").replace("- ", " ").split() == [word for word in soup if word in "ab"] + ["end"]
@@ -223,7 +213,7 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><entry><t
 
 
 @E10
-def test_a_feed_is_read_entry_by_entry(read):
+def test_a_feed_is_read_entry_by_entry():
     feed = read(FEED, "feed.xml")
     assert feed.title == "News"
     assert sections(feed) == [
@@ -234,11 +224,11 @@ def test_a_feed_is_read_entry_by_entry(read):
     ]
 
 
-def test_the_entries_of_an_atom_feed_may_hold_xhtml(read):
+def test_the_entries_of_an_atom_feed_may_hold_xhtml():
     assert sections(read(ATOM, "x"))[-1] == (("News", "One"), "One\n\nsome bold text\n")
 
 
-def test_prose_in_xml_is_read_without_its_tags(read):
+def test_prose_in_xml_is_read_without_its_tags():
     sentence = "This is a sentence of <i>some</i> length."
     book = f"<?xml version='1.0'?><book><para>{sentence}</para><para>{sentence * 9}</para></book>"
     plain = "This is a sentence of some length."
@@ -272,7 +262,7 @@ SENTENCE = "This is a sentence of some length that stands in a paragraph. " * 3
         (f"<!DOCTYPE a [<!ENTITY x 'y'>]><doc><p>{SENTENCE} &x;</p><title>no title here</title></doc>", None, [()]),
     ],
 )
-def test_prose_in_xml_is_cut_at_its_titles(read, markup, title, headings):
+def test_prose_in_xml_is_cut_at_its_titles(markup, title, headings):
     extracted = read(f"<?xml version='1.0'?>{markup}", "a.xml")
     assert extracted.title == title
     assert [heading for heading, _ in sections(extracted) if heading != () or len(headings) == 1] == headings
@@ -285,17 +275,17 @@ def test_prose_in_xml_is_cut_at_its_titles(read, markup, title, headings):
         "<?xml version='1.0'?><broken>not closed, but readable as it is",
     ],
 )
-def test_data_and_broken_xml_are_read_as_source_text(read, source):
+def test_data_and_broken_xml_are_read_as_source_text(source):
     assert read(source, "a.xml").text == source
 
 
-def test_xml_reaches_for_nothing_outside_itself(read, tmp_path):
+def test_xml_reaches_for_nothing_outside_itself(tmp_path):
     (tmp_path / "secret").write_text("the secret")
     source = f"<!DOCTYPE a [<!ENTITY x SYSTEM '{(tmp_path / 'secret').as_uri()}'>]><a>before and after it: &x;</a>"
     assert "the secret" not in read("<?xml version='1.0'?>" + source, "a.xml").text
 
 
-def test_entities_do_not_multiply(read):
+def test_entities_do_not_multiply():
     entities = "".join(f"<!ENTITY e{n + 1} '{f'&e{n};' * 10}'>" for n in range(9))
     bomb = f"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY e0 'ha'>{entities}]><a>&e9;</a>"
     assert len(read(bomb, "a.xml").text) <= len(bomb)
@@ -316,11 +306,11 @@ def test_entities_do_not_multiply(read):
         ("<p><a href='https://sea.org/a'><img src='a.png'></a></p><p>x</p>", "https://sea.org/a\n\nx\n"),
     ],
 )
-def test_links_to_other_sites_keep_their_addresses(read, markup, text):
+def test_links_to_other_sites_keep_their_addresses(markup, text):
     assert read(markup).text == text
 
 
-def test_bookmarks_keep_their_addresses(read):
+def test_bookmarks_keep_their_addresses():
     exported = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
 <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
 <TITLE>Bookmarks</TITLE><H1>Bookmarks</H1>

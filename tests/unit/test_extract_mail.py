@@ -8,22 +8,16 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats.detect import detect
-from kb.formats.extract import extract
 from kb.formats.text.parts import MAX_PARTS
 from kb.ingest.draft import MAX_ATTACHMENTS
+from tests.support import reading
 from tests.support.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")
 
 
-@pytest.fixture
-def read():
-    def read(data, name="message"):
-        _, extracted = extract(data.replace(b"\n", b"\r\n") if name.endswith(".eml") else data, name)
-        assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
-        return extracted
-
-    return read
+def read(data, name="message"):
+    return reading.read(data.replace(b"\n", b"\r\n") if name.endswith(".eml") else data, name)
 
 
 def mail(**headers):
@@ -34,7 +28,7 @@ def mail(**headers):
     return message
 
 
-def test_a_message_is_its_headers_and_its_body(read):
+def test_a_message_is_its_headers_and_its_body():
     message = mail(Subject="Grüße aus Łódź", Date="Sun, 22 Dec 2024 11:23:00 +0300")
     message.set_content("First line.\nSecond line – ok.\n")
     extracted = read(message.as_bytes())
@@ -45,7 +39,7 @@ def test_a_message_is_its_headers_and_its_body(read):
     )
 
 
-def test_of_two_versions_the_one_that_is_shown_is_read_once(read):
+def test_of_two_versions_the_one_that_is_shown_is_read_once():
     message = mail()
     message.set_content("See the web version.")
     message.add_alternative("<h1>News</h1><table><tr><td>a<td>b</table>", subtype="html")
@@ -54,20 +48,20 @@ def test_of_two_versions_the_one_that_is_shown_is_read_once(read):
     assert "web version" not in text
 
 
-def test_what_a_message_hides_is_no_text(read):
+def test_what_a_message_hides_is_no_text():
     message = mail()
     message.set_content("<div style='display:none;max-height:0'>preview</div><p>The words.</p>", subtype="html")
     assert read(message.as_bytes()).text.endswith("Subject: Hi\n\nThe words.\n")
 
 
-def test_the_plain_version_is_read_where_the_other_shows_nothing(read):
+def test_the_plain_version_is_read_where_the_other_shows_nothing():
     message = mail()
     message.set_content("The words.")
     message.add_alternative("<html><img src=x></html>", subtype="html")
     assert read(message.as_bytes()).text.endswith("\n\nThe words.\n")
 
 
-def test_attachments_come_beside_the_text_and_are_named_in_it(read):
+def test_attachments_come_beside_the_text_and_are_named_in_it():
     inner = mail(Subject="The inner one")
     inner.set_content("inner words")
     message = mail()
@@ -81,7 +75,7 @@ def test_attachments_come_beside_the_text_and_are_named_in_it(read):
     assert read(extracted.attachments[1].data).text.endswith("inner words\n")
 
 
-def test_pictures_that_the_body_shows_and_signatures_are_no_attachments(read):
+def test_pictures_that_the_body_shows_and_signatures_are_no_attachments():
     message = mail()
     message.set_content("<img src=cid:1> words", subtype="html")
     message.add_related(
@@ -110,7 +104,7 @@ def test_pictures_that_the_body_shows_and_signatures_are_no_attachments(read):
          b"Content-Type: message/delivery-status\n\nStatus: 5.1.1\n--x--", "Status: 5.1.1"),
     ],
 )  # fmt: skip
-def test_what_real_mail_gets_wrong_is_read_all_the_same(read, source, words):
+def test_what_real_mail_gets_wrong_is_read_all_the_same(source, words):
     assert words in read(source, "a.eml").text
 
 
@@ -137,18 +131,18 @@ def part(kind, body):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["a.eml", "a.msg"])
-def test_an_encrypted_message_says_so(read, source, name):
+def test_an_encrypted_message_says_so(source, name):
     with pytest.raises(Unreadable, match=ENCRYPTED):
         read(source, name)
 
 
 @pytest.mark.parametrize("name", ["a.asc", "a.txt", "a.msg", "smime.p7m"])
-def test_a_file_that_is_nothing_but_encrypted_says_so(read, name):
+def test_a_file_that_is_nothing_but_encrypted_says_so(name):
     with pytest.raises(Unreadable, match=ENCRYPTED):
         read(ENVELOPED + bytes(range(256)) if name.endswith("p7m") else ARMORED.encode(), name)
 
 
-def test_words_around_an_encrypted_part_are_read(read):
+def test_words_around_an_encrypted_part_are_read():
     assert "See below." in read(f"From: a\n\nSee below.\n\n{ARMORED}".encode(), "a.eml").text
 
 
@@ -162,7 +156,7 @@ def test_words_around_an_encrypted_part_are_read(read):
         ("Sun, 99 Dec 2024 99:99:00", None),
     ],
 )
-def test_the_date_of_a_message_is_the_one_it_was_sent_on(read, date, expected):
+def test_the_date_of_a_message_is_the_one_it_was_sent_on(date, expected):
     assert read(f"From: a\nDate: {date}\n\nx".encode(), "a.eml").date == expected
 
 
@@ -187,7 +181,7 @@ MP3 = b"ID3\x03\0\0\0\0\0\x21TPE1" + bytes(300)
         ("empty.txt", "text/plain", b""),
     ],
 )
-def test_attached_files_without_text_are_named_and_no_attachments(read, filename, kind, data):
+def test_attached_files_without_text_are_named_and_no_attachments(filename, kind, data):
     message = mail()
     message.set_content("See attached.")
     maintype, _, subtype = kind.partition("/")
@@ -211,7 +205,7 @@ def test_attached_files_without_text_are_named_and_no_attachments(read, filename
         ("invite.ics", "text/calendar", b"BEGIN:VCALENDAR\nSUMMARY:Lunch"),
     ],
 )
-def test_an_attached_file_that_should_hold_text_is_an_attachment(read, filename, kind, data):
+def test_an_attached_file_that_should_hold_text_is_an_attachment(filename, kind, data):
     message = mail()
     message.set_content("See attached.")
     maintype, _, subtype = kind.partition("/")
@@ -220,7 +214,7 @@ def test_an_attached_file_that_should_hold_text_is_an_attachment(read, filename,
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_a_message_that_was_saved_in_utf_16_is_read(read, tmp_path, encoding):
+def test_a_message_that_was_saved_in_utf_16_is_read(tmp_path, encoding):
     source = "From: Ann <a@example.org>\r\nMessage-ID: <1@x>\r\nSubject: Überblick\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\r\nGrüße, 東京\r\n"
     mark = {"utf-16-le": "\ufeff", "utf-16-be": "\ufeff"}.get(encoding, "")
     extracted = read((mark + source).encode(encoding), "message")
@@ -230,7 +224,7 @@ def test_a_message_that_was_saved_in_utf_16_is_read(read, tmp_path, encoding):
 
 @pytest.mark.parametrize("charset", ["utf-16", "utf-16le", "UTF-16BE", "utf-32"])
 @pytest.mark.parametrize("text", ["Grüße and more", "東京都の人口"])
-def test_a_part_in_utf_16_is_read(read, charset, text):
+def test_a_part_in_utf_16_is_read(charset, text):
     source = (
         b"From: a\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\nContent-Type: text/plain; charset="
         + charset.encode()
@@ -239,7 +233,7 @@ def test_a_part_in_utf_16_is_read(read, charset, text):
 
 
 @pytest.mark.parametrize("charset", ["utf\0-8", "undefined", "idna", "no-such"])
-def test_a_parameter_in_what_is_no_character_set_is_read_as_it_stands(read, charset):
+def test_a_parameter_in_what_is_no_character_set_is_read_as_it_stands(charset):
     source = (
         "From: a\nContent-Type: multipart/mixed; boundary*=%(charset)s''b\n\n"
         "--b\nContent-Type: text/plain; charset*=%(charset)s''utf-8\n\nGrüße\n"
@@ -270,7 +264,7 @@ def in_mailbox(number, body="words", separator=FROM):
     ],
 )
 @pytest.mark.parametrize("name", ["inbox", "a.mbox", "a.eml", "a.txt"])
-def test_a_message_behind_a_mailboxes_line_is_one_message(read, separator, name):
+def test_a_message_behind_a_mailboxes_line_is_one_message(separator, name):
     extracted = read(in_mailbox(1, ">From here on,\n>>From there,", separator).encode(), name)
     assert (extracted.title, extracted.date, extracted.attachments) == ("Subject 1", "2024-01-01T10:00:00+00:00", ())
     assert extracted.text.startswith("From: Ann1 <ann@example.org>\n")
@@ -279,7 +273,7 @@ def test_a_message_behind_a_mailboxes_line_is_one_message(read, separator, name)
 
 @pytest.mark.parametrize("between", ["", "\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_each_message_of_a_mailbox_is_a_document_of_its_own(read, between, encoding):
+def test_each_message_of_a_mailbox_is_a_document_of_its_own(between, encoding):
     body = ">From the beginning\nFrom now on it is 10:00 in 2024\nwords"
     mailbox = read(between.join(in_mailbox(number, body) for number in (1, 2, 3)).encode(encoding), "a.mbox")
     assert [each.filename for each in mailbox.attachments] == [
@@ -302,7 +296,7 @@ def test_a_text_that_begins_with_the_word_from_is_no_message(tmp_path):
         assert detect(text.encode(), "a.txt") == "text"
 
 
-def test_a_large_mailbox_becomes_mailboxes_within_the_limit_on_attachments(read):
+def test_a_large_mailbox_becomes_mailboxes_within_the_limit_on_attachments():
     numbers = range(1, 251)
     mailbox = read("".join(map(in_mailbox, numbers)).encode(), "a.mbox")
     assert [each.filename for each in mailbox.attachments] == ["0001-0100.mbox", "0101-0200.mbox", "0201-0250.mbox"]
@@ -311,7 +305,7 @@ def test_a_large_mailbox_becomes_mailboxes_within_the_limit_on_attachments(read)
     assert MAX_PARTS <= MAX_ATTACHMENTS
 
 
-def test_the_names_of_messages_are_names_of_files(read):
+def test_the_names_of_messages_are_names_of_files():
     source = f"{FROM}Subject: Re: 1/2 \\ {'x' * 300}\n\na\n{FROM}From: b\n\nb\n"
     names = [each.filename for each in read(source.encode(), "a.mbox").attachments]
     assert names[0].startswith("0001 Re- 1-2 - xxx")
@@ -335,7 +329,7 @@ SUBJECT, PLAIN, NAME, ADDRESS, LONG_NAME = "0037", "1000", "3001", "39FE", "3707
 SENT = struct.pack("<Q", 133_793_006_000_000_000)
 
 
-def test_an_outlook_message_is_read_with_its_people_and_its_html(read):
+def test_an_outlook_message_is_read_with_its_people_and_its_html():
     people = {
         f"__recip_version1.0_#0000000{number}": wide(**{NAME: name, ADDRESS: f"{name.lower()}@example.org"})
         | fixed(8, p0C15=struct.pack("<Q", role))
@@ -349,7 +343,7 @@ def test_an_outlook_message_is_read_with_its_people_and_its_html(read):
     )
 
 
-def test_the_files_and_messages_inside_an_outlook_message_are_its_attachments(read):
+def test_the_files_and_messages_inside_an_outlook_message_are_its_attachments():
     inner = wide(**{SUBJECT: "Inner", PLAIN: "inner words – ok"}) | fixed(24)
     inner["__attach_version1.0_#00000000"] = wide(**{LONG_NAME: "deep.txt"}) | {"__substg1.0_37010102": b"deep"}
     message = wide(**{SUBJECT: "Outer", PLAIN: "outer words"}) | fixed(32)
@@ -367,7 +361,7 @@ def test_the_files_and_messages_inside_an_outlook_message_are_its_attachments(re
     assert [(each.filename, each.data) for each in second.attachments] == [("deep.txt", b"deep")]
 
 
-def test_an_outlook_message_in_a_code_page_is_decoded_with_it(read):
+def test_an_outlook_message_in_a_code_page_is_decoded_with_it():
     message = {"__substg1.0_0037001E": "Тема".encode("cp1251"), "__substg1.0_1000001E": "Привет, ещё".encode("cp1251")}
     text = read(ole(message | fixed(32, p3FFD=struct.pack("<Q", 1251)))).text
     assert text == "Subject: Тема\n\nПривет, ещё\n"  # noqa: RUF001 - as written there
@@ -377,13 +371,13 @@ def test_an_outlook_message_in_a_code_page_is_decoded_with_it(read):
 COMPRESSED = "2d0000002b0000004c5a4675f1c5c7a703000a00726370673132354232 0af32068656c09002062770 5b06c647d0a800fa0"
 
 
-def test_an_outlook_message_that_only_has_compressed_rich_text_is_read(read):
+def test_an_outlook_message_that_only_has_compressed_rich_text_is_read():
     message = wide(**{SUBJECT: "Rich"}) | {"__substg1.0_10090102": bytes.fromhex(COMPRESSED.replace(" ", ""))}
     assert read(ole(message | fixed(32))).text == "Subject: Rich\n\nhello world\n"
 
 
 @pytest.mark.parametrize("body", [b"short", b"\0" * 20])
-def test_a_message_whose_body_cannot_be_unpacked_is_read_without_it(read, body):
+def test_a_message_whose_body_cannot_be_unpacked_is_read_without_it(body):
     message = wide(**{SUBJECT: "Rich"}) | {"__substg1.0_10090102": body} | fixed(32)
     extracted = read(ole(message | {"__attach_version1.0_#00000000": attached("plan.txt", b"The plan.") | fixed(8)}))
     assert extracted.text == "Subject: Rich\nAttachments: plan.txt\n"
@@ -404,12 +398,12 @@ def attached(name, data, kind=""):
         ({"__attach_version1.0_#00000000": attached("message.rpmsg", b"x")}, "protected by rights management"),
     ],
 )
-def test_an_encrypted_outlook_message_says_so(read, properties, reason):
+def test_an_encrypted_outlook_message_says_so(properties, reason):
     with pytest.raises(Unreadable, match=reason):
         read(ole(wide(**{SUBJECT: "Secret"}) | fixed(32) | properties), "a.msg")
 
 
-def test_pictures_in_an_outlook_message_are_named_and_no_attachments(read):
+def test_pictures_in_an_outlook_message_are_named_and_no_attachments():
     message = wide(**{SUBJECT: "Trip", PLAIN: "words"}) | fixed(32, p0039=SENT)
     message["__attach_version1.0_#00000000"] = attached("photo.png", PNG, "image/png")
     message["__attach_version1.0_#00000001"] = attached("voice.mp3", MP3)
@@ -419,7 +413,7 @@ def test_pictures_in_an_outlook_message_are_named_and_no_attachments(read):
     assert extracted.date == "2024-12-22 00:23:20 UTC"
 
 
-def test_an_encrypted_message_inside_another_is_left_out_alone(read):
+def test_an_encrypted_message_inside_another_is_left_out_alone():
     inner = wide(**{SUBJECT: "Inner"}) | fixed(24) | {"__attach_version1.0_#00000000": attached("smime.p7m", ENVELOPED)}
     message = wide(**{SUBJECT: "Outer", PLAIN: "outer words"}) | fixed(32)
     message["__attach_version1.0_#00000000"] = {"__substg1.0_3701000D": inner}

@@ -1,10 +1,8 @@
 """Presentations, spreadsheets, books, OpenDocument, rich text, tables, notebooks: what a person reads, and where."""
 
-import io
 import json
 import re
 import struct
-import zipfile
 from collections import Counter
 
 import pytest
@@ -13,33 +11,17 @@ from hypothesis import strategies as st
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.ole import ole_properties, open_ole
-from kb.formats.containers.properties import Properties
 from kb.formats.detect import detect
 from kb.formats.extract import extract
 from kb.formats.text.builder import TextBuilder
+from kb.formats.text.extracted import Properties
 from kb.formats.text.tables import write_table
-from tests.support.office import word
+from tests.support.office import DRAWING, ODF, RELATIONS, book, opendocument, package, word
 from tests.support.ole import ole
+from tests.support.reading import read
+from tests.support.samples import zipped
 
 pytestmark = pytest.mark.requirement("E-10")
-
-
-@pytest.fixture
-def read():
-    def read(data, name="file"):
-        _, extracted = extract(data.encode() if isinstance(data, str) else data, name)
-        assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
-        return extracted
-
-    return read
-
-
-def zipped(entries):
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in entries.items():
-            file.writestr(name, content)
-    return archive.getvalue()
 
 
 def sections(extracted):
@@ -47,19 +29,6 @@ def sections(extracted):
 
 
 # Office Open XML
-
-OOXML = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
-
-
-def package(main, parts, relations):
-    """An Office file; `relations`: part -> {id: (kind, target)}."""
-    entries = {"[Content_Types].xml": "<Types/>"}
-    for part, related in ({"": {"r": ("officeDocument", main)}} | relations).items():
-        folder, _, name = part.rpartition("/")
-        rows = (f"<Relationship Id='{i}' Type='{OOXML}/{kind}' Target='/{to}'/>" for i, (kind, to) in related.items())
-        entries[f"{folder}/_rels/{name}.rels".lstrip("/")] = f"<Relationships>{''.join(rows)}</Relationships>"
-    return zipped(entries | parts)
 
 
 def presentation(*slides, extra_parts=(), extra_relations=()):
@@ -84,7 +53,7 @@ def shape(*paragraphs, role=None):
     return f"<p:sp><p:nvSpPr><p:cNvPr/>{placeholder}</p:nvSpPr><p:txBody>{text}</p:txBody></p:sp>"
 
 
-def test_slides_are_pages_in_the_order_of_the_show_with_their_titles_first(read):
+def test_slides_are_pages_in_the_order_of_the_show_with_their_titles_first():
     first = shape("under it", "more") + shape("The title", role="ctrTitle") + shape("7", role="sldNum")
     extracted = read(presentation(first, "", f"<p:grpSp>{shape('grouped')}</p:grpSp>"))
     assert extracted.title == "The title"
@@ -94,7 +63,7 @@ def test_slides_are_pages_in_the_order_of_the_show_with_their_titles_first(read)
     ]
 
 
-def test_tables_charts_notes_and_comments_of_a_slide_are_read(read):
+def test_tables_charts_notes_and_comments_of_a_slide_are_read():
     cells = "<a:tc><a:txBody><a:p><a:r><a:t>{}</a:t></a:r></a:p></a:txBody></a:tc>"
     rows = "".join(f"<a:tr>{cells.format(a)}{cells.format(b)}</a:tr>" for a, b in [("Name", "Age"), ("Ann", "30")])
     table = (
@@ -124,7 +93,7 @@ def test_tables_charts_notes_and_comments_of_a_slide_are_read(read):
     assert sections(extracted)[0][1] == ("Name | Age",)
 
 
-def test_a_slide_is_read_whose_embedded_objects_are_of_a_kind_of_their_own(read):
+def test_a_slide_is_read_whose_embedded_objects_are_of_a_kind_of_their_own():
     objects = (
         "<p:graphicFrame><a:graphic><a:graphicData><p:oleObj r:id='o'/></a:graphicData></a:graphic></p:graphicFrame>"
     )
@@ -140,7 +109,7 @@ def workbook(sheets, styles=""):
         for n, rows in enumerate(sheets.values())
     }
     listed = "".join(f"<sheet name='{name}' sheetId='{n + 1}' r:id='s{n}'/>" for n, name in enumerate(sheets))
-    main = f"<workbook xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main' xmlns:r='{OOXML}'><sheets>{listed}</sheets></workbook>"
+    main = f"<workbook xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main' xmlns:r='{RELATIONS}'><sheets>{listed}</sheets></workbook>"
     relations = {f"s{n}": ("worksheet", name) for n, name in enumerate(parts)} | {"t": ("styles", "xl/styles.xml")}
     sheet_styles = (
         f"<styleSheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'>{styles}</styleSheet>"
@@ -163,7 +132,7 @@ def cell(reference, value):
 DATES = "<cellXfs count='2'><xf numFmtId='0'/><xf numFmtId='14'/><xf numFmtId='22'/></cellXfs>"
 
 
-def test_a_sheet_is_a_section_with_its_columns_named_and_its_values_as_people_write_them(read):
+def test_a_sheet_is_a_section_with_its_columns_named_and_its_values_as_people_write_them():
     rows = f"<row r='1'>{words('A1', 'Name')}{words('B1', 'Born')}{words('C1', 'Sum')}</row>"
     rows += f"<row r='2'>{words('A2', 'Ann')}<c r='B2' s='1'><v>36526</v></c><c r='C2'><f>1+1</f><v>2</v></c></row>"
     rows += "<row r='4'><c r='B4' s='2'><v>36526.5</v></c><c r='C4' t='b'><v>1</v></c><c r='D4'><v>0.1</v></c></row>"
@@ -175,7 +144,7 @@ def test_a_sheet_is_a_section_with_its_columns_named_and_its_values_as_people_wr
     ]  # fmt: skip
 
 
-def test_tables_of_one_sheet_each_have_the_names_of_their_columns(read):
+def test_tables_of_one_sheet_each_have_the_names_of_their_columns():
     names = f"<row r='3'>{words('B3', 'Name')}{words('C3', 'Sum')}</row><row r='4'>{words('B4', 'Ann')}<c r='C4'><v>1</v></c></row>"
     more = f"<row r='9'>{words('E9', 'City')}{words('F9', 'Year')}</row><row r='10'>{words('E10', 'Rome')}<c r='F10'><v>2</v></c></row>"
     extracted = read(
@@ -190,7 +159,7 @@ def test_tables_of_one_sheet_each_have_the_names_of_their_columns(read):
     ]
 
 
-def test_a_word_in_a_cell_that_spans_rows_stands_in_each_of_them(read):
+def test_a_word_in_a_cell_that_spans_rows_stands_in_each_of_them():
     cells = [
         ("Region", "2023", "", "2024"),
         ("", "Q1", "Q2", "Q1"),
@@ -246,7 +215,7 @@ def office(properties, title="Words"):
         ("yesterday", "12345", None),
     ],
 )
-def test_an_office_document_is_of_the_date_at_which_it_was_created(read, created, modified, date):
+def test_an_office_document_is_of_the_date_at_which_it_was_created(created, modified, date):
     assert read(office(core(created=created, modified=modified))).date == date
 
 
@@ -284,30 +253,17 @@ def test_properties_of_an_old_office_document_that_are_damaged_are_none(stream):
 @pytest.mark.parametrize(
     ("title", "found"), [("PowerPoint Presentation", "Words"), ("The plan", "The plan"), ("plan_v2.pptx", "Words")]
 )
-def test_a_presentation_is_called_by_its_first_slide_unless_its_title_says_something(read, title, found):
+def test_a_presentation_is_called_by_its_first_slide_unless_its_title_says_something(title, found):
     assert read(office(core(title=title))).title == found
 
 
 # Books
 
 
-def book(chapters, *, manifest="", spine="", title="The book", dates="", **parts):
-    items = "".join(f"<item id='{n}' href='text/{n}.xhtml' media-type='application/xhtml+xml'/>" for n in chapters)
-    order = "".join(f"<itemref idref='{n}'/>" for n in sorted(chapters))
-    opf = (
-        f"<package xmlns='o' xmlns:dc='d'><metadata><dc:title>{title}</dc:title>{dates}</metadata>"
-        f"<manifest>{items}{manifest}</manifest><spine>{order}{spine}</spine></package>"
-    )
-    container = "<container xmlns='c'><rootfiles><rootfile full-path='OPS/book.opf'/></rootfiles></container>"
-    pages = {f"OPS/text/{n}.xhtml": text for n, text in chapters.items()}
-    entries = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "OPS/book.opf": opf}
-    return zipped(entries | pages | parts)
-
-
 XHTML = "<?xml version='1.0' encoding='utf-8'?><html xmlns='http://www.w3.org/1999/xhtml'><head><title/><script src='x'/></head><body>{}</body></html>"
 
 
-def test_a_book_is_read_in_its_order_under_its_chapters(read):
+def test_a_book_is_read_in_its_order_under_its_chapters():
     chapters = {
         "b": XHTML.format("<p>second</p>"),
         "a": XHTML.format("<h1>One</h1><h2>Part</h2><p>first é<a id='x'/>!</p>"),
@@ -332,15 +288,15 @@ def test_a_book_is_read_in_its_order_under_its_chapters(read):
         ("<dc:date event='modification'>2020-01-01</dc:date>", None),
     ],
 )
-def test_a_book_is_of_the_date_at_which_it_was_published(read, dates, date):
+def test_a_book_is_of_the_date_at_which_it_was_published(dates, date):
     assert read(book({"a": XHTML.format("words")}, dates=dates)).date == date
 
 
-def test_a_book_without_a_title_that_says_something_has_none(read):
+def test_a_book_without_a_title_that_says_something_has_none():
     assert read(book({"a": XHTML.format("words")}, title="Unknown")).title is None
 
 
-def test_the_table_of_contents_of_a_book_is_no_chapter(read):
+def test_the_table_of_contents_of_a_book_is_no_chapter():
     nav = "<item id='nav' href='nav.xhtml' media-type='application/xhtml+xml' properties='nav'/>"
     data = book(
         {"a": XHTML.format("words")}, manifest=nav, spine="<itemref idref='nav'/>", **{"OPS/nav.xhtml": "<a>x</a>"}
@@ -348,7 +304,7 @@ def test_the_table_of_contents_of_a_book_is_no_chapter(read):
     assert read(data).text == "words\n"
 
 
-def test_a_book_that_only_its_shop_can_open_says_so(read):
+def test_a_book_that_only_its_shop_can_open_says_so():
     locked = "<encryption xmlns:e='e'><e:CipherReference URI='OPS/text/a.xhtml'/></encryption>"
     with pytest.raises(Unreadable, match="encrypted"):
         read(book({"a": b"\x93\x01"}, **{"META-INF/encryption.xml": locked}))
@@ -372,12 +328,12 @@ def biff5(word):
 
 
 @pytest.mark.parametrize("stream", ["Book", "BOOK"])
-def test_a_workbook_as_excel_5_wrote_it_and_some_programs_still_do_is_read(read, stream):
+def test_a_workbook_as_excel_5_wrote_it_and_some_programs_still_do_is_read(stream):
     assert read(ole({stream: biff5(b"apples")})).text == "Prices\n\napples\n"
 
 
 @pytest.mark.parametrize("before", [b"", record(0x86)])
-def test_an_old_workbook_with_a_password_says_that_it_needs_one(read, before):
+def test_an_old_workbook_with_a_password_says_that_it_needs_one(before):
     locked = record(0x0809, struct.pack("<HHHH", 0x0600, 5, 0, 0)) + before + record(0x2F, bytes(6)) + bytes(64)
     with pytest.raises(Unreadable, match="encrypted: it needs a password"):
         read(ole({"Workbook": locked}))
@@ -385,15 +341,8 @@ def test_an_old_workbook_with_a_password_says_that_it_needs_one(read, before):
 
 # OpenDocument
 
-ODF = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:presentation='p'"
 
-
-def opendocument(kind, body, styles="", **parts):
-    content = f"<office:document-content {ODF}>{styles}<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
-    return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content} | parts)
-
-
-def test_a_document_that_says_what_it_is_behind_other_entries_is_read(read):
+def test_a_document_that_says_what_it_is_behind_other_entries_is_read():
     content = f"<office:document-content {ODF}><office:body><office:text><text:p>here</text:p></office:text></office:body></office:document-content>"
     kind = "application/vnd.oasis.opendocument.text"
     late = {"META-INF/manifest.xml": "<m/>", "content.xml": content, "mimetype": kind}
@@ -412,18 +361,18 @@ def test_a_document_that_says_what_it_is_behind_other_entries_is_read(read):
         ("<creation-date>1899-12-31T00:00:00</creation-date>", "One", None),
     ],
 )
-def test_an_opendocument_has_the_title_and_the_date_of_its_properties(read, meta, title, date):
+def test_an_opendocument_has_the_title_and_the_date_of_its_properties(meta, title, date):
     parts = {"meta.xml": f"<document-meta><meta>{meta}</meta></document-meta>"}
     extracted = read(opendocument("text", "<text:h>One</text:h>", **parts))
     assert (extracted.title, extracted.date) == (title, date)
 
 
-def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(read):
+def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it():
     body = f"<text:p>{'word ' * 100}</text:p><text:h text:outline-level='1'>A later chapter</text:h>"
     assert read(opendocument("text", body)).title is None
 
 
-def test_an_opendocument_text_is_read_with_headings_lists_tables_and_notes(read):
+def test_an_opendocument_text_is_read_with_headings_lists_tables_and_notes():
     body = """<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes><text:p text:style-name="P1">Title</text:p>
       <text:h text:outline-level="1">One</text:h><text:p>some<text:s text:c="2"/>text<text:note><text:note-citation>1</text:note-citation>
       <text:note-body><text:p>the note</text:p></text:note-body></text:note>, more</text:p>
@@ -439,7 +388,7 @@ def test_an_opendocument_text_is_read_with_headings_lists_tables_and_notes(read)
     ]
 
 
-def test_headers_and_footers_of_an_opendocument_text_are_read_once(read):
+def test_headers_and_footers_of_an_opendocument_text_are_read_once():
     pages = """<style:master-page><style:header><text:p>Acme Ltd</text:p></style:header><style:header-left><text:p>Acme Ltd</text:p></style:header-left>
       <style:footer><text:p>Page <text:page-number>1</text:page-number></text:p></style:footer>
       <style:footer-first style:display="false"><text:p>not shown</text:p></style:footer-first></style:master-page>"""
@@ -450,7 +399,7 @@ def test_headers_and_footers_of_an_opendocument_text_are_read_once(read):
     assert read(data).text == "words\n\nHeaders and footers\n\n- Acme Ltd\n"
 
 
-def test_what_follows_a_table_does_not_stand_under_its_columns(read):
+def test_what_follows_a_table_does_not_stand_under_its_columns():
     cells = "".join(f"<table:table-cell><text:p>{name}</text:p></table:table-cell>" for name in ("Name", "City"))
     table = f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
     body = f"<text:h text:outline-level='1'>One</text:h>{table}<text:p>after</text:p>{table}<text:h>Two</text:h>"
@@ -463,7 +412,7 @@ def test_what_follows_a_table_does_not_stand_under_its_columns(read):
     ]
 
 
-def test_the_pages_of_an_opendocument_presentation_are_pages(read):
+def test_the_pages_of_an_opendocument_presentation_are_pages():
     frame = "<draw:frame presentation:class='{}'><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
     page = f"<draw:page>{frame.format('outline', 'words')}{frame.format('title', 'One')}</draw:page>"
     assert sections(read(opendocument("presentation", page * 2))) == [
@@ -489,7 +438,7 @@ def test_the_pages_of_an_opendocument_presentation_are_pages(read):
         (rb"{\rtf1\ansi a\cell b\cell\row c\cell d\cell\row}", "a | b\nc | d\n"),
     ],
 )  # fmt: skip
-def test_rich_text_is_read_as_words(read, source, text):
+def test_rich_text_is_read_as_words(source, text):
     assert read(source, "a.rtf").text == text
 
 
@@ -506,11 +455,11 @@ def test_rich_text_is_read_as_words(read, source, text):
         (f"a,{'x' * 200_000}\n", f"a | {'x' * 200_000}\n"),
     ],
 )
-def test_a_table_is_read_whatever_separates_its_values(read, source, text):
+def test_a_table_is_read_whatever_separates_its_values(source, text):
     assert read(source, "a.csv").text == text
 
 
-def test_the_names_of_the_columns_stand_above_every_row(read):
+def test_the_names_of_the_columns_stand_above_every_row():
     assert sections(read("Name,Age\nAnn,30\n", "a.csv"))[0][1] == ("Name | Age",)
     assert sections(read("1,2\n3,4\n", "a.csv"))[0][1] == ()
 
@@ -540,19 +489,19 @@ def headings(extracted):
         ("only\nsome\nlines\n", [()]),
     ],
 )  # fmt: skip
-def test_the_columns_are_named_by_the_row_that_names_them_wherever_it_stands(read, source, wanted):
+def test_the_columns_are_named_by_the_row_that_names_them_wherever_it_stands(source, wanted):
     assert [
         heading for heading in headings(read(source, "a.csv")) if heading not in {("Sales",), ("Sales of 2024",)}
     ] == wanted
 
 
-def test_what_stands_above_the_names_of_the_columns_stays_in_the_text(read):
+def test_what_stands_above_the_names_of_the_columns_stays_in_the_text():
     source = "Sales of 2024\nall in EUR\n\nRegion,Sum\nNorth,5\n"
     assert read(source, "a.csv").text == "Sales of 2024\n\nall in EUR\nRegion | Sum\nNorth | 5\n"
     assert read("# made by x\nA,B\nx,1\n", "a.csv").text == "# made by x\n\nA | B\nx | 1\n"
 
 
-def test_each_part_of_a_row_too_long_for_a_passage_names_its_row_and_its_columns(read):
+def test_each_part_of_a_row_too_long_for_a_passage_names_its_row_and_its_columns():
     names = [f"value of {number}" for number in range(400)]
     rows = [
         [land, *(f"{index * number:05}" for number in range(400))] for index, land in enumerate(["Kenya", "Chad"], 1)
@@ -565,7 +514,7 @@ def test_each_part_of_a_row_too_long_for_a_passage_names_its_row_and_its_columns
     assert headings(extracted) == [("Country | value of 0 | value of 1 | … (401 columns)",)]
 
 
-def test_a_table_of_a_thousand_columns_does_not_grow_much_by_their_names(read):
+def test_a_table_of_a_thousand_columns_does_not_grow_much_by_their_names():
     names = ",".join(f"a long name of a column {number}" for number in range(1000))
     source = f"{names}\n" + (",".join("1" * 1000) + "\n") * 100
     assert len(read(source, "a.csv").text) < 4 * len(source)
@@ -587,7 +536,7 @@ def test_no_value_of_a_table_is_lost_wherever_its_names_stand(rows, margin):
     assert values <= Counter(re.findall(r"[^\s:]+", extracted.text))
 
 
-def test_a_row_with_a_long_value_is_called_by_its_first_cells(read):
+def test_a_row_with_a_long_value_is_called_by_its_first_cells():
     source = f"No,Name,Text\n1,Ann,{'word ' * 200}\n2,Bea,short\n"
     assert [line[:24] for line in read(source, "a.csv").text.splitlines()[1:]] == [
         "No: 1 | Name: Ann",
@@ -605,7 +554,7 @@ def test_a_row_with_a_long_value_is_called_by_its_first_cells(read):
         ('{"a": "\\ud800"}', '{\n  "a": "\ufffd"\n}'),
     ],
 )
-def test_json_is_laid_out_where_it_cannot_be_read_as_it_is(read, source, text):
+def test_json_is_laid_out_where_it_cannot_be_read_as_it_is(source, text):
     assert read(source, "a.json").text == text
 
 
@@ -629,11 +578,11 @@ def test_json_is_laid_out_where_it_cannot_be_read_as_it_is(read, source, text):
         ('{\n"a": "\\ud83d \\u0000 \\u12"\n}', '{\n"a": "\ufffd \ufffd \\u12"\n}'),
     ],
 )
-def test_words_beside_an_escape_in_json_are_words(read, source, text):
+def test_words_beside_an_escape_in_json_are_words(source, text):
     assert read(source, "a.json").text == text
 
 
-def test_a_notebook_is_read_cell_by_cell_with_what_the_code_wrote(read):
+def test_a_notebook_is_read_cell_by_cell_with_what_the_code_wrote():
     cells = [
         {"cell_type": "markdown", "source": ["# One\n", "text ![x](data:image/png;base64," + "A" * 99 + ")"]},
         {
@@ -688,12 +637,12 @@ def test_what_is_in_a_container_says_what_it_is():
         ),
     ],
 )
-def test_an_output_of_a_notebook_is_shown_as_what_it_is(read, data, text):
+def test_an_output_of_a_notebook_is_shown_as_what_it_is(data, text):
     cells = [{"cell_type": "code", "source": "f()", "outputs": [{"output_type": "display_data", "data": data}]}]
     assert read(json.dumps({"nbformat": 4, "cells": cells}), "a.ipynb").text == f"f()\n\n{text}\n\n"
 
 
-def test_an_output_of_an_old_notebook_is_shown_likewise(read):
+def test_an_output_of_an_old_notebook_is_shown_likewise():
     outputs = [{"output_type": "display_data", "png": "AAAA" * 6, "text": "a plot"}]
     cells = [{"cell_type": "code", "input": "f()", "outputs": outputs}]
     data = json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]})
@@ -707,7 +656,7 @@ def test_a_document_of_nothing_but_files_says_their_names():
     assert [file.filename for file in extracted.attachments] == ["plan.xlsx"]
 
 
-def test_notes_and_margins_of_rich_text_are_read(read):
+def test_notes_and_margins_of_rich_text_are_read():
     source = (
         r"{\rtf1\ansi{\header On every page\par} The text{\footnote  A note here} goes on{\*\annotation  Is it?}\par}"
     )

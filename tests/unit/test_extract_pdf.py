@@ -1,4 +1,4 @@
-"""PDF: text page by page, whole words, and true reasons when there is none."""
+"""PDF: text page by page, whole words, files and comments, and true reasons when there is none."""
 
 import threading
 
@@ -8,22 +8,18 @@ from hypothesis import strategies as st
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
+from tests.support.pdf import filled_form, with_files
+from tests.support.pdf import pdf as small_pdf
+from tests.support.reading import reader
 
 E10 = pytest.mark.requirement("E-10")
+read = reader("file.pdf")
 PLAIN_FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
 IMAGE = (
     b"<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>"
     b"stream\n\0\nendstream"
 )
 SHOW_IMAGE = b"q 200 0 0 200 50 50 cm /I Do Q"
-
-
-@pytest.fixture(scope="module")
-def read():
-    def read(data):
-        return extract(data, "file.pdf")[1]
-
-    return read
 
 
 def pdf(*pages, title=None, outline=(), annotation=None):
@@ -110,7 +106,7 @@ def lines(*texts):
 
 
 @E10
-def test_a_pdf_is_read_page_by_page(read):
+def test_a_pdf_is_read_page_by_page():
     extracted = read(pdf(lines("Page one.", "Second line — “ok”"), b"", lines("Page three.")))
     assert extracted.text == "Page one.\nSecond line — “ok”\n\nPage three.\n\n"
     assert [(section.page, extracted.text[section.start : section.end]) for section in extracted.sections] == [
@@ -144,17 +140,17 @@ def test_a_pdf_is_read_page_by_page(read):
         (("a soft\xad", "ened hyphen"), "a softened hyphen"),
     ],
 )
-def test_words_broken_at_line_ends_are_put_together_when_that_is_safe(read, broken, whole):
+def test_words_broken_at_line_ends_are_put_together_when_that_is_safe(broken, whole):
     assert read(pdf(lines(*broken))).text.strip() == whole
 
 
-def test_a_run_of_letters_of_any_length_is_searched_for_breaks_once(read):
+def test_a_run_of_letters_of_any_length_is_searched_for_breaks_once():
     run = b"(" + b"a" * 30_000 + b") Tj "
     content = b"BT /F 12 Tf 20 380 Td " + run * 5 + b"0 -15 Td (some-) Tj 0 -15 Td (thing) Tj ET"
     assert read(pdf(content)).text == f"{'a' * 150_000}\nsomething\n\n"
 
 
-def test_characters_beyond_the_basic_plane_and_ligatures_come_out_right(read):
+def test_characters_beyond_the_basic_plane_and_ligatures_come_out_right():
     mapping = (
         b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
         b"2 beginbfchar <41> <D835DC34> <42> <FB01> endbfchar endcmap"
@@ -170,7 +166,7 @@ def test_characters_beyond_the_basic_plane_and_ligatures_come_out_right(read):
     assert read(assembled(objects)).text.strip() == "\N{MATHEMATICAL ITALIC CAPITAL A}fi"
 
 
-def test_what_forms_and_annotations_show_is_read(read):
+def test_what_forms_and_annotations_show_is_read():
     annotation = b"<</Type/Annot/Subtype/FreeText/Rect[20 20 300 60]/AP<</N %b>>>>"
     drawn = b"<</Type/XObject/Subtype/Form/BBox[0 0 280 40]/Resources<</Font<</F 3 0 R>>>>/Length 40>>"
     objects = pdf(lines("The page"), annotation=annotation % b"8 0 R")
@@ -192,13 +188,13 @@ SPREAD = b"BT /F 12 Tf 20 380 Td (left page) Tj 400 0 Td (right page) Tj 0 -20 T
         ((b"", b"/CropBox[400 0 800 400]"), b"/MediaBox[0 0 800 400]/CropBox[0 0 400 400]"),
     ],
 )
-def test_a_page_holds_the_text_within_its_box_alone(read, pages, inherited):
+def test_a_page_holds_the_text_within_its_box_alone(pages, inherited):
     extracted = read(spread(SPREAD, *pages, inherited=inherited))
     assert extracted.text == "left page\n\nright page\nits second line\n\n"
     assert [section.page for section in extracted.sections] == [1, 2]
 
 
-def test_a_page_keeps_its_box_when_annotations_are_drawn_on_it(read):
+def test_a_page_keeps_its_box_when_annotations_are_drawn_on_it():
     annotation = b"/Annots[<</Type/Annot/Subtype/Square/Rect[1 1 9 9]/AP<</N 5 0 R>>>>]"
     pages = (b"", b"/CropBox[400 0 800 400]")
     extracted = read(spread(SPREAD, *pages, inherited=b"/MediaBox[0 0 800 400]", annotation=annotation))
@@ -206,22 +202,22 @@ def test_a_page_keeps_its_box_when_annotations_are_drawn_on_it(read):
 
 
 @pytest.mark.parametrize("entries", [b"", b"/CropBox[0 0 0 0]", b"/CropBox[900 900 950 950]", b"/CropBox null"])
-def test_a_page_without_a_box_of_its_own_is_read_whole(read, entries):
+def test_a_page_without_a_box_of_its_own_is_read_whole(entries):
     data = spread(SPREAD, entries, inherited=b"/MediaBox[0 0 800 400]")
     assert read(data).text == "left page right page\nits second line\n\n"
 
 
-def test_words_that_stand_over_the_edge_of_a_page_stay_whole(read):
+def test_words_that_stand_over_the_edge_of_a_page_stay_whole():
     content = b"BT /F 12 Tf 380 380 Td (overhanging words) Tj ET BT /F 12 Tf 20 -3 Td (at the foot) Tj ET"
     assert read(spread(content, b"/MediaBox[0 0 400 400]")).text == "overhanging\nat the foot\n\n"
 
 
-def test_a_pdf_whose_text_lies_outside_its_pages_says_so(read):
+def test_a_pdf_whose_text_lies_outside_its_pages_says_so():
     with pytest.raises(Unreadable, match="no text: what there is lies outside its pages"):
         read(spread(SPREAD, b"/MediaBox[0 0 400 100]"))
 
 
-def test_bookmarks_give_each_page_its_heading_path(read):
+def test_bookmarks_give_each_page_its_heading_path():
     outline = [(0, "One", 0), (1, "One A", 1), (1, "One B", 1), (0, "Two", 3)]
     extracted = read(pdf(*(lines(f"page {n}") for n in range(5)), outline=outline))
     assert [section.heading for section in extracted.sections] == [
@@ -250,7 +246,7 @@ def test_bookmarks_give_each_page_its_heading_path(read):
         ("Frankenstein", "Frankenstein"),
     ],
 )
-def test_only_a_title_that_says_something_counts(read, title, found):
+def test_only_a_title_that_says_something_counts(title, found):
     assert read(pdf(lines("text"), title=title)).title == found
 
 
@@ -280,13 +276,13 @@ BODY = [(10, "words that say what there is to say")] * 6
         ([*BODY, *BODY, *BODY, (20, "A heading far down")], None),
     ],
 )
-def test_without_a_title_of_its_own_a_pdf_has_the_heading_it_begins_with(read, shown, title):
+def test_without_a_title_of_its_own_a_pdf_has_the_heading_it_begins_with(shown, title):
     assert read(pdf(sized(*shown), sized((30, "The next page")))).title == title
     assert read(pdf(sized(*shown), title="Microsoft Word - x.doc")).title == title
     assert read(pdf(sized(*shown), title="The title")).title == "The title"
 
 
-def test_letters_that_are_turned_or_outside_the_page_are_no_heading(read):
+def test_letters_that_are_turned_or_outside_the_page_are_no_heading():
     turned = (
         b"BT /F 30 Tf 0 1 -1 0 30 20 Tm (turned by a quarter) Tj ET BT /F 30 Tf 500 200 Td (beyond the edge) Tj ET "
     )
@@ -311,13 +307,13 @@ def test_letters_that_are_turned_or_outside_the_page_are_no_heading(read):
         (b"", None),
     ],
 )
-def test_a_pdf_is_of_the_date_at_which_it_was_created(read, dates, date):
+def test_a_pdf_is_of_the_date_at_which_it_was_created(dates, date):
     data = pdf(lines("text"), title="T").replace(b"<</Title(T)>>", b"<</Title(T)" + dates + b">>")
     assert read(data).date == date
 
 
 @E10
-def test_a_scan_without_text_says_so(read):
+def test_a_scan_without_text_says_so():
     with pytest.raises(Unreadable, match=r"no text: its 2 pages hold only images \(a scan\); OCR is not done"):
         read(pdf(SHOW_IMAGE, SHOW_IMAGE))
 
@@ -331,17 +327,17 @@ def test_a_scan_without_text_says_so(read):
         (SHOW_IMAGE, "its only page holds only images"),
     ],
 )
-def test_a_page_without_text_says_what_it_holds(read, content, reason):
+def test_a_page_without_text_says_what_it_holds(content, reason):
     with pytest.raises(Unreadable, match=reason):
         read(pdf(content))
 
 
-def test_a_scan_with_text_on_one_page_is_read(read):
+def test_a_scan_with_text_on_one_page_is_read():
     assert [section.page for section in read(pdf(SHOW_IMAGE, lines("words"))).sections] == [2]
 
 
 @E10
-def test_an_encrypted_pdf_says_that_it_needs_a_password(read):
+def test_an_encrypted_pdf_says_that_it_needs_a_password():
     # A key that no password opens: PDFium asks for one before it looks at anything else.
     locked = b"/Encrypt<</Filter/Standard/V 1/R 2/P -4/O(%b)/U(%b)>>/ID[(a)(a)]" % (b"o" * 32, b"u" * 32)
     with pytest.raises(Unreadable, match="needs a password"):
@@ -350,12 +346,12 @@ def test_an_encrypted_pdf_says_that_it_needs_a_password(read):
 
 @E10
 @pytest.mark.parametrize("keep", [9, 60, 200])
-def test_a_damaged_pdf_says_so(read, keep):
+def test_a_damaged_pdf_says_so(keep):
     with pytest.raises(Unreadable, match="the PDF is damaged"):
         read(pdf(lines("text"))[:keep])
 
 
-def test_a_damaged_page_is_named_and_does_not_hide_the_others(read):
+def test_a_damaged_page_is_named_and_does_not_hide_the_others():
     whole = pdf(lines("first"), lines("second"))
     broken = whole.replace(b"12 0 obj\n<</Type/Page/", b"12 0 obj\n<</Type/Nope/")
     assert read(broken).text == "first\n\n[page 2 is damaged and could not be read]\n\n"
@@ -384,7 +380,7 @@ WHOLE = pdf(lines("Some text", "on two lines"), SHOW_IMAGE, title="The title", o
     length=st.integers(min_value=9, max_value=len(WHOLE)),
     changes=st.lists(st.tuples(st.integers(9, len(WHOLE) - 1), st.integers(0, 255)), max_size=8),
 )
-def test_a_cut_or_altered_pdf_gives_a_sound_result_or_a_reason(read, length, changes):
+def test_a_cut_or_altered_pdf_gives_a_sound_result_or_a_reason(length, changes):
     data = bytearray(WHOLE)
     for place, value in changes:
         data[place] = value
@@ -396,3 +392,62 @@ def test_a_cut_or_altered_pdf_gives_a_sound_result_or_a_reason(read, length, cha
         assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
         reason = "it was read"
     assert "parser failed" not in reason
+
+
+def files(extracted):
+    return [(file.filename, file.data.decode()) for file in extracted.attachments]
+
+
+@E10
+def test_files_in_a_pdf_and_pinned_to_a_page_are_attached_and_named():
+    extracted = read(with_files("a cover", [("deed.txt", "the orchard")], [("list.csv", "a,b")]))
+    assert files(extracted) == [("deed.txt", "the orchard"), ("list.csv", "a,b")]
+    assert extracted.text == "a cover\nAttachments: deed.txt, list.csv\n\n"
+    assert extracted.omitted == {}
+
+
+def test_a_file_that_is_named_twice_is_one():
+    extracted = read(with_files("a cover", [("deed.txt", "x")], [("deed.txt", "x"), ("deed.txt", "y")], repeated=3))
+    assert files(extracted) == [("deed.txt", "x"), ("deed.txt", "y")]
+
+
+def test_files_are_found_in_a_pdf_whose_pages_show_nothing():
+    assert files(read(with_files("", [("deed.txt", "x")]))) == [("deed.txt", "x")]
+
+
+def test_files_beyond_those_that_one_may_have_and_those_with_no_room_are_counted():
+    many = read(with_files("a cover", [(f"{number}.txt", f"text {number}") for number in range(130)]))
+    assert (len(many.attachments), many.omitted) == (100, {"files": 30})
+    repeated = read(with_files("a cover", [("a.txt", "x")], repeated=100_000))
+    assert (len(repeated.attachments), repeated.omitted) == (1, {"files": 99_900})
+
+
+def test_comments_on_a_page_follow_its_text_once_each():
+    extracted = read(with_files("the text", comments=["check this", "check this", "and that"]))
+    assert extracted.text == "the text\nComment: check this\nComment: and that\n\n"
+
+
+def test_a_pdf_without_anything_beside_its_text_has_nothing():
+    extracted = read(small_pdf("one"))
+    assert (extracted.attachments, extracted.omitted) == ((), {})
+
+
+RAISED = (
+    "BT /F1 12 Tf 72 720 Td (Ada Ray) Tj /F1 8 Tf 5 Ts (1) Tj /F1 12 Tf 0 Ts (, Bo Lind) Tj /F1 8 Tf 5 Ts (2) Tj ET"
+)
+LOWERED = "BT /F1 12 Tf 72 720 Td (CO) Tj /F1 8 Tf -3 Ts (2) Tj /F1 12 Tf 0 Ts ( and H) Tj /F1 8 Tf -3 Ts (2) Tj /F1 12 Tf 0 Ts (O) Tj ET"
+
+
+@pytest.mark.parametrize(("stream", "text"), [(RAISED, "Ada Ray1, Bo Lind2"), (LOWERED, "CO2 and H2O")])
+def test_letters_set_higher_or_lower_break_no_line(stream, text):
+    assert read(with_files(stream)).text.strip() == text
+
+
+def test_lines_below_each_other_stay_lines_whatever_their_size():
+    stream = "BT /F1 12 Tf 14 TL 72 720 Td (one) Tj T* (two) Tj /F1 7 Tf 9 TL T* (three) Tj ET"
+    assert read(with_files(stream)).text.split() == ["one", "two", "three"]
+    assert read(with_files(stream)).text.count("\n") == 4
+
+
+def test_what_was_filled_into_a_form_is_read_where_it_stands():
+    assert read(filled_form("Name:", "Petra Quill")).text.strip() == "Name: Petra Quill"

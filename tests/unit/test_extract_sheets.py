@@ -1,4 +1,4 @@
-"""What stands in sheets beside the values of their cells: formulas that nobody computed, notes, text boxes."""
+"""What stands in sheets beside the values of their cells: formulas that nobody computed, notes, text boxes, units, margins."""
 
 import struct
 
@@ -6,17 +6,16 @@ import pytest
 
 from kb.formats.containers.ooxml import Package
 from kb.formats.extract import extract
-from kb.formats.readers.sheet_extras import cell_name, cell_place, moved
+from kb.formats.readers.sheet_extras import cell_name, cell_place, margin_lines, moved
 from kb.formats.readers.sheet_xlsx import xlsx_extras
+from kb.formats.text.units import unit_of_format
 from tests.support.office import DRAWING, SHEETS, package, workbook
 from tests.support.ole import ole
+from tests.support.reading import reader
 from tests.support.samples import zipped
 
 E10 = pytest.mark.requirement("E-10")
-
-
-def read(data, name="a.xlsx"):
-    return extract(data, name)[1]
+read = reader("a.xlsx")
 
 
 def words(place, text):
@@ -351,3 +350,126 @@ def test_formulas_in_cells_that_name_no_place_are_where_they_stand():
         row.format("oars", "A1") + "<row r='4'><c r='B4'><f>A1</f></c><c><f>A2</f></c></row>" + row.format("nets", "A5")
     )
     assert read(data).text == "S\n\noars |  | =A1*2\n | =A1 | =A2\nnets |  | =A5*2\n"
+
+
+ENDING = "\n\nHeaders and footers\n\n- Harbour Board\n- R&D draft\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "lines"),
+    [
+        (
+            '&L&"Arial,Bold"&12Harbour Board&C&K000000R&&D draft&RPage &P of &N',
+            ["", "Harbour Board", "R&D draft", "Page  of "],
+        ),
+        ("&C&K01+034Plan&D&T&F&A&G", ["", "Plan"]),
+        ("Plan &", ["Plan &"]),
+        ("", []),
+    ],
+)
+def test_a_header_of_excel_has_its_words_without_the_codes(written, lines):
+    assert margin_lines(written) == lines
+
+
+@E10
+def test_headers_and_footers_of_an_excel_sheet_follow_it():
+    header = "<headerFooter><oddHeader>&amp;LHarbour Board&amp;RPage &amp;P</oddHeader><oddFooter>&amp;CR&amp;&amp;D draft</oddFooter></headerFooter>"
+    data = workbook(f"<row r='1'>{words('A1', 'x')}</row>", header)
+    assert extract(data, "a.xlsx")[1].text == f"S\n\nx{ENDING}"
+
+
+@E10
+def test_headers_and_footers_of_an_opendocument_sheet_follow_it():
+    text = "<style:{0}><text:p>{1}</text:p></style:{0}>"
+    number = "Page <text:page-number>1</text:page-number> / <text:page-count>99</text:page-count>"
+    parts = (
+        text.format("header", "Harbour Board")
+        + text.format("footer", "R&amp;D draft")
+        + text.format("footer-left", number)
+    )
+    styles = f"<office:document-styles {ODS} xmlns:style='s'><office:master-styles><style:master-page>{parts}</style:master-page></office:master-styles></office:document-styles>"
+    cell = "<table:table-cell office:value-type='string'><text:p>x</text:p></table:table-cell>"
+    body = f"<office:spreadsheet><table:table table:name='S'><table:table-row>{cell}</table:table-row></table:table></office:spreadsheet>"
+    content = f"<office:document-content {ODS}><office:body>{body}</office:body></office:document-content>"
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    data = zipped({"mimetype": kind, "META-INF/manifest.xml": "<m/>", "content.xml": content, "styles.xml": styles})
+    assert extract(data, "a.ods")[1].text == f"S\n\nx{ENDING}"
+
+
+@E10
+def test_headers_and_footers_of_an_old_excel_sheet_follow_it():
+    def margin(kind, text):
+        return record(kind, struct.pack("<HB", len(text), 1) + text.encode("utf-16-le"))
+
+    margins = margin(0x14, "&LHarbour Board&R&P") + margin(0x15, "&CR&&D draft")
+    data = old_workbook()
+    end = data.rindex(record(0x0A))
+    text = extract(ole({"Workbook": data[:end] + margins + data[end:]}), "a.xls")[1].text
+    assert text.endswith(ENDING)
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "shown"),
+    [
+        ("0.00%", 0.0525, "5.25%"),
+        ("0%", 0.07, "7%"),
+        ('"$"#,##0.00_);[Red]\\("$"#,##0.00\\)', -1188.44, "-$1188.44"),
+        ("#,##0.00\\ [$€-407]", 12.5, "12.5 €"),
+        ('_-* #,##0.00\\ "kr."_-;-* #,##0.00\\ "kr."_-', 3, "3 kr."),
+        ('0" kg"', 12, "12 kg"),
+        ('"Boat "0', 7, "Boat 7"),
+        ('"B-"0', 7, "B-7"),
+        ('General" m²"', 0.1, "0.1 m²"),
+        ("[Blue]0.0\\ \\l", 2, "2 l"),
+    ],
+)
+def test_a_number_has_what_its_format_shows_around_it(code, value, shown):
+    assert unit_of_format(code).around(value) == shown
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "General",
+        "",
+        "0.00",
+        "#,##0",
+        "yyyy\\-mm\\-dd",
+        "[h]:mm",
+        "# ?/?",
+        "0.00E+00",
+        "@",
+        "(0)",
+        "000\\-00\\-0000",
+        '"closed"',
+        "[>100]0%",
+        '"a',
+    ],
+)
+def test_a_format_that_shows_only_the_number_or_no_plain_one_changes_nothing(code):
+    assert unit_of_format(code) is None
+
+
+@E10
+def test_numbers_of_an_excel_sheet_have_their_units():
+    formats = "<numFmts><numFmt numFmtId='164' formatCode='0.0&quot; kg&quot;'/></numFmts>"
+    styles = f"<styleSheet xmlns='{SHEETS}'>{formats}<cellXfs><xf numFmtId='0'/><xf numFmtId='9'/><xf numFmtId='164'/></cellXfs></styleSheet>"
+    cells = "<c r='A1' s='1'><v>0.15</v></c><c r='B1' s='2'><f>6*2</f><v>12</v></c><c r='C1'><v>0.15</v></c>"
+    parts = {"xl/styles.xml": styles, "xl/_rels/workbook.xml.rels": ""}
+    relation = "<Relationship Id='{}' Type='x/{}' Target='/xl/{}'/>"
+    own = relation.format("s", "worksheet", "worksheets/sheet1.xml") + relation.format("t", "styles", "styles.xml")
+    parts["xl/_rels/workbook.xml.rels"] = f"<Relationships>{own}</Relationships>"
+    text = "<c r='A2' s='1' t='inlineStr'><is><t>word</t></is></c><c r='B2' s='1'/>"
+    data = workbook(f"<row r='1'>{cells}</row><row r='2'>{text}</row>", parts=parts)
+    assert extract(data, "a.xlsx")[1].text == "S\n\n15% | 12 kg | 0.15\nword\n"
+
+
+@E10
+def test_numbers_of_an_opendocument_sheet_have_their_units():
+    cell = "<table:table-cell office:value-type='{}' office:value='{}' {}><text:p>{}</text:p></table:table-cell>"
+    cells = cell.format("percentage", "0.126", "table:number-columns-repeated='2'", "13%")
+    cells += cell.format("currency", "-2711.25", "office:currency='EUR'", "-2.711,25 €")
+    cells += cell.format("float", "12", "", "12 kg") + cell.format("float", "1234.5", "", "1,234.50")
+    cells += cell.format("float", "12345", "", "1.23E+04") + cell.format("float", "3.5", "", "3 ft 6 in")
+    text = extract(spreadsheet(f"<table:table-row>{cells}</table:table-row>"), "a.ods")[1].text
+    assert text == "S\n\n12.6% | 12.6% | -2711.25 € | 12 kg | 1234.5 | 12345 | 3 ft 6 in\n"

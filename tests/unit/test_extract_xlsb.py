@@ -4,10 +4,11 @@ import struct
 
 import pytest
 
-from kb.formats.extract import extract
 from tests.support.office import RELATIONS, package
+from tests.support.reading import reader
 
 E10 = pytest.mark.requirement("E-10")
+read = reader("a.xlsb")
 THREAD = "<T xmlns='t'><threadedComment ref='B1' personId='1'><text>and the keel?</text></threadedComment></T>"
 
 
@@ -60,10 +61,6 @@ def workbook(rows, notes=b"", parts=None, relations=None):
     files |= {"xl/_rels/workbook.bin.rels": SHEETS}
     own = {"c": ("comments", "xl/comments1.bin")}
     return package("xl/workbook.bin", files | (parts or {}), {"xl/worksheets/sheet1.bin": own | (relations or {})})
-
-
-def read(data):
-    return extract(data, "a.xlsb")[1]
 
 
 @E10

@@ -84,7 +84,7 @@ from pathlib import Path
 from kb.parser import launch
 launch.HOST = sys.argv[1] or launch.os.readlink("/proc/self/ns/pid")
 before = resource.getrlimit(resource.RLIMIT_NPROC)
-launch.limit(1 << 33, 1 << 20)
+launch.limit(1 << 33, **launch.limits(1 << 20))
 print(resource.getrlimit(resource.RLIMIT_NPROC) == before, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
 

@@ -18,9 +18,9 @@ from kb.api.errors import Unreadable
 from kb.api.models import DocumentsCursor, JobsCursor
 from kb.formats.detect import detect
 from kb.formats.extract import extract
-from kb.formats.extracted import Extracted, Section
 from kb.formats.readers.front_matter import front_matter, inline_tags
 from kb.formats.registry import FORMATS, MARKUPS, reader_of
+from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.chunk import Chunker
 from kb.parser.sandbox import resident
 from kb.search.query import Query, tokenize

@@ -14,7 +14,7 @@ import pytest
 
 from kb.api.errors import ModelError
 from kb.embed import open as opening
-from kb.embed.models.artifact import MANIFEST, load_model
+from kb.embed.artifact import MANIFEST, load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.onnx.requirements import INT8_FLAGS
 from kb.embed.onnx.session import detect_machine

@@ -16,8 +16,8 @@ import onnx
 import pytest
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import DATA, MANIFEST, ONNX, ModelFiles, load_model, save_model
-from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, sha256
+from kb.embed.artifact import DATA, MANIFEST, NAME, ONNX, TOKENIZER, WEIGHTS, ModelFiles, load_model, save_model, sha256
+from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 

@@ -10,7 +10,7 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.api.job_errors import remedy_of
-from kb.formats.opaque import Opaque
+from kb.formats.text.opaque import Opaque
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits

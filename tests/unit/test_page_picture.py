@@ -1,24 +1,30 @@
-"""A page of a PDF as a picture: what is marked is the passage."""
+"""A page of a PDF as a picture: what is marked is the passage, as the index has it; and how many pages there are."""
 
 from __future__ import annotations
 
 import random
 import zlib
 from contextlib import closing
-from itertools import count
+from dataclasses import replace
+from difflib import SequenceMatcher
+from itertools import count, islice
 from types import SimpleNamespace
+from unicodedata import normalize
 
 import pypdfium2
 import pytest
 
-from kb.api.errors import NotFound, Unreadable
+from kb.api.errors import DiskFault, NotFound, Unreadable
 from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
-from kb.documents.page_pictures import PagePictures
-from kb.formats.page_picture import Box, draw_page, find_passage, passage_boxes
+from kb.documents.page_pictures import PagePictures, passage_of
 from kb.formats.readers import pdf as pdf_reader
 from kb.formats.readers.pdf_page import tidy
+from kb.formats.readers.pdf_picture import Box, draw_page, find_passage, passage_boxes
+from kb.ingest.chunk import Chunker
 from kb.parser.sandbox import Limits, Sandbox
+from kb.store.rows import Chunk
+from kb.web.documents import page_count
 from tests.support.blobs import kept_at
 from tests.support.pdf import pdf
 
@@ -184,3 +190,127 @@ def test_a_document_that_is_deleted_before_its_page_is_drawn_is_not_found(make_s
         pytest.raises(NotFound, match="any more"),
     ):
         pictures.draw(document, 1, None)
+
+
+def test_a_pdf_whose_pages_take_too_long_to_count_is_not_read_again(tmp_path, monkeypatch):
+    tried = []
+
+    def count_pages(sandbox, path):
+        tried.append(path)
+        raise Unreadable(sandbox.limits.too_slow)
+
+    monkeypatch.setattr("kb.parser.sandbox.Sandbox.count_pages", count_pages)
+    originals = Originals(FolderBlobs(tmp_path), keep=True)
+    document = SimpleNamespace(id=1, doc_type="pdf", content_hash="ab" * 32)
+    kept_at(originals, document.content_hash).parent.mkdir(parents=True)
+    kept_at(originals, document.content_hash).touch()
+    with PagePictures(None, originals, Limits(seconds=5)) as pages:
+        for _ in range(2):
+            with pytest.raises(NotFound, match="more than 5 seconds"):
+                pages.count(document)
+    assert len(tried) == 1
+
+
+async def test_the_page_of_a_document_whose_pages_cannot_be_counted_is_shown_all_the_same():
+    async def pages(document_id):
+        raise DiskFault(f"document {document_id}")
+
+    assert await page_count(SimpleNamespace(engine=SimpleNamespace(pages=pages)), 1, known=7) == 7
+
+
+WINDOWS = (256, 200, 160, 128, 112, 96, 80, 64, 56, 48, 40, 32)
+"""How many tokens a chunk may have: those of the index first, then ever shorter ones, of which there are more."""
+
+ALIGNED = 3
+"""How many words of a passage stand one after another on the page where they are its own."""
+
+FEWEST_WORDS = 8
+
+
+def chunks_of(data, embedder, window):
+    """The chunks of a PDF, as the index has them if the window is the model's."""
+    tokenizer = SimpleNamespace(
+        spec=replace(embedder.spec, window=window),
+        count_tokens=embedder.count_tokens,
+        token_starts=embedder.token_starts,
+    )
+    made = Chunker(tokenizer).split(pdf_reader.read(data), None)
+    return [Chunk(index, index, new.header, new.text, new.place) for index, (new, _) in enumerate(made)]
+
+
+def passages(folder, embedder):
+    """Each passage with the page that says it, the words of that page, and the passage's place there."""
+    readable = []
+    for path in sorted(folder.glob("files/*.pdf")):
+        try:
+            pdf_reader.read(path.read_bytes())
+        except Unreadable:
+            continue
+        readable.append((path.read_bytes(), {}))
+    for window in WINDOWS:
+        for data, words in readable:
+            chunks = chunks_of(data, embedder, window)
+            with closing(pypdfium2.PdfDocument(data)) as document:
+                for chunk in chunks:
+                    number = chunk.place.page
+                    if number is None or len(chunk.text.split()) < FEWEST_WORDS:
+                        continue
+                    with closing(document[number - 1]) as page, closing(page.get_textpage()) as text:
+                        words[number] = words.get(number) or words_of(text)
+                        yield chunk, text, words[number], passage_of(chunks, number, chunk.index)
+
+
+def plain(text):
+    return "".join(filter(str.isalnum, normalize("NFKC", text).casefold()))
+
+
+def words_of(text):
+    """The words of a page, each with the boxes of its letters."""
+    words, boxes = [""], [[]]
+    for index in range(text.count_chars()):
+        character = text.get_text_range(index, 1)
+        box = Box(*text.get_charbox(index))
+        if character.isspace() or not character:
+            words.append("")
+            boxes.append([])
+        elif box.right > box.left and box.top > box.bottom:
+            words[-1] += plain(character)
+            boxes[-1].append(box)
+    return [(word, own) for word, own in zip(words, boxes, strict=True) if word and own]
+
+
+def common(one, other):
+    return area(
+        Box(
+            max(one.left, other.left),
+            max(one.bottom, other.bottom),
+            min(one.right, other.right),
+            min(one.top, other.top),
+        )
+    )
+
+
+def rephrase(page_words, passage):
+    """The boxes of the passage's own words, found by comparing it with the page word by word."""
+    wanted = [word for word in map(plain, passage.split()) if word]
+    matcher = SequenceMatcher(None, [word for word, _ in page_words], wanted, autojunk=False)
+    blocks = [block for block in matcher.get_matching_blocks() if block.size >= ALIGNED]
+    found = [boxes for block in blocks for _, boxes in page_words[block.a : block.a + block.size]]
+    return found, len(found) / max(1, len(wanted))
+
+
+@pytest.mark.parametrize("wanted", [40, pytest.param(500, marks=pytest.mark.long)])
+def test_the_marks_cover_the_words_of_each_passage_of_the_index(test_data, embedder, wanted):
+    shares, compared = [], []
+    for chunk, text, page_words, passage in islice(passages(test_data, embedder), wanted):
+        words, share = rephrase(page_words, chunk.text)
+        marks = passage_boxes(text, *passage)
+        boxes = [box for word in words for box in word]
+        covered = sum(min(area(box), sum(common(box, mark) for mark in marks)) for box in boxes)
+        compared.append(share)
+        shares.append(covered / max(sum(map(area, boxes)), 1e-9))
+    assert len(shares) == wanted
+    mean = sum(compared) / wanted
+    print(f"{wanted} passages, {mean:.3f} of their words compared: marked are {min(shares):.4f} of each at least")
+    assert mean > 0.95
+    assert min(shares) >= 0.99

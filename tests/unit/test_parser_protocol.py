@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.formats.extracted import Extracted, Section
+from kb.formats.text.extracted import Extracted, Section
 from kb.parser.protocol import Malformed, OverLimit, check, pack, receive, unpack
 
 TEXT = "A text of two parts."

@@ -17,13 +17,14 @@ from kb.formats.pictures import has_words, is_picture
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
+from tests.support.office import RELATIONS, opendocument
+from tests.support.samples import zipped
 from tests.support.scans import page, photo
 
 pytestmark = [
     pytest.mark.requirement("E-10"),
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes"),
 ]
-RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +49,6 @@ def read(box, tmp_path):
 def png(text):
     file = io.BytesIO()
     page(text).save(file, "PNG")
-    return file.getvalue()
-
-
-def zipped(entries):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in entries.items():
-            archive.writestr(name, content)
     return file.getvalue()
 
 
@@ -106,15 +99,6 @@ def _related(rows):
     return f"<Relationships>{''.join(entries)}</Relationships>"
 
 
-def opendocument(kind, body, picture):
-    content = (
-        "<o:document-content xmlns:o='o' xmlns:text='t' xmlns:draw='d' xmlns:xlink='x'>"
-        f"<o:body><o:{kind}>{body}</o:{kind}></o:body></o:document-content>"
-    )
-    mimetype = f"application/vnd.oasis.opendocument.{kind}"
-    return zipped({"mimetype": mimetype, "content.xml": content, "Pictures/1.png": picture})
-
-
 IMAGE = "<draw:frame><draw:image xlink:href='Pictures/1.png'/></draw:frame>"
 SAYS = "image=sh -c 'echo found words && head -c 4 | tail -c 3'"
 ONE, TWO = png("one"), png("two")
@@ -161,10 +145,10 @@ def test_a_slide_of_a_picture_alone_keeps_its_number(read):
 
 def test_pictures_of_opendocument_are_read(read):
     body = f"<text:h>Part</text:h><text:p>before{IMAGE}</text:p><text:p>after</text:p>"
-    text = opendocument("text", body, ONE)
+    text = opendocument("text", body, **{"Pictures/1.png": ONE})
     assert lines(read(SAYS, text, "a.odt")) == ["Part", "before", "found words", "PNG", "after"]
     body = f"<draw:page>{IMAGE}</draw:page>"
-    show = opendocument("presentation", body, ONE)
+    show = opendocument("presentation", body, **{"Pictures/1.png": ONE})
     extracted = read(SAYS, show, "a.odp")
     assert ([part.page for part in extracted.sections], lines(extracted)) == ([1], ["found words", "PNG"])
 
@@ -216,7 +200,7 @@ def test_what_is_only_called_a_picture_never_reaches_ocr(read, tmp_path):
     listed = f"{other}\n".encode() * 100  # which Tesseract takes for pictures to read
     assert lines(read(SAYS, message(("bill.png", listed)), "a.eml"))[-1] == "Here it is."
     body = f"<text:p>before{IMAGE}</text:p>"
-    assert lines(read(SAYS, opendocument("text", body, listed), "a.odt")) == ["before"]
+    assert lines(read(SAYS, opendocument("text", body, **{"Pictures/1.png": listed}), "a.odt")) == ["before"]
 
 
 @pytest.mark.parametrize("kind", ["BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP"])
@@ -229,7 +213,7 @@ def test_pictures_of_all_usual_formats_are_known(kind):
 @pytest.mark.parametrize("named", ["image=true", "audio=cat"])
 def test_words_that_stand_on_a_picture_stay(read, named):
     body = f"<draw:page>{IMAGE.replace('/></draw:frame>', '><text:p>on it</text:p></draw:image></draw:frame>')}</draw:page>"
-    assert lines(read(named, opendocument("presentation", body, ONE), "a.odp")) == ["on it"]
+    assert lines(read(named, opendocument("presentation", body, **{"Pictures/1.png": ONE}), "a.odp")) == ["on it"]
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")

@@ -11,7 +11,7 @@ import pytest
 
 from kb.api.errors import ModelChanged
 from kb.core import MAX_SEARCHES
-from kb.embed.models.artifact import load_model
+from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.models import ActiveModel

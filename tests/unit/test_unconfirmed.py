@@ -12,7 +12,7 @@ from kb.api.models import FileRequest
 from kb.blobs.folder import FolderBlobs
 from kb.documents.attachments import staged_jobs
 from kb.documents.submit import submit_file
-from kb.formats.extracted import Attachment
+from kb.formats.text.extracted import Attachment
 from kb.store.rows import NewJob
 
 

@@ -1,4 +1,4 @@
-"""Searches over vectors in memory: exact ones, and codes of real vectors against them."""
+"""Searches over vectors in memory: exact ones, and codes of real vectors against them; and vectors in two dimensions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.vectors.cache import VectorCache
-from kb.vectors.coded import CodedIndex, StoredIndex
+from kb.vectors.coded import CodedIndex, StoredIndex, VectorCache
 from kb.vectors.flat import FlatIndex
+from kb.vectors.projection import project
 from kb.vectors.quantize import Quantizer
 from kb.vectors.rows import Rows
 from kb.vectors.scores import ScoredChunks
@@ -286,3 +286,37 @@ def test_vectors_that_are_compared_are_read_in_blocks():
     scores = coded(ids, vectors).snapshot(reader).cosines(vectors[3], ids)
     assert (scores == np.vecdot(vectors, vectors[3])).all()
     assert reader.largest <= 8192
+
+
+def scattered(count, dimensions=64, seed=1):
+    random = np.random.default_rng(seed)
+    spread = np.concatenate([[9, 5], np.ones(dimensions - 2)])
+    axes = np.linalg.qr(random.normal(size=(dimensions, dimensions)))[0]
+    return (random.normal(size=(count, dimensions)) * spread @ axes + 3).astype(np.float32)
+
+
+def test_the_axes_are_those_along_which_vectors_differ_most():
+    vectors = scattered(400)
+    centred = vectors - vectors.mean(axis=0)
+    _, _, best = np.linalg.svd(centred, full_matrices=False)
+    for column, expected in zip(project(vectors.copy()).T, (centred @ best[:2].T).T, strict=True):
+        assert abs(np.corrcoef(column, expected)[0, 1]) > 0.999
+
+
+def test_the_same_vectors_lie_at_the_same_places_and_fill_the_plane():
+    vectors = scattered(300)
+    places = project(vectors.copy())
+    assert (places == project(vectors.copy())).all()
+    assert places.min(axis=0) == pytest.approx([-1, -1])
+    assert places.max(axis=0) == pytest.approx([1, 1])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_few_vectors_have_places_too(count):
+    assert np.isfinite(project(scattered(count))).all()
+
+
+def test_vectors_that_are_all_the_same_lie_at_one_place():
+    places = project(np.ones((50, 16), np.float32))
+    assert np.isfinite(places).all()
+    assert len(np.unique(places.round(3), axis=0)) == 1

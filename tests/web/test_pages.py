@@ -19,8 +19,7 @@ from kb.web.pages import assets
 from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
-from tests.unit.test_extract_chats import claude
-from tests.unit.test_extract_references import ZOTERO, table
+from tests.unit.test_extract_exports import ZOTERO, claude, table
 from tests.web.conftest import MAIL, pages
 from tests.web.proxy import proxied
 

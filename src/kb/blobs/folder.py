@@ -7,18 +7,15 @@ import shutil
 import time
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 from uuid import uuid4
 
 from kb.api.errors import DiskFull, FilesUnavailable
-from kb.blobs.protocol import BLOCK_SIZE, DIGEST, Blob, OpenBlob
+from kb.blobs.protocol import BLOCK_SIZE, DIGEST, Blob, OpenBlob, Readable
 from kb.filesystem import sync, sync_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping
-    from typing import BinaryIO
-
-    from kb.blobs.protocol import Readable
 
 PART: Final = ".part"
 """How the name of a file ends that is being written."""

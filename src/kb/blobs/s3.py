@@ -12,7 +12,7 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from kb.api.errors import FilesUnavailable, SettingError
-from kb.blobs.protocol import BLOCK_SIZE, Blob, OpenBlob
+from kb.blobs.protocol import BLOCK_SIZE, Blob, OpenBlob, Readable
 from kb.blobs.scratch import as_file
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from obstore import GetResult
-
-    from kb.blobs.protocol import Readable
 
 PART_SIZE: Final = 8 << 20
 PARTS_AT_ONCE: Final = 2

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kb.blobs.protocol import Blobs
-    from kb.formats.extracted import Attachment
+    from kb.formats.text.extracted import Attachment
     from kb.store.rows import Job
 
 _MAX_NAME: Final = 200

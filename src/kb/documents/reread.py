@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from kb.api.errors import DiskFull, FilesUnavailable
 from kb.blobs.protocol import kept_as, staged_as
-from kb.formats.scans import BEGINNING, lacks_ocr
+from kb.formats.pictures import BEGINNING, lacks_ocr
 from kb.store.rows import NewJob
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import FP32
-from kb.embed.models.fetch import SOURCES, WEIGHTS
+from kb.embed.artifact import FP32, WEIGHTS, ModelFiles
+from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import find_model, in_precision
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.onnx.providers import candidates
@@ -16,7 +16,6 @@ from kb.embed.onnx.session import detect_machine
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kb.embed.models.artifact import ModelFiles
     from kb.embed.onnx.embedder import OnBatch
 
 log = logging.getLogger(__name__)

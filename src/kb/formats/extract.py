@@ -8,16 +8,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Unreadable
-from kb.formats.attached import limited
+from kb.api.omitted import together
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
-from kb.formats.extracted import NO_TEXT, Extracted
 from kb.formats.registry import FORMATS, reader_of
 from kb.formats.text.embedded import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
+from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str, Extracted]:
@@ -35,6 +35,20 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
     if not extracted.shows_text and not extracted.pictures:
         raise Unreadable(NO_TEXT)
     return doc_type, extracted
+
+
+def limited(extracted: Extracted, size: int) -> Extracted:
+    """Return a document with those of its files for which a file of `size` bytes has room."""
+    files = tuple(_fitting(extracted.attachments[:MOST_FILES], attached_room(size)))
+    left_out = len(extracted.attachments) - len(files)
+    return replace(extracted, attachments=files, omitted=together(extracted.omitted, {"files": left_out}))
+
+
+def _fitting(files: Iterable[Attachment], room: int) -> Iterator[Attachment]:
+    for file in files:
+        if len(file.data) <= room:
+            room -= len(file.data)
+            yield file
 
 
 def _with_names(extracted: Extracted) -> Extracted:

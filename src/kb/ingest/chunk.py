@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kb.embed.protocol import Tokenizer
-    from kb.formats.extracted import Extracted, Section
+    from kb.formats.text.extracted import Extracted, Section
 
 CHUNK_TOKENS = 200
 """How long a chunk may be where the window is large enough; the rest is for what the chunk stands under."""

@@ -14,11 +14,10 @@ import numpy as np
 from kb.api.emphasis import without_emphasis
 from kb.api.errors import ModelChanged, Unreadable
 from kb.api.models import MAX_TITLE, NOTE
-from kb.api.omitted import together
-from kb.formats.extracted import Extracted
-from kb.formats.omitted import with_line
+from kb.api.omitted import phrase, together
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
+from kb.formats.text.extracted import Attachment, Extracted
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.language import guessed
 from kb.lexical.names import with_aliases
@@ -30,8 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.embed.protocol import Embedder
-    from kb.formats.extracted import Attachment
     from kb.parser.sandbox import Sandbox
+
+NOT_READ = "Not read: "
+"""How the last line of a document begins that says what of its file was not read."""
 
 DOC_TYPES = frozenset({NOTE, *FORMATS})
 TITLE_CHARS = 80
@@ -249,3 +250,14 @@ def _bounded(passages: Iterable[tuple[NewChunk, str]], room: float, too_large: s
         if room < 0:
             raise Unreadable(too_large)
         yield chunk, text
+
+
+def with_line(extracted: Extracted) -> Extracted:
+    """Return a document whose last line says what was not read, if anything; the line ends its last section."""
+    if not extracted.omitted or not extracted.sections:
+        return extracted
+    *others, last = extracted.sections
+    text = f"{extracted.text.rstrip()}\n\n{NOT_READ}{phrase(extracted.omitted)}\n"
+    if last.start > len(text):
+        return extracted
+    return replace(extracted, text=text, sections=(*others, replace(last, end=len(text))))

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from kb.api.errors import ModelChanged, ModelError
-from kb.embed.models.fetch import SOURCES, WEIGHTS
+from kb.embed.artifact import WEIGHTS, ModelFiles
+from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import find_model
 from kb.embed.open import open_model
 from kb.store.rows import VectorSpace
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.embed.models.artifact import ModelFiles
     from kb.embed.onnx.embedder import OnBatch
     from kb.embed.protocol import Embedder, ModelSpec
     from kb.settings import Settings

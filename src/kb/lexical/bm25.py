@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kb.lexical.snapshot import K1, B
+from kb.lexical.snapshot import K1, Admitted, B, Key, LexicalSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.lexical.postings import Postings
-    from kb.lexical.snapshot import Admitted, Key, LexicalSnapshot
 
 LEAST_IDF = 1e-6
 """That of a word which stands in more than half of all chunks."""

@@ -7,7 +7,7 @@ import unicodedata
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from kb.lexical.stop_words import STOP_WORDS
+from kb.lexical.function_words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -22,11 +22,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 from uuid import uuid4
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from kb import clock
 from kb.api.errors import StoreError
@@ -35,8 +35,6 @@ from kb.filesystem import open_regular, sync, sync_descriptor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-    from pydantic import SecretStr
 
     from kb.api.overview_models import Seal
 
@@ -137,10 +135,7 @@ def copy(source: BinaryIO, target: Path) -> str:
 
 def digest_of(file: BinaryIO) -> str:
     """Return the SHA-256 of what is left of a file."""
-    digest = sha256()
-    while block := file.read(BLOCK):
-        digest.update(block)
-    return digest.hexdigest()
+    return file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # that of an archive reads like a file
 
 
 class Writer(Protocol):

@@ -20,6 +20,7 @@ from kb.maintenance.archive import (
     STAGED,
     FolderBackup,
     Manifest,
+    Writer,
     backup_folders,
     digest_of,
     discarded_unless_finished,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from kb.maintenance.archive import Writer
     from kb.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kb.store.rows import Filter
-from kb.store.transfer import AUDIT, JOBS, MOMENTS, NEVER_LOWER, OPERATIONS
+from kb.store.transfer import AUDIT, JOBS, MOMENTS, NEVER_LOWER, OPERATIONS, Origin, Row, State, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kb.store.protocol import Selection, Transaction
-    from kb.store.transfer import Origin, Row, State, Table
 
 BATCH: Final = 500
 """How many documents are looked at together."""

@@ -23,21 +23,27 @@ from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.blobs.folder import KeptFiles
 from kb.filesystem import sync
-from kb.maintenance.archive import PART, copy, discarded_unless_finished
+from kb.maintenance.archive import PART, Manifest, copy, discarded_unless_finished
 from kb.maintenance.backup import Copier
 from kb.maintenance.plain_names import Tree
 from kb.maintenance.restoring import finish_restore
 from kb.store.open import database_path
 from kb.store.sqlite.backup import Moment
-from kb.store.sqlite.transfer import history_begins, last_document_id, leaving, leaving_files, leaving_versions
+from kb.store.sqlite.transfer import (
+    FormerVersion,
+    Leaving,
+    history_begins,
+    last_document_id,
+    leaving,
+    leaving_files,
+    leaving_versions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kb.maintenance.archive import Manifest
     from kb.settings import Settings
     from kb.store.rows import Author, Chunk, Document, NewChunk
-    from kb.store.sqlite.transfer import FormerVersion, Leaving
 
 FORMAT: Final = 2
 ABOUT: Final = "kb-export.json"

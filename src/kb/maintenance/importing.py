@@ -32,7 +32,7 @@ from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import NOBODY, Author, Content, Document, NewChunk, VectorSpace
-from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 from kb.store.sqlite.transfer import (
     FormerVersion,
     add_binned,
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.settings import Settings
-    from kb.store.sqlite.store import SqliteTransaction
 
 T = TypeVar("T")
 

@@ -25,7 +25,6 @@ from kb.store.rows import Author
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import TracebackType
 
     from kb.blobs.protocol import Blobs
     from kb.store.protocol import Store
@@ -89,9 +88,7 @@ class Inbox:
     def __enter__(self) -> None:
         self._thread.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop; what was not sent is sent by the next engine."""
         self._stopping.set()
         self._thread.join()

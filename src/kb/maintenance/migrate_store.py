@@ -7,22 +7,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import StoreError
-from kb.blobs.protocol import kept_names, staged_as
+from kb.blobs.protocol import Blobs, kept_names, staged_as
 from kb.blobs.scratch import Blocks
 from kb.filesystem import make_folder
 from kb.maintenance.comparison import differences
 from kb.maintenance.restoring import finish_restore
 from kb.store.blob_place import blobs_apart
 from kb.store.open import database_path, is_postgres, open_destination, open_origin
-from kb.store.transfer import AUDIT, JOBS, OPERATIONS, Whole, check_arrived
+from kb.store.transfer import AUDIT, JOBS, OPERATIONS, Destination, Origin, State, Table, Whole, check_arrived
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from kb.blobs.protocol import Blobs
     from kb.settings import Settings
     from kb.store.protocol import Transaction
-    from kb.store.transfer import Destination, Origin, State, Table
 
     Show = Callable[[str, int, int], None]
     """Is told what is being done, how much of it is done, and of how much."""

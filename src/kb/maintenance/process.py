@@ -13,20 +13,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kb.api.errors import KbError, StartError
 from kb.maintenance.backup import back_up
-from kb.maintenance.doctor import examine, mend_files
+from kb.maintenance.doctor import Examined, examine, mend_files
 from kb.maintenance.restore import verify_backups
-from kb.parser.confine import forbid_inspection
-from kb.parser.launch import end_with
+from kb.parser.confine import end_with, forbid_inspection
 from kb.settings import Settings
 from kb.store.sqlite.verify import Remedy
-
-if TYPE_CHECKING:
-    from kb.maintenance.doctor import Examined
-
 
 Step = Callable[[str], None]
 

@@ -11,14 +11,13 @@ from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import open_store
 from kb.store.rows import Retention, VectorSpace
-from kb.worker.reembed import Reembedder
+from kb.worker.reembed import Progress, Reembedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kb.api.models import ReembedAction
     from kb.settings import Settings
-    from kb.worker.reembed import Progress
 
 
 def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callable[[int, int], None]) -> Progress:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from kb.api.errors import StoreError
 from kb.blobs.folder import KeptFiles
 from kb.filesystem import give_to_owner_of, make_folder, sync
-from kb.maintenance.archive import DATABASE, copy, digest_of, object_name, opened_backups
+from kb.maintenance.archive import DATABASE, Backup, Manifest, copy, digest_of, object_name, opened_backups
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.restoring import PART, Places, complete_restore
 from kb.running import lock_of
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from kb.api.overview_models import Seal
-    from kb.maintenance.archive import Backup, Manifest
 
 
 @dataclass(frozen=True, slots=True)

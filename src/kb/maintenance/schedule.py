@@ -14,7 +14,6 @@ from kb.maintenance.backup import back_up
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from kb.settings import Settings
 
@@ -44,9 +43,7 @@ class BackupSchedule:
     def __enter__(self) -> None:
         self._thread.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop; a backup that is not finished is none."""
         self._stopping.set()
         self._thread.join()

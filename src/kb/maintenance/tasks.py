@@ -13,18 +13,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kb.api.errors import AtWork, NoBackupFolder, StoreError
-from kb.api.overview_models import Backup, Maintenance, Task
+from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
 from kb.maintenance.archive import FolderBackup, backup_folders
-from kb.settings import reveal
+from kb.settings import Settings, reveal
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from pydantic import SecretStr
-
-    from kb.api.overview_models import MaintenanceAction
-    from kb.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -56,9 +52,7 @@ class MaintenanceTasks:
         """Run nothing until a task is asked for."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End what is not finished."""
         with self._lock:
             self._stopping, thread = True, self._thread

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import struct
 import sys
 from typing import TYPE_CHECKING, Final
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from kb.api.models import Restriction
 
-_SET_DUMPABLE, _SET_NO_NEW_PRIVS = 4, 38
+_SET_DEATH_SIGNAL, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
 _CAPABILITY_VERSION: Final = 0x20080522
 
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
@@ -39,6 +40,34 @@ _READ_BY_PROGRAMS: Final = (
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu"),
 )
 """Where programs, what they are made of, and what they ask of the system lie."""
+
+
+def end_with(engine: int) -> None:
+    """See to it that this process does not outlive the engine, not even in the middle of a file."""
+    if sys.platform != "linux":
+        return  # elsewhere it ends when it next looks for a request
+    _libc().prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != engine:
+        sys.exit(1)
+
+
+def limit(address_space: int, **others: int) -> None:
+    """Bound what this process and each that it starts may take.
+
+    Args:
+        address_space: in bytes; Linux alone keeps to it.
+        others: by what `RLIMIT_` is put before, in small letters: `fsize` is the size of a file.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limits = others | ({"as": address_space} if sys.platform == "linux" else {})
+    for name, value in limits.items():
+        kind = getattr(resource, f"RLIMIT_{name.upper()}")
+        _, hard = resource.getrlimit(kind)
+        lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (lowest, lowest))
 
 
 def forbid_inspection() -> None:

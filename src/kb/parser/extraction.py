@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
-from kb.formats.extracted import NO_TEXT, Extracted, Picture, Scan
-from kb.formats.opaque import Opaque
-from kb.formats.pictures import has_words, is_picture, with_pictures
-from kb.formats.scans import with_pages, with_remark
+from kb.formats.pictures import has_words, is_picture, with_pages, with_pictures, with_remark
+from kb.formats.text.extracted import NO_TEXT, Extracted, Picture, Scan
+from kb.formats.text.opaque import Opaque
 from kb.parser.extractor_run import ExtractorRun, confined_extractor
 from kb.parser.launch import NEEDED
 from kb.parser.sandbox import Limits, Sandbox
@@ -62,14 +61,17 @@ class ExtractingSandbox(Sandbox):
 
     @property
     def extracts(self) -> list[str]:
+        """The suffixes that extractors read."""
         return self.extractors.suffixes
 
     @property
     def extractors_confined(self) -> list[Restriction] | None:
+        """The rights that extractors lack that are commands; None if there are none, or before the start."""
         return self._extractors_confined
 
     @property
     def is_extracting(self) -> bool:
+        """Whether an extractor reads a file right now, which may take minutes."""
         return self._run is not None
 
     def start(self) -> None:

@@ -12,22 +12,21 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
-from kb.parser.extractors import SUFFIX
+from kb.parser.extractors import SUFFIX, Extractor
 from kb.parser.launch import NOT_NOW, TASKS
 from kb.parser.old_office import FILE
-from kb.parser.sandbox import environment
+from kb.parser.sandbox import Limits, ending, environment
 from kb.parser.usage import files_below, members_of, memory_of, removed_files, sizes_of, threads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kb.api.models import Restriction
-    from kb.parser.extractors import Extractor
-    from kb.parser.sandbox import Limits
 
 _MIB: Final = 1 << 20
 _LOOK_SECONDS: Final = 0.2
@@ -38,6 +37,7 @@ _LAST_WORDS: Final = 300
 _BYTES_A_CHARACTER: Final = 4
 
 
+@dataclass
 class ExtractorRun:
     """One run, from its start to its end.
 
@@ -50,25 +50,15 @@ class ExtractorRun:
         unconfined: whether it runs even where it cannot be kept from files.
     """
 
-    def __init__(
-        self,
-        extractor: Extractor,
-        limits: Limits,
-        deadline: float,
-        too_slow: str,
-        folder: Path | None = None,
-        *,
-        unconfined: bool = False,
-    ) -> None:
-        self._extractor = extractor
-        self._limits = limits
-        self._deadline = deadline
-        self._too_slow = too_slow
-        self._folder = folder
-        self._unconfined = unconfined
-        self._look_at = 0.0
-        self._size = 0
-        self._is_stopped = False
+    extractor: Extractor
+    limits: Limits
+    deadline: float
+    too_slow: str
+    folder: Path | None = None
+    unconfined: bool = False
+    _look_at: float = 0
+    _size: int = 0
+    _is_stopped: bool = False
 
     def stop(self) -> None:
         """End it; `read` raises `Stopped`. Any thread may call this."""
@@ -83,16 +73,16 @@ class ExtractorRun:
             Stopped: `stop` was called.
         """
         with (
-            tempfile.TemporaryDirectory(prefix="kb-extract-", dir=self._folder) as scratch,
-            tempfile.TemporaryFile(dir=self._folder) as errors,
+            tempfile.TemporaryDirectory(prefix="kb-extract-", dir=self.folder) as scratch,
+            tempfile.TemporaryFile(dir=self.folder) as errors,
             path.open("rb") as file,
         ):
             self._size = os.fstat(file.fileno()).st_size
             command = self._command(file, Path(scratch), filename)
             process = subprocess.Popen(  # noqa: S603 - what the operator named
-                [*launcher(self._limits, scratch, *self._freedoms), *command],
+                [*launcher(self.limits, scratch, *self._freedoms), *command],
                 cwd=scratch,
-                stdin=subprocess.DEVNULL if self._extractor.takes_path else file,
+                stdin=subprocess.DEVNULL if self.extractor.takes_path else file,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=environment() | {"HOME": scratch, "TMPDIR": scratch},
@@ -103,26 +93,26 @@ class ExtractorRun:
             finally:
                 end_group(process)
             if process.returncode == NOT_NOW:
-                raise OutOfReach(f"its extractor {self._extractor.name} is out of reach{last_words(errors)}")
+                raise OutOfReach(f"its extractor {self.extractor.name} is out of reach{last_words(errors)}")
             if process.returncode:
                 how = ending(process.returncode)
-                raise Unreadable(f"its extractor {self._extractor.name} failed ({how}){last_words(errors)}")
+                raise Unreadable(f"its extractor {self.extractor.name} failed ({how}){last_words(errors)}")
             return printed
 
     def _command(self, file: Any, scratch: Path, filename: str) -> list[str]:  # noqa: ANN401 - an open file
-        if not self._extractor.takes_path:
-            return list(self._extractor.command)
+        if not self.extractor.takes_path:
+            return list(self.extractor.command)
         suffix = PurePath(filename).suffix
         copy = scratch / f"file{suffix if SUFFIX.fullmatch(suffix) else ''}"  # others named it, and a shell may read it
         with copy.open("wb") as copied:
             shutil.copyfileobj(file, copied)
-        return [word.replace(FILE, str(copy)) for word in self._extractor.command]
+        return [word.replace(FILE, str(copy)) for word in self.extractor.command]
 
     @property
     def _freedoms(self) -> Iterator[str]:
-        if self._extractor.is_service:
+        if self.extractor.is_service:
             yield "--may-connect"
-        if self._unconfined:
+        if self.unconfined:
             yield "--unconfined"
 
     def _printed(self, process: subprocess.Popen[bytes], scratch: Path, characters: int) -> bytes:
@@ -150,24 +140,24 @@ class ExtractorRun:
         if self._is_stopped:
             raise Stopped
         if not is_in_bounds:
-            raise Unreadable(self._limits.too_many_characters(characters))
+            raise Unreadable(self.limits.too_many_characters(characters))
         now = time.monotonic()
-        if now >= self._deadline:
-            raise Unreadable(self._too_slow)
+        if now >= self.deadline:
+            raise Unreadable(self.too_slow)
         if now < self._look_at:
             return
         self._look_at = now + _LOOK_SECONDS
         members = list(members_of(process.pid))
-        if memory_of(members) > self._limits.memory_mb * _MIB:
-            raise Unreadable(self._limits.too_much_memory)
+        if memory_of(members) > self.limits.memory_mb * _MIB:
+            raise Unreadable(self.limits.too_much_memory)
         try:
             files = [*files_below(scratch), *removed_files(members)]
         except PermissionError:
-            raise Unreadable(f"its extractor {self._extractor.name} made a folder that nobody can look into") from None
-        if sum(sizes_of(files)) > self._size + self._limits.memory_mb * _MIB:
-            raise Unreadable(self._limits.too_much_memory)
+            raise Unreadable(f"its extractor {self.extractor.name} made a folder that nobody can look into") from None
+        if sum(sizes_of(files)) > self._size + self.limits.memory_mb * _MIB:
+            raise Unreadable(self.limits.too_much_memory)
         if sum(map(threads_of, members)) > TASKS:
-            raise Unreadable(f"its extractor {self._extractor.name} started more than {TASKS} processes")
+            raise Unreadable(f"its extractor {self.extractor.name} started more than {TASKS} processes")
 
 
 def launcher(limits: Limits, scratch: str, *options: str) -> list[str]:
@@ -194,13 +184,6 @@ def confined_extractor(limits: Limits, folder: Path | None = None) -> list[Restr
         )
     confined: list[Restriction] = json.loads(done.stdout)
     return confined
-
-
-def ending(status: int) -> str:
-    """Return how a program ended, whose exit status is this."""
-    if status > 0:
-        return f"exit status {status}"
-    return signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
 
 
 def last_words(errors: Any) -> str:  # noqa: ANN401 - an open file

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, get_args
 from urllib.parse import urlsplit
 
-from kb.formats.opaque import SUFFIXES, Kind
+from kb.formats.text.opaque import SUFFIXES, Kind
 from kb.parser.old_office import FILE, old_office_command
 
 if TYPE_CHECKING:

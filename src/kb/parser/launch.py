@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kb.parser.confine import confine_program
+from kb.parser.confine import confine_program, end_with, limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def main() -> None:
     """Become the command that the arguments name, after all limits are set and all rights given up."""
     told = arguments().parse_args()
     end_with(told.engine)
-    limit(told.address_space, told.largest_file)
+    limit(told.address_space, **limits(told.largest_file))
     confined = confine_program(told.command, told.scratch, may_connect=told.may_connect)
     if told.report:
         print(json.dumps(confined))
@@ -74,33 +74,10 @@ def become(command: list[str]) -> None:
         sys.exit(NOT_NOW)
 
 
-def end_with(engine: int) -> None:
-    """See to it that this process does not outlive the engine's reader."""
-    if sys.platform != "linux":
-        return
-    import ctypes
-    import signal
-
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != engine:
-        sys.exit(1)
-
-
-def limit(address_space: int, largest_file: int) -> None:
-    """Bound what the process and each that it starts may take."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: largest_file, resource.RLIMIT_NOFILE: FILES}
-    if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = address_space
-        if sees_all_processes():
-            limits[resource.RLIMIT_NPROC] = sum(tasks_of(os.getuid())) + TASKS  # it counts all that the user has
-    for each, value in limits.items():
-        _, hard = resource.getrlimit(each)
-        lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(each, (lowest, lowest))
+def limits(largest_file: int) -> dict[str, int]:
+    """Return what bounds the process, besides its memory; its tasks where all that this limit counts can be seen."""
+    tasks = {"nproc": sum(tasks_of(os.getuid())) + TASKS} if sees_all_processes() else {}
+    return {"core": 0, "fsize": largest_file, "nofile": FILES} | tasks
 
 
 def sees_all_processes() -> bool:

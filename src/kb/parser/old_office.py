@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from kb.formats.opaque import Kind
+    from kb.formats.text.opaque import Kind
 
 
 FILE: Final = "{file}"

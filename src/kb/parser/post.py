@@ -6,30 +6,23 @@ The part of the address behind `#`, which no server sees, says what form is sent
 
 from __future__ import annotations
 
-import http.client
-import json
-import os
-import secrets
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
-from urllib.parse import parse_qsl, urlsplit
+from http import HTTPStatus
+from typing import Any, BinaryIO, Final
+from urllib.parse import parse_qsl
+
+import httpx2
 
 from kb.parser.launch import NOT_NOW
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-BLOCK: Final = 1 << 20
 BUSY: Final = (429, 502, 503, 504)
 """What services answer that are overloaded, or still starting, whatever the file is."""
 
 FILE: Final = "@"
+BINARY: Final = "application/octet-stream"
+HEADERS: Final = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 TEXT_KEYS: Final = ("text", "md_content", "text_content")
 """Where services of this kind put the text in JSON, at the top or in a `document`."""
-
-
-Request: TypeAlias = tuple[str, "list[bytes | BinaryIO]", dict[str, str]]
-"""A method, a body in parts, and headers."""
 
 
 class ServiceUnavailable(Exception):
@@ -43,79 +36,35 @@ def main() -> None:
     except ServiceUnavailable as error:
         print(error, file=sys.stderr)
         sys.exit(NOT_NOW)
-    except (OSError, http.client.HTTPException, ValueError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
 
 
 def ask(address: str, file: BinaryIO) -> bytes:
-    """Return the text that the service finds in a file.
+    """Return the text that the service finds in a file, which is not held in memory.
 
     Raises:
         ServiceUnavailable: it is out of reach, or too busy.
-        OSError: it went away amid it.
+        httpx2.HTTPError, httpx2.InvalidURL: it went away amid it, or its address is none.
         ValueError: it refuses the file, or gives no text.
     """
-    parts = urlsplit(address)
-    method, form, headers = as_file(file) if parts.fragment == FILE else as_form(parts.fragment, file)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = {**headers, "Accept": "text/plain, */*;q=0.5", "Content-Length": str(sum(map(size_of, form)))}
-    try:
-        connection.connect()
-    except OSError as error:
-        raise ServiceUnavailable(f"{type(error).__name__}: {error}") from error
-    connection.request(method, target, (block for part in form for block in blocks_of(part)), headers)
-    answer = connection.getresponse()
-    body = answer.read()
-    if answer.status in BUSY:
-        raise ServiceUnavailable(f"it answered {answer.status}")
-    if answer.status != http.client.OK:
-        raise ValueError(f"it answered {answer.status}")
-    is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
-    return text_in(json.loads(body)).encode() if is_json else body
-
-
-def as_file(file: BinaryIO) -> Request:
-    """Return how a file is sent as it is."""
-    return "PUT", [file], {"Content-Type": "application/octet-stream"}
-
-
-def as_form(named: str, file: BinaryIO) -> Request:
-    """Return how a file is sent in a form."""
-    boundary = secrets.token_hex(16)
-    fields = parse_qsl(named, keep_blank_values=True) or [("file", FILE)]
-    return (
-        "POST",
-        list(make_form(fields, file, boundary)),
-        {"Content-Type": f"multipart/form-data; boundary={boundary}"},
-    )
-
-
-def make_form(fields: Sequence[tuple[str, str]], file: BinaryIO, boundary: str) -> Iterable[bytes | BinaryIO]:
-    """Yield the parts of a form with a file in it."""
-    for name, value in fields:
-        is_file = value == FILE
-        filename = '; filename="file"\r\nContent-Type: application/octet-stream' if is_file else ""
-        yield f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{filename}\r\n\r\n'.encode()
-        yield file if is_file else value.encode()
-        yield b"\r\n"
-    yield f"--{boundary}--\r\n".encode()
-
-
-def size_of(part: bytes | BinaryIO) -> int:
-    """Return how many bytes a part of a form has."""
-    return len(part) if isinstance(part, bytes) else os.fstat(part.fileno()).st_size
-
-
-def blocks_of(part: bytes | BinaryIO) -> Iterator[bytes]:
-    """Yield a part of a form; a film is not held in memory."""
-    if isinstance(part, bytes):
-        yield part
-        return
-    part.seek(0)
-    while block := part.read(BLOCK):
-        yield block
+    url, _, form = address.partition("#")
+    with httpx2.Client(headers=HEADERS, timeout=None, trust_env=False) as client:
+        try:
+            if form == FILE:
+                answer = client.put(url, content=file, headers={"Content-Type": BINARY})
+            else:
+                fields = parse_qsl(form, keep_blank_values=True) or [("file", FILE)]
+                sent = [(name, ("file", file, BINARY) if value == FILE else (None, value)) for name, value in fields]
+                answer = client.post(url, files=sent)
+        except httpx2.ConnectError as error:
+            raise ServiceUnavailable(f"{type(error).__name__}: {error}") from error
+    if answer.status_code in BUSY:
+        raise ServiceUnavailable(f"it answered {answer.status_code}")
+    if answer.status_code != HTTPStatus.OK:
+        raise ValueError(f"it answered {answer.status_code}")
+    is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+    return text_in(answer.json()).encode() if is_json else answer.content
 
 
 def text_in(answer: Any) -> str:  # noqa: ANN401 - whatever the service said

@@ -8,32 +8,29 @@ from __future__ import annotations
 
 import mimetypes
 import os
-import signal
 import sys
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.attached import attached_room
 from kb.formats.extract import extract
-from kb.formats.opaque import Opaque
-from kb.formats.page_picture import count_pages, draw_page, picture_to_read
+from kb.formats.readers.pdf_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS
-from kb.parser.confine import confine
+from kb.formats.text.extracted import Picture, attached_room
+from kb.formats.text.opaque import Opaque
+from kb.parser.confine import confine, end_with, limit
 from kb.parser.protocol import MAX_PICTURES, pack, receive, receive_bytes, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, BinaryIO
 
-    from kb.formats.extracted import Picture
+    Reply = tuple[dict[str, Any], list[bytes]]
 
 SMALLEST_PICTURE: Final = 1024
 """Of how many bytes: less is an icon."""
 
-_PR_SET_PDEATHSIG: Final = 1
 _OPEN_FILES: Final = 64
 _ERROR_BYTES: Final = 1 << 16
 """What it may write to a file, which is where its standard error goes."""
@@ -42,9 +39,9 @@ _ERROR_BYTES: Final = 1 << 16
 def main() -> None:
     """Serve requests until there are no more."""
     engine, address_space, seconds = map(int, sys.argv[1:])
-    _end_with(engine)
+    end_with(engine)
     _load_readers()
-    _limit(address_space, seconds)
+    limit(address_space, core=0, cpu=seconds, fsize=_ERROR_BYTES, nofile=_OPEN_FILES, nproc=0)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints must not get between the replies
     send(replies, {"confined": confine()})
@@ -65,11 +62,9 @@ def _load_readers() -> None:
 
 
 def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
-    if "page" in request:
-        return _draw(request, requests, replies)
     try:
         data = receive_bytes(requests)
-        doc_type, extracted = extract(data, request["filename"], pictures=request["pictures"])
+        message, blobs = _drawn(data, request) if "page" in request else _read(data, request)
     except Opaque as error:
         send(replies, {"unreadable": error.detail, "kind": error.kind, "pages": error.pages})
     except Unreadable as error:
@@ -77,13 +72,17 @@ def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> N
     except MemoryError:
         send(replies, {"out_of": "memory"})
     else:
-        if len(extracted.text) > request["max_chars"]:
-            send(replies, {"out_of": "output"})
-        else:
-            blobs = [attachment.data for attachment in extracted.attachments]
-            pictures = list(_pictures(extracted.pictures, attached_room(len(data)) - sum(map(len, blobs))))
-            extracted = replace(extracted, pictures=tuple(picture for picture, _ in pictures))
-            send(replies, pack(doc_type, extracted), *blobs, *(blob for _, blob in pictures))
+        send(replies, message, *blobs)
+
+
+def _read(data: bytes, request: dict[str, Any]) -> Reply:
+    doc_type, extracted = extract(data, request["filename"], pictures=request["pictures"])
+    if len(extracted.text) > request["max_chars"]:
+        return {"out_of": "output"}, []
+    blobs = [attachment.data for attachment in extracted.attachments]
+    pictures = list(_pictures(extracted.pictures, attached_room(len(data)) - sum(map(len, blobs))))
+    extracted = replace(extracted, pictures=tuple(picture for picture, _ in pictures))
+    return pack(doc_type, extracted), [*blobs, *(blob for _, blob in pictures)]
 
 
 def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture, bytes]]:
@@ -96,53 +95,14 @@ def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture,
                 yield picture, data
 
 
-def _draw(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
-    data = receive_bytes(requests)
-    try:
-        answer = _picture(data, request) if request["page"] else str(count_pages(data)).encode()
-    except Unreadable as error:
-        send(replies, {"unreadable": error.detail})
-    except MemoryError:
-        send(replies, {"out_of": "memory"})
+def _drawn(data: bytes, request: dict[str, Any]) -> Reply:
+    if not request["page"]:
+        answer = str(count_pages(data)).encode()
+    elif "passage" in request:
+        answer = draw_page(data, request["page"], request["passage"], request["place"]).png
     else:
-        send(replies, {"drawn": True}, answer)
-
-
-def _picture(data: bytes, request: dict[str, Any]) -> bytes:
-    if "passage" in request:
-        return draw_page(data, request["page"], request["passage"], request["place"]).png
-    return picture_to_read(data, request["page"])
-
-
-def _end_with(engine: int) -> None:
-    """See to it that this process does not outlive the engine, not even in the middle of a file."""
-    if sys.platform != "linux":
-        return  # elsewhere it ends when it next looks for a request
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != engine:
-        sys.exit()
-
-
-def _limit(address_space: int, seconds: int) -> None:
-    if sys.platform == "win32":
-        return
-    import resource
-
-    limits = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: seconds,
-        resource.RLIMIT_FSIZE: _ERROR_BYTES,
-        resource.RLIMIT_NOFILE: _OPEN_FILES,
-        resource.RLIMIT_NPROC: 0,
-    }
-    if sys.platform == "linux":  # macOS does not keep to it
-        limits[resource.RLIMIT_AS] = address_space
-    for limit, value in limits.items():
-        _, hard = resource.getrlimit(limit)
-        lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(limit, (lowest, lowest))
+        answer = picture_to_read(data, request["page"])
+    return {"drawn": True}, [answer]
 
 
 if __name__ == "__main__":

@@ -15,10 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, Validati
 
 from kb.api.models import MAX_TITLE, Tag
 from kb.api.omitted import KINDS
-from kb.formats.attached import MOST_FILES
-from kb.formats.extracted import Attachment, Extracted, Picture, Scan, Section
 from kb.formats.registry import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
+from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted, Picture, Scan, Section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -23,25 +23,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
-from kb.formats.attached import attached_room
-from kb.formats.opaque import Kind, Opaque
-from kb.formats.scans import with_remark
-from kb.parser.protocol import (
-    Malformed,
-    OverLimit,
-    check,
-    receive,
-    receive_bytes,
-    send,
-    send_file,
-    unpack,
-)
+from kb.formats.pictures import with_remark
+from kb.formats.text.extracted import Extracted, attached_room
+from kb.formats.text.opaque import Kind, Opaque
+from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kb.api.models import Restriction
-    from kb.formats.extracted import Extracted
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -155,21 +145,6 @@ class Sandbox:
             self._confined = process.confined
         return self._confined
 
-    @property
-    def extracts(self) -> list[str]:
-        """The suffixes that extractors read."""
-        return []
-
-    @property
-    def extractors_confined(self) -> list[Restriction] | None:
-        """The rights that extractors lack that are commands; None if there are none, or before the start."""
-        return None
-
-    @property
-    def is_extracting(self) -> bool:
-        """Whether an extractor reads a file right now, which may take minutes."""
-        return False
-
     def start(self) -> None:
         """Start the process, so that the first file need not wait for it."""
         if self._process is None and not self._stopped:
@@ -213,7 +188,7 @@ class Sandbox:
         return doc_type, extracted
 
     def draw_page(self, path: Path, number: int, passage: str, place: float) -> bytes:
-        """Return a page of the PDF at `path` as PNG (`kb.formats.page_picture.draw_page`). Raises as `extract`."""
+        """Return a page of the PDF at `path` as PNG (`kb.formats.readers.pdf_picture`). Raises as `extract`."""
         return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
 
     def count_pages(self, path: Path) -> int:
@@ -435,12 +410,18 @@ class _Process:
         status = self._process.returncode
         if status >= 0:
             return f"the parser gave up on it (exit status {status})"
-        name = signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
-        return f"the parser crashed on it ({name})"
+        return f"the parser crashed on it ({ending(status)})"
 
     def _stderr(self) -> str:
         self._errors.seek(0)
         return self._errors.read(65536).decode("utf-8", "replace").strip()
+
+
+def ending(status: int) -> str:
+    """Return how a program ended, whose exit status is this."""
+    if status > 0:
+        return f"exit status {status}"
+    return signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
 
 
 def places_in(stderr: str) -> str:

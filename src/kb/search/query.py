@@ -12,11 +12,10 @@ from kb.api.errors import Invalid
 from kb.api.stream_safe import composed
 from kb.lexical.compatibility import compatible
 from kb.lexical.emoji import emojis
-from kb.lexical.function_words import FUNCTION_WORDS
+from kb.lexical.function_words import FUNCTION_WORDS, STOP_WORDS
 from kb.lexical.segment import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
 from kb.lexical.stems import stemmed
-from kb.lexical.stop_words import STOP_WORDS
 from kb.lexical.variants import CAMEL, in_words, spellings
 from kb.search import numbers
 from kb.search.apostrophes import (

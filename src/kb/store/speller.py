@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
+from kb.lexical.function_words import STOP_WORDS
 from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
-from kb.lexical.stop_words import STOP_WORDS
 from kb.store.analyzer import Fts5Analyzer
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from opentelemetry.trace import NoOpTracer
+from opentelemetry.trace import NoOpTracer, Span, Tracer
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary
 
 from kb.telemetry.last_hour import LastHour
@@ -15,11 +15,8 @@ from kb.telemetry.tracing import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-    from concurrent.futures import Future
     from contextlib import AbstractContextManager
     from types import TracebackType
-
-    from opentelemetry.trace import Span, Tracer
 
 SearchStep = Literal["embed", "full_text", "vectors", "fetch"]
 IngestStep = Literal["read", "embed", "write"]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
     from kb.ingest.stop import Stop
-    from kb.parser.sandbox import Sandbox
+    from kb.parser.extraction import ExtractingSandbox
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Content, Job, NewJob
     from kb.telemetry.instruments import Instruments, Outcome
@@ -104,7 +104,7 @@ class Ingestion:
         embedder: Embedder,
         blobs: Blobs,
         originals: Originals,
-        sandbox: Sandbox,
+        sandbox: ExtractingSandbox,
         reader: Executor,
         cutter: Executor,
         writer: Executor,

@@ -30,7 +30,9 @@ from kb.documents.staging import discard, sweep_staged
 from kb.filesystem import remove_folder
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
-from kb.parser.sandbox import Sandbox
+from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extractors import Extractors
+from kb.parser.sandbox import Limits
 from kb.store.blob_place import bind
 from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
@@ -121,7 +123,7 @@ class Worker:
         embedder: Embedder,
         staging: Path,
         originals: Originals,
-        sandbox: Sandbox | None = None,
+        sandbox: ExtractingSandbox | None = None,
         instruments: Instruments | None = None,
         keep_jobs_days: int = 0,
         stop: Stop | None = None,
@@ -134,7 +136,7 @@ class Worker:
         self._originals = originals
         self._blobs = originals.blobs
         self._size = lru_cache(SIZES)(self._size_of)
-        self._sandbox = sandbox or Sandbox()
+        self._sandbox = sandbox or ExtractingSandbox(Limits(), Extractors(), 0)
         self._reader = FollowingPool(1, "kb-reader")
         self._cutter = FollowingPool(1, "kb-cutter")
         self._writer = FollowingPool(1, "kb-writer")

@@ -12,10 +12,11 @@ from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
 from kb_cli.runtime.paths import absolute
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.folder import Folder, SyncResult, plan_sync, sync_folder
+from kb_cli.sync.folder import Folder
 from kb_cli.sync.follow import follow
 from kb_cli.sync.names import fetch_names
-from kb_cli.sync.report import print_plan, print_result
+from kb_cli.sync.report import SyncResult, print_plan, print_result
+from kb_cli.sync.round import plan_sync, sync_folder
 
 
 def sync(

@@ -9,18 +9,15 @@ import zlib
 from collections import defaultdict
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb_cli.runtime.exit_codes import LocalError, UsageError
-from kb_cli.sync.selection import IGNORE_FILES, select_files
+from kb_cli.sync.selection import IGNORE_FILES, Selection, select_files
 from kb_cli.sync.zip_names import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import PurePath
-
-    from kb_cli.sync.selection import Selection
 
 SUFFIX: Final = ".zip"
 MAX_FILES: Final = 100_000

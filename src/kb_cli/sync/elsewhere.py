@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import stat
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from kb_cli.sync.patience import ask
 
 if TYPE_CHECKING:
     import os
-    from pathlib import Path
 
 HIDDEN: Final = re.compile(r"\.(.+)\.icloud")
 """What iCloud Drive leaves of a file that it keeps online."""

@@ -13,14 +13,14 @@ from typer import TyperException
 from kb.api.errors import KbError, Unauthorized
 from kb_cli.runtime.call import explain_key
 from kb_cli.runtime.output import print_error
-from kb_cli.sync.folder import sync_folder
-from kb_cli.sync.report import print_changes, print_result
+from kb_cli.sync.report import SyncResult, print_changes, print_result
+from kb_cli.sync.round import sync_folder
 from kb_cli.sync.watching import watch
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
-    from kb_cli.sync.folder import Folder, SyncResult
+    from kb_cli.sync.folder import Folder
 
 RETRY_SECONDS: Final = 5
 

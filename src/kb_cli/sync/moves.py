@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import KbError
 from kb_cli.runtime import exit_codes
-from kb_cli.sync.remote import wholes
+from kb_cli.sync.remote import RemoteFile, wholes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
     from kb_cli.sync.file_item import FileItem
-    from kb_cli.sync.remote import RemoteFile
 
 Moves = list[tuple["FileItem", str]]
 """Files, and the source paths that their documents have."""

@@ -19,7 +19,7 @@ from trafilatura import bare_extraction
 from trafilatura.metadata import extract_metadata
 from trafilatura.utils import decode_file
 
-from kb.parser.confine import confine
+from kb.parser.confine import confine, limit
 from kb_cli.sync.web import decoded
 
 if TYPE_CHECKING:
@@ -87,21 +87,11 @@ _LINES: Final = {
 
 def main() -> None:
     """Read a page from standard input and print what is to be kept of it; nothing if that cannot be told."""
-    _limit()
+    limit(MEMORY, cpu=SECONDS)
     logging.disable()
     confine()
     page = readable(markup_of(sys.stdin.buffer.read()), sys.argv[1])
     sys.stdout.buffer.write((page or "").encode("utf-8", "replace"))
-
-
-def _limit() -> None:
-    if sys.platform == "win32":
-        return
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    if sys.platform == "linux":  # macOS does not keep to it
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def markup_of(data: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -14,12 +15,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kb_cli.sync.deletions import Withheld
-    from kb_cli.sync.folder import SyncResult
     from kb_cli.sync.selection import Selection
 
 ACTS: Final = ("added", "changed", "moved", "deleted")
 MANY_FAILURES: Final = 20
 EXAMPLES: Final = 3
+
+
+@dataclass
+class SyncResult:
+    """What a round did."""
+
+    selection: Selection
+    items: list[FileItem]
+    deleted: list[str] = field(default_factory=list)
+    withheld: list[Withheld] = field(default_factory=list)
+    """Documents that stay although their file is gone."""
+    emptied: list[str] = field(default_factory=list)
+    """Folders that are suddenly empty."""
+
+    @property
+    def failed(self) -> list[FileItem]:
+        """What did not go in."""
+        return [each for each in self.items if each.error]
+
+    @property
+    def is_news(self) -> bool:
+        """Whether anything was done."""
+        return bool(self.deleted) or any(each.is_news for each in self.items)
 
 
 def unreadable_items(selection: Selection) -> list[FileItem]:

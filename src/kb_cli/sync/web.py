@@ -12,7 +12,7 @@ import tempfile
 import time
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from kb import __version__
@@ -20,7 +20,6 @@ from kb_cli.runtime.exit_codes import LocalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import BinaryIO
 
     from httpx2 import Response
 

@@ -25,14 +25,12 @@ from sentence_transformers.sentence_transformer.modules import (
 )
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import Manifest, load_model, save_model
-from kb.embed.models.fetch import TOKENIZER, WEIGHTS, one_line, sha256
+from kb.embed.artifact import TOKENIZER, WEIGHTS, Manifest, ModelFiles, load_model, save_model, sha256
+from kb.embed.models.fetch import one_line
 from kb.embed.onnx.embedder import OnnxEmbedder
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
-    from kb.embed.models.artifact import ModelFiles
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -11,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelError
+from kb.embed.artifact import NAME, TOKENIZER, WEIGHTS, sha256
 
 if TYPE_CHECKING:
     import httpx2
 
-NAME = "all-MiniLM-L6-v2"
-WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
 SOURCES = {
     WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -104,12 +102,6 @@ def _download(client: httpx2.Client, url: str, path: Path) -> None:
         response.raise_for_status()
         for part in response.iter_bytes():
             file.write(part)
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def one_line(error: Exception) -> str:

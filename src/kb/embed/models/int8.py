@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnxruntime import InferenceSession, SessionOptions
 from tokenizers import Tokenizer
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from onnx import GraphProto, ModelProto, NodeProto
 
     Floats = NDArray[np.float32]
 

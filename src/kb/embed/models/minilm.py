@@ -12,14 +12,13 @@ import json
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from onnx import GraphProto, ModelProto, NodeProto
 
 Attribute: TypeAlias = int | float | tuple[int, ...]
 

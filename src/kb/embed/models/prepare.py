@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import (
+from kb.embed.artifact import (
     FP32,
     MANIFEST,
+    NAME,
+    TOKENIZER,
+    WEIGHTS,
     InvalidArtifact,
     Manifest,
     ModelFiles,
@@ -25,12 +28,14 @@ from kb.embed.models.artifact import (
     load_model,
     save_model,
 )
-from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, fetch, one_line, verify
+from kb.embed.models.fetch import SOURCES, fetch, one_line, verify
 from kb.filesystem import sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from onnx import ModelProto
 
 log = logging.getLogger(__name__)
 
@@ -101,9 +106,7 @@ def _quantized(files: ModelFiles, home: Path, manifest: Manifest) -> ModelFiles:
 
     def convert(scratch: Path) -> None:
         if precision == "fp16":
-            from kb.embed.models.fp16 import to_fp16
-
-            model = to_fp16(files.onnx)
+            model = _to_fp16(files.onnx)
         else:
             from kb.embed.models.int8 import to_int8
 
@@ -117,6 +120,19 @@ def _quantized(files: ModelFiles, home: Path, manifest: Manifest) -> ModelFiles:
             f"KB_PRECISION: making the model in {precision} needs the package {error.name}: install"
             " 'kb-local[engine]' whole, or set KB_PRECISION=fp32."
         ) from None
+
+
+def _to_fp16(model: Path) -> ModelProto:
+    """Return the graph with weights and arithmetic in fp16, for GPUs; its inputs and its output stay as they are."""
+    import onnx  # a third of a second, and models are seldom converted
+    from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST, convert_float_to_float16
+    from onnxruntime.transformers.onnx_model import OnnxModel
+
+    in_fp32 = [*DEFAULT_OP_BLOCK_LIST, "ReduceSum", "LpNormalization"]  # the sum over a long text's tokens is one
+    half = OnnxModel(convert_float_to_float16(onnx.load(model), keep_io_types=True, op_block_list=in_fp32))
+    half.topological_sort()
+    onnx.checker.check_model(half.model)
+    return half.model
 
 
 def _load_given(model_dir: Path) -> ModelFiles:

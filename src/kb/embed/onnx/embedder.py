@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
-from kb.embed.onnx.batching import batches
-from kb.embed.onnx.core_pool import CorePool
-from kb.embed.onnx.providers import candidates
+from kb.embed.onnx.providers import Device, candidates
 from kb.embed.onnx.session import CPU, available_cores, detect_machine, open_session
 from kb.embed.protocol import ModelSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
-    from kb.embed.models.artifact import ModelFiles
-    from kb.embed.onnx.providers import Device
+    from kb.embed.artifact import ModelFiles
     from kb.embed.onnx.requirements import Machine
 
     OnBatch = Callable[[int, float], None]
     Batch = Sequence[Sequence[int]]
 
 log = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 8
+"""How many batches are computed at once: each takes some 30 MB meanwhile. More cores are shared out among them."""
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 MIN_TOKENS = 16
 """How many tokens of a text, at the least, a model must read beside its prefix."""
@@ -215,3 +221,57 @@ def _spec(files: ModelFiles, special_tokens: int) -> ModelSpec:
         normalize=manifest.normalize,
         truncate_dim=manifest.truncate_dim,
     )
+
+
+def batches(lengths: Sequence[int], device: Device) -> Iterator[list[int]]:
+    """Split texts of these lengths into batches of their indexes, the shortest first, like with like."""
+    batch: list[int] = []
+    tokens = 0
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        length = lengths[index]
+        padded = length * (len(batch) + 1)
+        full = len(batch) == device.max_rows or padded > device.batch_tokens
+        if batch and (full or padded - tokens - length > device.padding):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(index)
+        tokens += length
+    if batch:
+        yield batch
+
+
+class CorePool:
+    """A session on one core, opened when it is first needed, and a thread for each core.
+
+    Cores that share a batch wait for each other at every operator, and for one that another thread took. Where there is
+    enough to do, each gets more done with a batch of its own.
+
+    Args:
+        open_session: opens a session on so many cores.
+        cores: how many there are.
+        shared: the session on all of them, which serves where no other can be opened.
+    """
+
+    def __init__(self, open_session: Callable[[int], InferenceSession], cores: int, shared: InferenceSession) -> None:
+        each = -(-cores // MOST_AT_ONCE)
+        self._open = partial(open_session, each)
+        self._opening = threading.Lock()
+        self._session: InferenceSession | None = None
+        self._shared = shared
+        self._threads = ThreadPoolExecutor(cores // each, "kb-model")
+
+    @property
+    def session(self) -> InferenceSession:
+        """The session, which any number of threads may run."""
+        with self._opening:
+            if self._session is None:
+                try:
+                    self._session = self._open()
+                except ModelError as error:
+                    log.warning("until the next start ingestion and many searches take longer: %s", error.detail)
+                    self._session = self._shared
+            return self._session
+
+    def map(self, run: Callable[[InferenceSession, Part], Result], batches: Sequence[Part]) -> Iterator[Result]:
+        """Run batches, and yield what they give in their order."""
+        return self._threads.map(partial(run, self.session), batches)

@@ -12,12 +12,11 @@ import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from kb.api.errors import ModelError
-from kb.embed.onnx.providers import provider_options
+from kb.embed.onnx.providers import Device, provider_options
 from kb.embed.onnx.requirements import Machine, cpu_flags
 
 if TYPE_CHECKING:
-    from kb.embed.models.artifact import ModelFiles
-    from kb.embed.onnx.providers import Device
+    from kb.embed.artifact import ModelFiles
 
 CPU = "CPUExecutionProvider"
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.properties import Properties
 from kb.formats.text.dates import first_date
+from kb.formats.text.extracted import Properties
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:

@@ -11,11 +11,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
-from kb.formats.attached import attached_room
-from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import Archive
-from kb.formats.extracted import Attachment
 from kb.formats.text.dates import first_date
+from kb.formats.text.extracted import Attachment, Properties, attached_room
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from contextlib import contextmanager
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lxml import etree
 
 from kb.api.errors import Unreadable
-from kb.formats.opaque import SUFFIXES
+from kb.formats.text.opaque import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +29,14 @@ _DAMAGE: Final = (
     OSError,
     ValueError,
 )
+_MOST_DIGITS: Final = 9
 _ENCRYPTED: Final = "the document is encrypted: it needs a password to be read"
+
+
+def xml_parser(**more: Any) -> etree.XMLParser:  # noqa: ANN401 - options of the library
+    """Return a parser that reaches for nothing outside of a file, and keeps what people read of it."""
+    options = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
+    return etree.XMLParser(**options | more)
 
 
 def local_name(element: etree._Element) -> str:
@@ -41,6 +49,12 @@ def attribute(element: etree._Element | None, name: str) -> str | None:
     if element is None:
         return None
     return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
+
+
+def whole_number(element: etree._Element | None, name: str, otherwise: int = 0) -> int:
+    """Return the element's attribute of that local name as a number from 0 on; `otherwise` if it is none."""
+    value = attribute(element, name) or ""
+    return int(value) if value.isdecimal() and len(value) <= _MOST_DIGITS else otherwise
 
 
 class Archive:
@@ -71,12 +85,8 @@ class Archive:
         self._unpacked += self._zip.getinfo(name).file_size
         if self._unpacked > MAX_UNPACKED:
             raise Unreadable(f"the document unpacks to more than {MAX_UNPACKED // 1024**2} MB, the limit")
-        try:
+        with _damage_of(name):
             return self._zip.read(name)
-        except _DAMAGE as error:
-            raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
-        except RuntimeError as error:
-            raise Unreadable(_ENCRYPTED) from error
 
     def blocks(self, name: str, size: int) -> Iterator[bytes]:
         """Yield a part in blocks, without keeping it.
@@ -84,14 +94,9 @@ class Archive:
         Raises:
             Unreadable: it is damaged or encrypted.
         """
-        try:
-            with self._zip.open(name) as part:
-                while block := part.read(size):
-                    yield block
-        except _DAMAGE as error:
-            raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
-        except (RuntimeError, KeyError) as error:
-            raise Unreadable(_ENCRYPTED) from error
+        with _damage_of(name), self._zip.open(name) as part:
+            while block := part.read(size):
+                yield block
 
     def elements(self, name: str, local: str) -> Iterator[etree._Element]:
         """Yield the elements of a part that have this local name one by one, without keeping them.
@@ -99,17 +104,14 @@ class Archive:
         Raises:
             Unreadable: the part is damaged.
         """
-        try:
-            with self._zip.open(name) as part:
-                for _, element in etree.iterparse(
-                    part, tag=f"{{*}}{local}", resolve_entities=False, no_network=True, huge_tree=False
-                ):
-                    yield element
-                    element.clear(keep_tail=False)
-                    while element.getprevious() is not None:
-                        del element.getparent()[0]
-        except _DAMAGE as error:
-            raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
+        with _damage_of(name), self._zip.open(name) as part:
+            for _, element in etree.iterparse(
+                part, tag=f"{{*}}{local}", resolve_entities=False, no_network=True, huge_tree=False
+            ):
+                yield element
+                element.clear(keep_tail=False)
+                while element.getprevious() is not None:
+                    del element.getparent()[0]
 
     def picture(self, name: str) -> Callable[[], bytes] | None:
         """Return what reads a part, if it is a picture that was not asked for before."""
@@ -127,11 +129,16 @@ class Archive:
         data = self.read(name)
         if data is None:
             return None
-        parser = etree.XMLParser(
-            resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
-        )
-        try:
-            root: etree._Element = etree.fromstring(data, parser)
-        except _DAMAGE as error:
-            raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
-        return root
+        with _damage_of(name):
+            return etree.fromstring(data, xml_parser())
+
+
+@contextmanager
+def _damage_of(name: str) -> Iterator[None]:
+    """Say of a part that it is damaged or encrypted if it cannot be read."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
+    except (RuntimeError, KeyError) as error:
+        raise Unreadable(_ENCRYPTED) from error

@@ -10,11 +10,11 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kb.formats.extracted import Attachment, Extracted
 from kb.formats.readers.html import write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.content_lines import ContentLine, content_lines, spoken_name
 from kb.formats.text.encoding import decode, one_line
+from kb.formats.text.extracted import Attachment, Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

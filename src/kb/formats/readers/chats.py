@@ -7,9 +7,9 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kb.formats.extracted import Attachment, Extracted
 from kb.formats.readers.front_matter import INLINE_TAGS
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.extracted import Attachment, Extracted
 from kb.formats.text.parts import MAX_PARTS, batches, filename_of
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
-from kb.formats.extracted import Extracted
 from kb.formats.readers.references import read_references
 from kb.formats.sniff import delimiter_of, parsed
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import decode
+from kb.formats.text.extracted import Extracted
 from kb.formats.text.tables import write_table
 
 if TYPE_CHECKING:

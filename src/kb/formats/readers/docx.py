@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.ooxml import Package
-from kb.formats.containers.zip import attribute, local_name
+from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.detect import detect
 from kb.formats.readers.docx_numbering import BULLET, Item, Numbering
 from kb.formats.readers.drawing import write_drawn
@@ -24,7 +24,6 @@ from kb.formats.readers.mht import files_of_page
 from kb.formats.readers.omml import linear
 from kb.formats.registry import reader_of
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.clauses import write_clause
 from kb.formats.text.encoding import one_line
 from kb.formats.text.margins import write_margins
 from kb.formats.text.symbols import symbol
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.containers.properties import Properties
-    from kb.formats.extracted import Attachment, Extracted
+    from kb.formats.text.extracted import Attachment, Extracted, Properties
 
 # Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.
 _WRAPPERS: Final = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
@@ -196,8 +194,8 @@ def _named_level(name: str) -> int | None:
 
 def _outline_level(owner: etree._Element) -> int | None:
     """Return what a paragraph or a style says itself: 0 to 8 for headings, 9 for body text."""
-    value = attribute(owner.find("{*}pPr/{*}outlineLvl"), "val") or ""
-    return int(value) + 1 if value.isdecimal() else None
+    level = whole_number(owner.find("{*}pPr/{*}outlineLvl"), "val", -1)
+    return level + 1 if level >= 0 else None
 
 
 class _Writer:
@@ -252,7 +250,7 @@ class _Writer:
         if level is not None:
             self._text.heading(level, text if mark == BULLET else f"{mark} {text}".lstrip())
         elif item and mark and self._numbering.is_clause(item):
-            write_clause(self._text, item.level, mark, text)
+            self._text.clause(item.level, mark, text)
         elif item:
             self._text.line(f"{'  ' * item.level}{f'{mark} {text}'.lstrip()}")
         else:
@@ -292,7 +290,7 @@ class _Writer:
                 for cell in cells:
                     self.blocks(cell)
                 continue
-            if any(values := [self._cell(cell) for cell in cells]):
+            if any(values := [one_line(" ".join(self._numbered(cell))) for cell in cells]):
                 self._text.line(" | ".join(values))
             shown += cells
         for cell in shown:
@@ -305,9 +303,6 @@ class _Writer:
             name in {"tbl", "altChunk"} or (name == "p" and self._styles.level(child) is not None)
             for name, child in _children(cell)
         )
-
-    def _cell(self, cell: etree._Element) -> str:
-        return one_line(" ".join(self._numbered(cell)))
 
     def _numbered(self, cell: etree._Element) -> Iterator[str]:
         """Yield the paragraphs of a cell with their numbers, which may be all that they show."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kb.formats.containers.zip import attribute
+from kb.formats.containers.zip import attribute, whole_number
 from kb.formats.text.encoding import one_line
 from kb.formats.text.numerals import written
 
@@ -124,7 +124,7 @@ def _linked(
 def _levels(elements: Iterable[etree._Element]) -> dict[int, _Level]:
     levels = {}
     for element in elements:
-        place = _integer(attribute(element, "ilvl"), -1)
+        place = whole_number(element, "ilvl", -1)
         if 0 <= place < _LEVELS:
             levels[place] = _level(element)
     return levels
@@ -134,25 +134,25 @@ def _overrides(number: etree._Element) -> tuple[dict[int, _Level], dict[int, int
     """Return the levels that a list defines itself, and where levels start in it."""
     levels, starts = dict[int, _Level](), dict[int, int]()
     for override in number.iterfind("{*}lvlOverride"):
-        place = _integer(attribute(override, "ilvl"), -1)
+        place = whole_number(override, "ilvl", -1)
         if not 0 <= place < _LEVELS:
             continue
         if (own := override.find("{*}lvl")) is not None:
             levels[place] = _level(own)
         if (start := override.find("{*}startOverride")) is not None:
-            starts[place] = _integer(attribute(start, "val"), 1)
+            starts[place] = whole_number(start, "val", 1)
     return levels, starts
 
 
 def _level(element: etree._Element) -> _Level:
     way, custom = _way(element)
-    restart = attribute(element.find("{*}lvlRestart"), "val")
+    restart = element.find("{*}lvlRestart")
     is_hidden = _is_on(element.find("{*}rPr/{*}vanish"))
     return _Level(
-        start=_integer(attribute(element.find("{*}start"), "val"), 0),
+        start=whole_number(element.find("{*}start"), "val"),
         way=way,
         text="" if is_hidden else (attribute(element.find("{*}lvlText"), "val") or "")[:_LONGEST],
-        restarts_after=None if restart is None else _integer(restart, 0),
+        restarts_after=None if restart is None else whole_number(restart, "val"),
         is_legal=_is_on(element.find("{*}isLgl")),
         width=len(custom),
         style=attribute(element.find("{*}pStyle"), "val"),
@@ -204,11 +204,3 @@ def _shown(found: _List, level: _Level) -> str:
 
 def _is_on(element: etree._Element | None) -> bool:
     return element is not None and attribute(element, "val") not in {"0", "false", "off"}
-
-
-def _integer(value: str | None, otherwise: int) -> int:
-    try:
-        number = int(value or "")
-    except ValueError:
-        return otherwise
-    return max(-1, min(number, 1 << 31))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from kb.formats.containers.zip import attribute, local_name
+from kb.formats.containers.zip import local_name, whole_number
 from kb.formats.readers.omml import linear
 from kb.formats.text.encoding import one_line
 from kb.formats.text.tables import write_table
@@ -110,12 +110,7 @@ def _points(series: etree._Element, *names: str) -> dict[int, str]:
     found = next((part for name in names for part in series.iterfind(f"{{*}}{name}")), None)
     values = dict[int, str]()
     for point in found.iter("{*}pt") if found is not None else ():  # of several levels, the outer ones come later
-        inner, value = values.get(_index(point)), point.findtext("{*}v") or ""
-        values[_index(point)] = f"{value} {inner}" if inner else value
+        index, value = whole_number(point, "idx"), point.findtext("{*}v") or ""
+        values[index] = f"{value} {values[index]}" if values.get(index) else value
     literal = found.findtext("{*}v") if found is not None and not values else None
     return {0: literal} if literal else values
-
-
-def _index(point: etree._Element) -> int:
-    index = attribute(point, "idx") or ""
-    return int(index) if index.isdecimal() else 0

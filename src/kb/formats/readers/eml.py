@@ -18,19 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.cms import signed_content
-from kb.formats.containers.emlx import message_in
-from kb.formats.containers.mbox import without_separator
+from kb.formats.containers.mail import message_in, without_separator
 from kb.formats.detect import TNEF_SIGNATURE, is_envelope
-from kb.formats.extracted import Attachment
 from kb.formats.readers import tnef
-from kb.formats.readers.html import flat_text
 from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, Shown, render
 from kb.formats.text.encoding import as_utf8, decode
+from kb.formats.text.extracted import Attachment, Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from kb.formats.extracted import Extracted
 
 _BODIES: Final = {
     *("text/plain", "text/html", "text/enriched", "text/markdown", "text/rfc822-headers"),
@@ -203,12 +199,8 @@ def _collect_best(alternatives: Message, mail: Mail) -> None:
         _collect(part, version)
         mail.take_files(version)
     # The last one is what the sender meant, if it shows anything at all.
-    shown = [version.bodies for version in versions if any(map(_has_text, version.bodies))]
+    shown = [version.bodies for version in versions if any(body.words.strip() for body in version.bodies)]
     mail.bodies += shown[-1] if shown else []
-
-
-def _has_text(body: Body) -> bool:
-    return bool(flat_text(body.text) if body.kind == "html" else body)
 
 
 def _parts(message: Message) -> Iterator[Message]:

@@ -10,25 +10,24 @@ from base64 import b64decode
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import md5
+from html import escape
 from mimetypes import guess_extension
 from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
 from kb.api.errors import Unreadable
-from kb.formats.attached import MOST_FILES
+from kb.formats.containers.zip import xml_parser
 from kb.formats.detect import is_media
-from kb.formats.extracted import Attachment
 from kb.formats.readers.html import write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.embedded import embedded_text, without_embedded
 from kb.formats.text.encoding import as_utf8, clean, one_line
+from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
 from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from kb.formats.extracted import Extracted
+    from collections.abc import Iterator, Sequence
 
 _NOTE: Final = re.compile(rb"<note(?:\s[^<>]*)?>")
 _END: Final = b"</note>"
@@ -126,18 +125,8 @@ def _title(note: bytes) -> str:
 
 def _root(markup: bytes) -> etree._Element | None:
     # A file in a note is a text of any length; what else a bomb may have, entities, is not looked at.
-    parser = etree.XMLParser(
-        encoding="utf-8",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=True,
-        recover=True,
-        remove_comments=True,
-        remove_pis=True,
-    )
     try:
-        return etree.fromstring(markup, parser)
+        return etree.fromstring(markup, xml_parser(encoding="utf-8", load_dtd=False, huge_tree=True, recover=True))
     except etree.XMLSyntaxError:
         return None
 
@@ -221,11 +210,7 @@ def _markup(note: _Note) -> str:
 def _words(note: _Note, media: re.Match[str]) -> str:
     found = _HASH.search(media["attributes"])
     file = note.files.get(found[1].lower()) if found else None
-    return f" {_escaped(file.words)} " if file else " "
-
-
-def _escaped(words: str) -> str:
-    return words.replace("&", "&amp;").replace("<", "&lt;")
+    return f" {escape(file.words, quote=False)} " if file else " "
 
 
 def _written_files(note: _Note, text: TextBuilder) -> Iterator[Attachment]:
@@ -234,12 +219,8 @@ def _written_files(note: _Note, text: TextBuilder) -> Iterator[Attachment]:
         if not file.data:
             text.omit("files")
         elif file.is_picture:
-            text.picture(_reader(file), file.name)
+            text.picture(partial(bytes, file.data), file.name)
         elif is_media(file.data, file.media_type):
             text.line(f"Attachment without text: {file.name}")
         else:
             yield Attachment(file.name, file.data)
-
-
-def _reader(file: _File) -> Callable[[], bytes]:
-    return partial(bytes, file.data)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted
 
 _PAGES: Final = {"application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document"}
 _CHAPTER: Final = 1

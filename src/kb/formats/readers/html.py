@@ -22,7 +22,7 @@ from kb.formats.text.titles import meaningful
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted
 
 _UNSEEN: Final = {"head", "script", "style", "template", "noscript", "ix:header"}
 _HIDING: Final = re.compile(

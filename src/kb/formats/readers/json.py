@@ -6,9 +6,9 @@ import json
 import re
 from typing import Final
 
-from kb.formats.extracted import Extracted
 from kb.formats.readers.chats import read_chats
 from kb.formats.text.encoding import clean, decode
+from kb.formats.text.extracted import Extracted
 
 _INDENTS: Final = (2, 0)
 _LONGEST_LAYOUT: Final = 4

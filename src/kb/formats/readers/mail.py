@@ -13,19 +13,17 @@ from urllib.parse import unquote
 
 from kb.api.errors import Unreadable
 from kb.api.omitted import together
-from kb.formats.attached import MOST_FILES
 from kb.formats.detect import PGP_MESSAGE, is_media
-from kb.formats.opaque import SUFFIXES
 from kb.formats.readers.html import expanded, flat_text, write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.dates import iso_date
 from kb.formats.text.embedded import without_embedded
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
+from kb.formats.text.opaque import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from kb.formats.extracted import Attachment, Extracted
 
 HEADERS: Final = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"
@@ -45,6 +43,11 @@ class Body:
 
     def __bool__(self) -> bool:
         return bool(self.text.strip())
+
+    @property
+    def words(self) -> str:
+        """What it says, without markup."""
+        return flat_text(self.text) if self.kind == "html" else self.text
 
 
 class Shown(NamedTuple):
@@ -111,7 +114,7 @@ def render(mail: Mail) -> Extracted:
     mail.omitted["files"] += len(mail.attachments[MOST_FILES:])
     del mail.attachments[MOST_FILES:], mail.textless[MOST_FILES:]
     if mail.packed:
-        known = {word for body in bodies for word in _words(body)}
+        known = {word for body in bodies for word in _WORD.findall(body.words.lower())}
         bodies += [body for body in mail.packed if _says_more(body, known)]
     if bodies and all(body.text.lstrip().startswith(PGP_MESSAGE) for body in bodies):
         raise Unreadable(ENCRYPTED)
@@ -142,12 +145,8 @@ def _attach_unseen(mail: Mail, bodies: Sequence[Body]) -> None:
 
 def _says_more(body: Body, known: set[str]) -> bool:
     """Return whether a body has words that are not known, but for a few: signs and marks differ."""
-    words = set(_words(body))
+    words = set(_WORD.findall(body.words.lower()))
     return len(words - known) > len(words) * _FEW
-
-
-def _words(body: Body) -> list[str]:
-    return _WORD.findall((flat_text(body.text) if body.kind == "html" else body.text).lower())
 
 
 def _write_header(name: str, value: str, text: TextBuilder) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
-from kb.formats.extracted import Extracted
 from kb.formats.readers.front_matter import front_matter, inline_tags, tags_of
 from kb.formats.text.builder import Heading, sections_under
 from kb.formats.text.encoding import decode, one_line
+from kb.formats.text.extracted import Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

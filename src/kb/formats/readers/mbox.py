@@ -7,17 +7,15 @@ from dataclasses import replace
 from email.parser import BytesHeaderParser
 from typing import TYPE_CHECKING, Final
 
-from kb.formats.containers.mbox import split, without_separator
-from kb.formats.extracted import Attachment
+from kb.formats.containers.mail import split, without_separator
 from kb.formats.readers.eml import header_text
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import as_utf8, one_line
+from kb.formats.text.extracted import Attachment, Extracted
 from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from kb.formats.extracted import Extracted
 
 _NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|\0-\x1f]+")
 """Not `#`, unlike in other names of parts: documents of messages that have it are found by it."""

@@ -7,18 +7,16 @@ from email import message_from_bytes
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.extracted import Attachment
 from kb.formats.readers.eml import POLICY, content_of, filename_of, header_text, text_of
 from kb.formats.readers.html import read_markup
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import as_utf8, one_line
+from kb.formats.text.extracted import Attachment, Extracted
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from email.message import Message
-
-    from kb.formats.extracted import Extracted
 
 _PAGES: Final = {"text/html", "application/xhtml+xml"}
 _PARTS_OF_PAGES: Final = ("image/", "font/", "audio/", "video/", "multipart/", "text/css", "text/javascript")

@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import Unreadable
 from kb.formats.containers.ole import open_ole
 from kb.formats.detect import is_envelope
-from kb.formats.extracted import Attachment
 from kb.formats.readers import outlook
 from kb.formats.readers.eml import POLICY, says_encrypted
-from kb.formats.readers.html import decode_html
-from kb.formats.readers.mail import ENCRYPTED, Body, Mail, render
+from kb.formats.readers.mail import ENCRYPTED, Mail, render
 from kb.formats.text.encoding import decode
+from kb.formats.text.extracted import Attachment, Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import olefile
-
-    from kb.formats.extracted import Extracted
 
     _Tree = defaultdict[tuple[str, ...], set[str]]
 
@@ -58,7 +55,7 @@ def _refuse_encrypted(message: _Storage) -> None:
     if says_encrypted(message_from_string(message.text(outlook.HEADERS), policy=POLICY)):
         raise Unreadable(ENCRYPTED)
     for attached in message.within(_ATTACHED):
-        if is_envelope(attached.binary(outlook.DATA)) and not _body(message):
+        if is_envelope(attached.binary(outlook.DATA)) and not outlook.body(message.text, message.binary):
             raise Unreadable(ENCRYPTED)
         if _name(attached).lower() == "message.rpmsg":
             raise Unreadable(_PROTECTED)
@@ -133,45 +130,14 @@ def _header_size(path: tuple[str, ...]) -> int:
 
 def _mail(message: _Storage) -> Mail:
     sent = message_from_string(message.text(outlook.HEADERS), policy=POLICY)
-    people = _recipients(message)
-    headers = {
-        "From": outlook.person(
-            message.text(outlook.SENDER_NAME), message.text(outlook.SENDER_SMTP, outlook.SENDER_ADDRESS)
-        ),
-        "To": people["To"] or message.text(outlook.TO),
-        "Cc": people["Cc"] or message.text(outlook.CC),
-        "Bcc": people["Bcc"] or message.text(outlook.BCC),
-        "Date": str(sent.get("Date") or message.time(outlook.SENT, outlook.DELIVERED)),
-        "Subject": message.text(outlook.SUBJECT).lstrip("\1 "),
-    }
-    body = _body(message)
-    mail = Mail(headers, [body] if body else [])
+    recipients = ((each.number(outlook.ROLE), each.text) for each in message.within("__recip_version1.0_"))
+    date = str(sent.get("Date") or message.time(outlook.SENT, outlook.DELIVERED))
+    body = outlook.body(message.text, message.binary)
+    mail = Mail(outlook.headers(message.text, recipients, date), [body] if body else [])
     mail.omitted["parts"] += body is None
     for attached in message.within(_ATTACHED):
         _attach(attached, mail)
     return mail
-
-
-def _recipients(message: _Storage) -> dict[str, str]:
-    people: dict[str, list[str]] = {role: [] for role in outlook.RECIPIENT_ROLES.values()}
-    for recipient in message.within("__recip_version1.0_"):
-        role = outlook.RECIPIENT_ROLES.get(recipient.number(outlook.ROLE))
-        person = outlook.person(recipient.text(outlook.NAME), recipient.text(outlook.SMTP, outlook.ADDRESS))
-        if role and person:
-            people[role].append(person)
-    return {role: ", ".join(names) for role, names in people.items()}
-
-
-def _body(message: _Storage) -> Body | None:
-    """Return what a message says; None if that is damaged."""
-    if html := message.text(outlook.HTML):
-        return Body("html", html)
-    if markup := message.binary(outlook.HTML):
-        return Body("html", decode_html(markup))
-    if words := message.text(outlook.TEXT):
-        return Body("plain", words)
-    rich = outlook.rich_text(message.binary(outlook.RTF))
-    return None if rich is None else Body("plain", rich)
 
 
 def _attach(attached: _Storage, mail: Mail) -> None:

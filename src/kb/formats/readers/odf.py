@@ -10,13 +10,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.properties import Properties
-from kb.formats.containers.zip import Archive, attribute, local_name
+from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
 from kb.formats.readers.odf_numbering import BULLET, Counting, Numbering
 from kb.formats.text.builder import TextBuilder, paged
-from kb.formats.text.clauses import write_clause
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
+from kb.formats.text.extracted import Extracted, Properties
 from kb.formats.text.layout import Box, around, in_reading_order
 from kb.formats.text.margins import write_margins
 from kb.formats.text.tables import write_table
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Set
 
     from lxml import etree
-
-    from kb.formats.extracted import Extracted
 
 _UNSEEN: Final = {
     *("tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "ruby-text", "note-citation"),
@@ -70,15 +67,15 @@ def read(data: bytes) -> Extracted:
     styles = archive.xml("styles.xml")
     if local_name(body) == "presentation":
         slides = [_slide(page, archive) for page in body.iterfind("{*}page")]
-        margins = TextBuilder()
-        write_margins(margins, _slide_margins(content, styles) if styles is not None else ())
-        return paged(title or (slides[0].opening_title() if slides else None), slides, date, last=margins)
+        last = TextBuilder()
+        write_margins(last, _slide_margins(content, styles) if styles is not None else ())
+        return paged(title or (slides[0].opening_title() if slides else None), slides, date, last=last)
     numbering = Numbering([content, styles] if styles is not None else [content])
     writer = _Writer(_title_styles(content), archive, numbering)
     writer.blocks(body)
     title = title or writer.text.opening_title()
     writer.notes()
-    write_margins(writer.text, _margins(styles))
+    write_margins(writer.text, (line for part in margins(styles) for line in _paragraphs(part)))
     return writer.text.build(title, date)
 
 
@@ -101,11 +98,11 @@ def _title_styles(content: etree._Element) -> set[str]:
     return {"Title", *filter(None, derived)}
 
 
-def _margins(styles: etree._Element | None) -> Iterator[str]:
-    """Yield the lines of the headers and footers that are shown."""
+def margins(styles: etree._Element | None) -> Iterator[etree._Element]:
+    """Yield the headers and footers that are shown."""
     for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
         if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
-            yield from _paragraphs(part)
+            yield part
 
 
 def _slide_margins(content: etree._Element, styles: etree._Element) -> Iterator[str]:
@@ -251,8 +248,7 @@ class _Writer:
 
     def _heading(self, heading: etree._Element, number: str | None = None) -> None:
         """Write a heading, with its number in a list if it is an item of one."""
-        level = attribute(heading, "outline-level") or ""
-        depth = int(level) if level.isdecimal() else 1
+        depth = whole_number(heading, "outline-level", 1)
         number = self._numbering.heading(heading, depth) if number is None else number
         if title := _inline(heading).strip():
             self.text.heading(depth, title if number == BULLET else f"{number} {title}".lstrip())
@@ -342,7 +338,7 @@ class _Writer:
         """Write a paragraph of a list; only the first of an item has a mark."""
         if text := one_line(_inline(paragraph)):
             if is_clause and mark not in {"", BULLET}:
-                write_clause(self.text, min(depth - 1, _DEEPEST), mark, text)
+                self.text.clause(min(depth - 1, _DEEPEST), mark, text)
             else:
                 self.text.line(f"{'  ' * min(depth - 1, _DEEPEST)}{f'{mark} {text}'.lstrip()}")
         self._beside(paragraph)
@@ -380,8 +376,7 @@ def _pieces(element: etree._Element) -> Iterator[str]:
     for child in element:
         name = local_name(child)
         if name == "s":
-            count = attribute(child, "c") or ""
-            yield " " * (min(int(count), 80) if count.isdecimal() else 1)
+            yield " " * min(whole_number(child, "c", 1), 80)
         elif name in _CHARACTERS:
             yield _CHARACTERS[name]
         elif name not in _BESIDE:

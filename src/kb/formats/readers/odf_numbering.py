@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kb.formats.containers.zip import attribute, local_name
+from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.text.encoding import one_line
 from kb.formats.text.numerals import base_letters, roman
 
@@ -79,7 +79,7 @@ class Numbering:
         levels = self._styles.get(style)
         if local_name(item) == "list-header":
             return ""
-        _count(counting.values, levels or {}, depth, attribute(item, "start-value"))
+        _count(counting.values, levels or {}, depth, _start(item))
         level = levels.get(depth) if levels else None
         if level is None or level.is_bullet:
             return BULLET
@@ -89,7 +89,7 @@ class Numbering:
         """Count a heading, and return the number that stands before it, if any."""
         if not self._outline or attribute(heading, "is-list-header") == "true":
             return ""
-        start = attribute(heading, "start-value") if attribute(heading, "restart-numbering") == "true" else None
+        start = _start(heading) if attribute(heading, "restart-numbering") == "true" else None
         _count(self._headings.values, self._outline, depth, start)
         level = self._outline.get(depth, _Level())
         return _shown(self._headings.values, self._outline, depth) if level.way else ""
@@ -108,23 +108,28 @@ def _parts(level: _Level) -> int:
 def _levels(style: etree._Element) -> dict[int, _Level]:
     levels = {}
     for element in style:
-        depth = _integer(attribute(element, "level"), 0)
+        depth = whole_number(element, "level")
         if 0 < depth <= _LEVELS:
             levels[depth] = _Level(
                 is_bullet=local_name(element) in {"list-level-style-bullet", "list-level-style-image"},
                 way=attribute(element, "num-format") or "",
                 before=attribute(element, "num-prefix") or "",
                 after=attribute(element, "num-suffix") or "",
-                shown=_integer(attribute(element, "display-levels"), 1),
-                start=_integer(attribute(element, "start-value"), 1),
+                shown=whole_number(element, "display-levels", 1),
+                start=whole_number(element, "start-value", 1),
                 pattern=(attribute(element, "num-list-format") or "")[:_LONGEST],
             )
     return levels
 
 
-def _count(values: dict[int, int], levels: Mapping[int, _Level], depth: int, start: str | None) -> None:
+def _start(item: etree._Element) -> int | None:
+    """Return the number that an item has whatever was counted, if any."""
+    return None if attribute(item, "start-value") is None else whole_number(item, "start-value", 1)
+
+
+def _count(values: dict[int, int], levels: Mapping[int, _Level], depth: int, start: int | None) -> None:
     if start is not None:
-        values[depth] = _integer(start, 1)
+        values[depth] = start
     elif depth in values:
         values[depth] += 1
     else:
@@ -158,7 +163,3 @@ def _written(number: int, way: str) -> str:
         return str(number) if way else ""
     text = lower(number)
     return text.upper() if way[0].isupper() else text
-
-
-def _integer(value: str | None, otherwise: int) -> int:
-    return int(value) if value and value.isascii() and value.isdecimal() and len(value) < _LEVELS else otherwise

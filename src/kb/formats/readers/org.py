@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kb.formats.extracted import Extracted
 from kb.formats.readers.front_matter import tags_of
 from kb.formats.text.builder import LONGEST_HEADING, Heading, lone_title, sections_under
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import decode, one_line
+from kb.formats.text.extracted import Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from email.header import Header
 from email.mime.application import MIMEApplication
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kb.formats.extracted import Attachment
-from kb.formats.readers.lzfu import decompress
-from kb.formats.readers.mail import Shown
+from kb.formats.readers.html import decode_html
+from kb.formats.readers.mail import Body, Mail, Shown
 from kb.formats.readers.rtf import decode_rtf
 from kb.formats.text.encoding import one_line
+from kb.formats.text.extracted import Attachment
 
-if TYPE_CHECKING:
-    from kb.formats.readers.mail import Mail
+Texts = Callable[..., str]
+"""What returns the first of some properties, given by their numbers, that says anything."""
 
 SUBJECT, HEADERS, SENT, DELIVERED = 0x0037, 0x007D, 0x0039, 0x0E06
 SENDER_NAME, SENDER_SMTP, SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
-TO, CC, BCC = 0x0E04, 0x0E03, 0x0E02
 TEXT, RTF, HTML = 0x1000, 0x1009, 0x1013
 ROLE, NAME, SMTP, ADDRESS = 0x0C15, 0x3001, 0x39FE, 0x3003
 METHOD, AS_OBJECT = 0x3705, 6
 DATA, LONG_NAME, SHORT_NAME, CONTENT_ID, MEDIA_TYPE = 0x3701, 0x3707, 0x3704, 0x3712, 0x370E
 CODE_PAGES: Final = (0x3FFD, 0x3FDE)
-RECIPIENT_ROLES: Final = {1: "To", 2: "Cc", 3: "Bcc"}
+_ROLES: Final = {1: "To", 2: "Cc", 3: "Bcc"}
+_NAMES: Final = {"To": 0x0E04, "Cc": 0x0E03, "Bcc": 0x0E02}
+"""The properties that name all recipients of a role, for where there is no list of them."""
+
 PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".emz", ".wmz")
 _EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
+_WINDOW_BEGINS: Final = (
+    rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor "
+    rb"MS Sans SerifSymbol"
+    rb"ArialTimes New RomanCourier{\colortbl\red0\green0\blue0" + b"\r\n" + rb"\par \pard\plain\f0\fs20\b\i\u\tab\tx"
+)
+_WINDOW: Final = 4096
+_RTF_HEADER: Final = struct.Struct("<II4sI")
 
 
 def moment_text(ticks: bytes) -> str:
@@ -46,10 +58,27 @@ def person(name: str, address: str) -> str:
     return f"{name} <{address}>" if name else address
 
 
-def rich_text(compressed: bytes) -> str | None:
-    """Return the words of a body in compressed rich text; None if it is damaged."""
+def headers(text: Texts, recipients: Iterable[tuple[int, Texts]], date: str) -> dict[str, str]:
+    """Return the headers of a message, with its recipients from their list, of whom each has the number of a role."""
+    people = defaultdict[str, list[str]](list)
+    for role, recipient in recipients:
+        people[_ROLES.get(role, "")].append(person(recipient(NAME), recipient(SMTP, ADDRESS)))
+    return {
+        "From": person(text(SENDER_NAME), text(SENDER_SMTP, SENDER_ADDRESS)),
+        **{role: ", ".join(filter(None, people[role])) or text(number) for role, number in _NAMES.items()},
+        "Date": date,
+        "Subject": text(SUBJECT).lstrip("\1 "),
+    }
+
+
+def body(text: Texts, binary: Callable[[int], bytes], plain: str = "") -> Body | None:
+    """Return what a message says, in its properties or else in `plain`; None if that is damaged."""
+    html = Body("html", text(HTML) or decode_html(binary(HTML)))
+    if said := html or Body("plain", text(TEXT)) or Body("plain", plain):
+        return said
+    compressed = binary(RTF)
     try:
-        return decode_rtf(decompress(compressed).decode("latin-1")) if compressed else ""
+        return Body("plain", decode_rtf(_decompressed(compressed).decode("latin-1")) if compressed else "")
     except ValueError:
         return None
 
@@ -77,3 +106,41 @@ def as_file(mail: Mail) -> Attachment:
         part.add_header("Content-Disposition", "attachment", filename=("utf-8", "", attachment.filename))
         file.attach(part)
     return Attachment(f"{one_line(mail.headers['Subject']) or 'message'}.eml", file.as_bytes())
+
+
+def _decompressed(data: bytes) -> bytes:
+    """Return the rich text in `data` (MS-OXRTFCP); where that is cut short, as much as there is of it.
+
+    Not compressed-rtf, which refuses a body over one wrong bit or a missing end.
+
+    Raises:
+        ValueError: it is not compressed in this way.
+    """
+    if len(data) < _RTF_HEADER.size:
+        raise ValueError("shorter than its header")
+    _, size, kind, _ = _RTF_HEADER.unpack_from(data)
+    if kind == b"MELA":  # kept as it is
+        return data[_RTF_HEADER.size : _RTF_HEADER.size + size]
+    if kind != b"LZFu":
+        raise ValueError("an unknown compression")
+    return _expanded(data[_RTF_HEADER.size :])
+
+
+def _expanded(data: bytes) -> bytes:
+    """Runs of eight tokens, each run behind a byte whose bits say which of them refer back into the window."""
+    text, at = bytearray(_WINDOW_BEGINS), 0
+    while at < len(data):
+        flags, at = data[at], at + 1
+        for bit in range(8):
+            if not flags >> bit & 1:
+                text += data[at : at + 1]
+                at += 1
+                continue
+            offset, length = divmod(int.from_bytes(data[at : at + 2].ljust(2, b"\0"), "big"), 16)
+            at += 2
+            back = (len(text) - offset) % _WINDOW
+            if not back or back > len(text):  # the mark of the end, or damage
+                return bytes(text[len(_WINDOW_BEGINS) :])
+            for _ in range(length + 2):
+                text.append(text[-back])
+    return bytes(text[len(_WINDOW_BEGINS) :])

@@ -13,15 +13,14 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.api.job_errors import NO_OCR
-from kb.formats.attached import attached_room
-from kb.formats.extracted import Extracted, Scan, Section
-from kb.formats.opaque import Opaque
 from kb.formats.readers.pdf_files import Files, add_attached
 from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.extracted import Extracted, Scan, Section, attached_room
 from kb.formats.text.hyphens import join_words, vocabulary_of
+from kb.formats.text.opaque import Opaque
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:

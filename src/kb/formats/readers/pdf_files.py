@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import pypdfium2
 from pypdfium2 import raw
 
-from kb.formats.extracted import Attachment
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.extracted import Attachment
 from kb.formats.text.parts import MAX_PARTS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.formats.containers.ooxml import Package
-from kb.formats.containers.zip import attribute, local_name
+from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.readers.drawing import inline, paragraphs, write_drawn
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.extracted import Attachment, Extracted
+    from kb.formats.text.extracted import Attachment, Extracted
 
 _TITLES: Final = {"title", "ctrTitle"}
 _FURNITURE: Final = {"dt", "ftr", "hdr", "sldNum", "sldImg"}
@@ -262,6 +262,5 @@ def _placeholder(shape: etree._Element) -> str:
 def _lines(shape: etree._Element) -> Iterator[str]:
     for paragraph in shape.iterfind("{*}txBody/{*}p"):
         if text := inline(paragraph).strip():
-            depth = attribute(paragraph.find("{*}pPr"), "lvl") or ""
-            level = min(int(depth), 8) if depth.isdecimal() else 0
+            level = min(whole_number(paragraph.find("{*}pPr"), "lvl"), 8)
             yield f"{'  ' * (level - 1)}- {text}" if level else text

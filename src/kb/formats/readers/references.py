@@ -7,8 +7,8 @@ import io
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kb.formats.extracted import Attachment, Extracted
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.extracted import Attachment, Extracted
 from kb.formats.text.parts import MAX_NAME_CHARS, MAX_PARTS, NOT_IN_NAMES, batches
 
 if TYPE_CHECKING:

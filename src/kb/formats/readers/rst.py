@@ -6,9 +6,9 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from kb.formats.extracted import Extracted
 from kb.formats.text.builder import LONGEST_HEADING, Heading, lone_title, sections_under
 from kb.formats.text.encoding import decode, one_line
+from kb.formats.text.extracted import Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

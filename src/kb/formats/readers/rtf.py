@@ -12,7 +12,7 @@ from kb.formats.text.builder import TextBuilder
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted
 
 _TITLE: Final = re.compile(r"\{\\title ((?:[^{}\\]|\\[^\n]){1,500})\}")
 _BEYOND_ASCII: Final = re.compile(r"[\x80-\xff]")

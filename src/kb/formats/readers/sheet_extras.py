@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kb.formats.containers.zip import Archive
-    from kb.formats.extracted import Attachment
+    from kb.formats.text.extracted import Attachment
 
 _REFERENCE: Final = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
 _LETTERS: Final = 26

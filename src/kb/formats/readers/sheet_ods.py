@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kb.formats.containers.zip import Archive, attribute, local_name
-from kb.formats.readers.odf import SHAPES, chart_of, chart_titles, text_lines, topmost
+from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
+from kb.formats.readers.odf import SHAPES, chart_of, chart_titles, margins, text_lines, topmost
 from kb.formats.readers.sheet_extras import FormulaRoom, SheetExtras
 from kb.formats.text.units import says_more, unit_of_text
 
@@ -71,12 +71,10 @@ def ods_margins(archive: Archive) -> Iterator[str]:
     Raises:
         Unreadable: the file is damaged.
     """
-    styles = archive.xml("styles.xml")
-    for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
-        if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
-            for field in part.iter(*(f"{{*}}{name}" for name in _FIELDS)):
-                field.text = None
-            yield from text_lines(part)
+    for part in margins(archive.xml("styles.xml")):
+        for field in part.iter(*(f"{{*}}{name}" for name in _FIELDS)):
+            field.text = None
+        yield from text_lines(part)
 
 
 def _has_any(archive: Archive) -> bool:
@@ -102,8 +100,7 @@ def _cells(table: etree._Element) -> Iterator[tuple[int, int, etree._Element]]:
 
 
 def _repeats(element: etree._Element, name: str) -> int:
-    count = attribute(element, name) or ""
-    return min(int(count), _MOST_REPEATS) if count.isdecimal() and int(count) else 1
+    return min(whole_number(element, name) or 1, _MOST_REPEATS)
 
 
 def _lacks_value(cell: etree._Element) -> bool:

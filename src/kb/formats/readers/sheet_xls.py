@@ -38,7 +38,7 @@ def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
     with ole.openstream(name) as stream:
         data = stream.read()
     with suppress(struct.error, IndexError):
-        version = _version(data)
+        (version,) = struct.unpack_from("<H", data, _RECORD.size)
         for sheet, start in list(_sheets(data, version)):
             extras = _extras(data, start) if version == _BIFF8 else _extras_of_five(data, start)
             extras.formulas = _uncomputed(data, start)
@@ -75,10 +75,6 @@ def _records(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
         if not depth:
             return
         place += size
-
-
-def _version(data: bytes) -> int:
-    return int(struct.unpack_from("<H", data, _RECORD.size)[0])
 
 
 def _sheets(data: bytes, version: int) -> Iterator[tuple[str, int]]:

@@ -11,14 +11,7 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.zip import attribute, local_name
 from kb.formats.readers import sheet_xlsb
 from kb.formats.readers.drawing import chart_titles, paragraphs
-from kb.formats.readers.sheet_extras import (
-    LONGEST_FORMULA,
-    FormulaRoom,
-    SheetExtras,
-    cell_place,
-    margin_lines,
-    moved,
-)
+from kb.formats.readers.sheet_extras import LONGEST_FORMULA, FormulaRoom, SheetExtras, cell_place, margin_lines, moved
 from kb.formats.text.encoding import one_line
 from kb.formats.text.units import Unit, unit_of_format
 

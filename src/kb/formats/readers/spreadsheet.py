@@ -30,8 +30,7 @@ from kb.formats.text.tables import Row, write_table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kb.formats.containers.properties import Properties
-    from kb.formats.extracted import Extracted
+    from kb.formats.text.extracted import Extracted, Properties
 
     Value = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
 

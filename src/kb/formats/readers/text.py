@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kb.formats.extracted import Extracted
 from kb.formats.text.encoding import decode
+from kb.formats.text.extracted import Extracted
 
 
 def read(data: bytes) -> Extracted:

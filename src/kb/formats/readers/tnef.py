@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
-from kb.formats.attached import MOST_FILES
 from kb.formats.detect import TNEF_SIGNATURE
-from kb.formats.extracted import Attachment
 from kb.formats.readers import outlook
-from kb.formats.readers.html import decode_html
 from kb.formats.readers.mail import Body, Mail, render
 from kb.formats.text.encoding import decode, one_line
+from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from kb.formats.extracted import Extracted
 
 _ATTRIBUTE: Final = struct.Struct("<BHHI")
 _FROM, _SUBJECT, _DATE_SENT, _BODY, _START, _END = 0x8000, 0x8004, 0x8005, 0x800C, 0x0006, 0x0007
@@ -248,36 +245,18 @@ def _text(value: _Value | None, encoding: str) -> str:
 
 
 def _mail(item: _Item) -> Mail:
-    properties, encoding = item.properties, item.encoding
-    people = _recipients(item)
-    name = properties.text(encoding, outlook.SENDER_NAME)
-    address = properties.text(encoding, outlook.SENDER_SMTP, outlook.SENDER_ADDRESS)
-    headers = {
-        "From": outlook.person(name, address) or _sender(item),
-        "To": people["To"] or properties.text(encoding, outlook.TO),
-        "Cc": people["Cc"] or properties.text(encoding, outlook.CC),
-        "Bcc": people["Bcc"] or properties.text(encoding, outlook.BCC),
-        "Date": _sent(item),
-        "Subject": (properties.text(encoding, *_TITLES) or item.text(_SUBJECT)).lstrip("\1 "),
-    }
-    body = _body(item)
+    text, encoding = partial(item.properties.text, item.encoding), item.encoding
+    recipients = ((each.number(outlook.ROLE), partial(each.text, encoding)) for each in item.recipients)
+    headers = outlook.headers(text, recipients, _sent(item))
+    headers["From"] = headers["From"] or _sender(item)
+    headers["Subject"] = (text(*_TITLES) or item.text(_SUBJECT)).lstrip("\1 ")
+    body = outlook.body(text, item.properties.binary, item.text(_BODY))
     mail = Mail(headers, [each for each in (_appointment(item), body, _members(item)) if each])
     mail.omitted["parts"] += body is None
     for file in item.files:
         _attach(file, encoding, mail)
     mail.omitted["files"] += item.more_files
     return mail
-
-
-def _recipients(item: _Item) -> dict[str, str]:
-    people: dict[str, list[str]] = {role: [] for role in outlook.RECIPIENT_ROLES.values()}
-    for recipient in item.recipients:
-        role = outlook.RECIPIENT_ROLES.get(recipient.number(outlook.ROLE))
-        name = recipient.text(item.encoding, outlook.NAME)
-        person = outlook.person(name, recipient.text(item.encoding, outlook.SMTP, outlook.ADDRESS))
-        if role and person:
-            people[role].append(person)
-    return {role: ", ".join(names) for role, names in people.items()}
 
 
 def _sender(item: _Item) -> str:
@@ -324,18 +303,6 @@ def _members(item: _Item) -> Body:
             words = member[_MEMBER.size :].decode("utf-16-le" if is_wide else "latin-1", "replace").split("\0")
             lines.append(outlook.person(words[0], words[2] if len(words) > 2 else ""))
     return Body("plain", "\n".join(lines))
-
-
-def _body(item: _Item) -> Body | None:
-    """Return what a message says; None if that is damaged."""
-    properties = item.properties
-    html = properties.text(item.encoding, outlook.HTML) or decode_html(properties.binary(outlook.HTML))
-    plain = (properties.text(item.encoding, outlook.TEXT), item.text(_BODY))
-    found = next(filter(None, (Body("html", html), *(Body("plain", text) for text in plain))), None)
-    if found:
-        return found
-    words = outlook.rich_text(properties.binary(outlook.RTF))
-    return None if words is None else Body("plain", words)
 
 
 def _attach(file: _File, encoding: str, mail: Mail) -> None:

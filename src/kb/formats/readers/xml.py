@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
-from kb.formats.extracted import Extracted
+from kb.formats.containers.zip import xml_parser
 from kb.formats.readers.html import flat_text, write_fragment
 from kb.formats.text.builder import LONGEST_HEADING, Heading, TextBuilder, lone_title, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
+from kb.formats.text.extracted import Extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,16 +42,8 @@ def read(data: bytes) -> Extracted:
 
 
 def _parsed(text: str) -> etree._Element | None:
-    parser = etree.XMLParser(
-        encoding="utf-8",
-        resolve_entities=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     try:
-        return etree.fromstring(text.lstrip().encode(), parser)
+        return etree.fromstring(text.lstrip().encode(), xml_parser(encoding="utf-8"))
     except etree.XMLSyntaxError:
         return None
 

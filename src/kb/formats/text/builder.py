@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.omitted import together
-from kb.formats.extracted import Extracted, Picture, Section
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.extracted import Extracted, Picture, Section
 from kb.formats.text.titles import names_chapter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 LONGEST_HEADING: Final = 300  # more is a paragraph that only looks like a heading
+_BELOW_HEADINGS: Final = 10
+_CLAUSE_NAME: Final = re.compile(r"(?s).{1,80}?(?:(?=[.:;]\s)|$)|.{1,60}\b")
 _LONGEST_OPENING: Final = 200  # of a letterhead, a date or an author before the title
 
 
@@ -126,6 +129,15 @@ class TextBuilder:
         )
         for row in others:
             self.line(row)
+
+    def clause(self, depth: int, number: str, words: str) -> None:
+        """Add a clause, as contracts have them, with what follows under its number and its name or first words.
+
+        Others refer to a clause by its number, so each is a place of its own.
+        """
+        name = _CLAUSE_NAME.match(words)
+        title = f"{number} {name[0] if name else ''}".strip()
+        self.headed_rows(_BELOW_HEADINGS + depth, title, [f"{'  ' * depth}{number} {words}"])
 
     def picture(self, read: Callable[[], bytes] | None, name: str = "") -> None:
         """Add a picture, if there is one."""

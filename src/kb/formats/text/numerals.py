@@ -155,12 +155,8 @@ FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "ideographEnclosedCircle": _from(0x3280, 10),
     "ideographTraditional": _listed("甲乙丙丁戊己庚辛壬癸"),
     "ideographZodiac": _listed("子丑寅卯辰巳午未申酉戌亥"),
-    "aiueoFullWidth": _repeated(
-        "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン"
-    ),
-    "irohaFullWidth": _repeated(
-        "イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオクヤマケフコエテアサキユメミシヱヒモセスン"
-    ),
+    "aiueoFullWidth": _repeated(_AIUEO),
+    "irohaFullWidth": _repeated(_IROHA),
     "ganada": _repeated("가나다라마바사아자차카타파하"),
     "chosung": _repeated("ㄱㄴㄷㄹㅁㅂㅅㅇㅈㅊㅋㅌㅍㅎ"),
     "koreanDigital": lambda number: "".join("영일이삼사오육칠팔구"[int(digit)] for digit in str(number)),

@@ -15,7 +15,7 @@ import numpy as np
 
 from kb.api.errors import KbError
 from kb.lexical.alternatives import alternatives
-from kb.lexical.stop_words import STOP_WORDS
+from kb.lexical.function_words import STOP_WORDS
 from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.statements import statements

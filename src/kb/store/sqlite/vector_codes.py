@@ -13,9 +13,8 @@ import apsw
 import numpy as np
 
 from kb.store.sqlite.statements import statements
-from kb.vectors.checksums import checksums
 from kb.vectors.quantize import Quantizer
-from kb.vectors.rows import Rows
+from kb.vectors.rows import Rows, checksums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

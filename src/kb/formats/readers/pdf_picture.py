@@ -16,7 +16,7 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.formats.readers.pdf import PDFIUM, opened
-from kb.formats.readers.pdf_page import draw_annotations
+from kb.formats.readers.pdf_page import Box, draw_annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,15 +35,6 @@ _END: Final = 40
 _MARGIN: Final = 0.5
 _LETTER: Final = re.compile(r"[^\W_]")
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
-
-
-class Box(NamedTuple):
-    """A rectangle in points, from the lower left of the page."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
 
 
 class Picture(NamedTuple):
@@ -156,9 +147,8 @@ def find_passage(page: str, passage: str, place: float) -> range:
     """Return where letters stand among those of a page, or the longest part of them from either end."""
     if not passage:
         return range(0)
-    if spots := [found.start() for found in re.finditer(f"(?={re.escape(passage)})", page)]:
-        start = min(spots, key=lambda spot: abs(spot - place * len(page)))
-        return range(start, start + len(passage))
+    if (whole := _nearest(page, passage, place)) is not None:
+        return range(whole, whole + len(passage))
     first, last = _nearest(page, passage[:_END], place), _nearest(page, passage[-_END:], place)
     if first is None and last is None:
         return range(0)
@@ -184,7 +174,7 @@ def _plain(text: str) -> str:
 
 def _box(text: pypdfium2.PdfTextPage, index: int) -> Box | None:
     box = Box(*text.get_charbox(index, loose=True))
-    return box if box.right > box.left and box.top > box.bottom else None
+    return None if box.is_empty() else box
 
 
 def _lines(boxes: Iterable[Box]) -> Iterator[Box]:

@@ -1,4 +1,8 @@
-"""Mailboxes (mbox, RFC 4155): messages one after the other, each behind a line that begins with "From "."""
+"""Files that keep messages: mailboxes (mbox, RFC 4155) and those of Apple Mail.
+
+In a mailbox each message stands behind a line that begins with "From ". Apple Mail keeps one message a file (.emlx):
+its length on the first line, and a list of properties behind it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ _SEPARATOR: Final = re.compile(
 )
 _FIRST: Final = re.compile(rb"From [^\r\n]*\r?\n(?:>From [^\r\n]*\r?\n)*+(?=[!-9;-~]+:)")
 _QUOTED: Final = re.compile(rb"(?m)^>(>*From )")
+_LENGTH: Final = re.compile(rb"\s{0,99}(\d{1,10})[ \t]{0,99}\r?\n(?=(?:>?From [^\r\n]*\r?\n)?[!-9;-~]+:)")
 
 
 def begins_message(data: bytes) -> bool:
@@ -34,3 +39,9 @@ def without_separator(message: bytes) -> bytes:
     """Return a message without what the mailbox added to it; one that was in none as it is."""
     first = _FIRST.match(message)
     return _QUOTED.sub(rb"\1", message[first.end() :]) if first else message
+
+
+def message_in(data: bytes) -> bytes:
+    """Return the message in a file of Apple Mail's; any other file as it is."""
+    length = _LENGTH.match(data)
+    return data[length.end() : length.end() + int(length[1])] if length else data

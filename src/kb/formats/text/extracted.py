@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+MOST_FILES: Final = 1000
+"""How many files inside another are looked at; of these, the first become documents."""
+
 NO_TEXT: Final = "the file holds no text"
 
 
@@ -27,6 +30,18 @@ class Attachment:
 
     filename: str
     data: bytes
+
+
+def attached_room(size: int) -> int:
+    """Return how many bytes of files a file of `size` may give: they are packed in it, not compressed."""
+    return 2 * size + (1 << 20)
+
+
+class Properties(NamedTuple):
+    """The title and the date that a document gives itself."""
+
+    title: str | None = None
+    date: str | None = None
 
 
 class Scan(NamedTuple):

@@ -10,12 +10,12 @@ memory only as far as it is read. A model that an earlier version wrote has them
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from kb.embed.models.fetch import NAME, TOKENIZER, WEIGHTS, sha256
 from kb.filesystem import sync
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from onnx import ModelProto
 
+NAME = "all-MiniLM-L6-v2"
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
 FP32 = "fp32"
 DIMENSIONS = 384
 WINDOW = 256
@@ -139,3 +141,9 @@ def save_model(folder: Path, model: ModelProto, tokenizer: Path, manifest: Manif
 
 def _hashes(folder: Path) -> dict[str, str]:
     return {name: sha256(folder / name) for name in (ONNX, DATA, TOKENIZER) if (folder / name).exists()}
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

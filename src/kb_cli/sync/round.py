@@ -1,0 +1,225 @@
+"""One round of keeping a folder and the knowledge base in step."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from stat import S_ISDIR
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import NotFound
+from kb_cli.runtime.call import run_parallel
+from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.sync.archive import is_archive_name
+from kb_cli.sync.claim import Claim, claim, look_up
+from kb_cli.sync.deletions import Judge, remembered
+from kb_cli.sync.disk import DiskView, describe_mounts
+from kb_cli.sync.moves import find_moves, move_documents, plan_moves
+from kb_cli.sync.patience import forget_silent
+from kb_cli.sync.remote import RemoteFile, fetch_files_below, fetch_rejected, wholes
+from kb_cli.sync.report import SyncResult, unreadable_items
+from kb_cli.sync.upload import Uploader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kb.client.client import EngineClient
+    from kb_cli.sync.digests import DigestCache
+    from kb_cli.sync.file_item import FileItem
+    from kb_cli.sync.folder import Folder
+    from kb_cli.sync.selection import Selection
+
+MAX_DELETIONS: Final = 4
+"""At once."""
+SETTLE_SECONDS: Final = 1.0
+"""So long a file must be gone in a folder that is watched: programs that save one move it away for a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a round begins with.
+
+    Args:
+        folder: what to keep in step.
+        claim: what is known of it.
+        mounts: on which devices it is.
+        selection: its files.
+        items: likewise, as they are sent.
+        remote: what the engine has of them.
+    """
+
+    folder: Folder
+    claim: Claim
+    mounts: str
+    selection: Selection
+    items: list[FileItem]
+    remote: dict[str, RemoteFile]
+
+    @classmethod
+    async def begin(cls, client: EngineClient, folder: Folder) -> Round:
+        """Look at the folder, and at what the engine has of it.
+
+        Raises:
+            UsageError: it is gone, or empty, or its name is that of another one.
+        """
+        forget_silent()
+        folder.check()
+        claim = await look_up(client, folder)
+        mounts = describe_mounts(folder.path)
+        selection, items = await folder.select(client, claim.left_out)
+        this = cls(folder, claim, mounts, selection, items, await fetch_files_below(client, folder.prefix))
+        if folder.delete:
+            this.refuse_empty()
+        return this
+
+    def refuse_empty(self) -> None:
+        """Refuse an empty folder: it is more often a disk that is not there than a wish to lose everything.
+
+        Raises:
+            UsageError: documents would be deleted.
+        """
+        if self.selection.files or self.folder.is_sure:
+            return
+        if paths := self.deletable(self.remote):
+            documents = "1 document" if len(paths) == 1 else f"{len(paths)} documents"
+            raise UsageError(
+                f"{self.folder.path} holds no files, and {documents} would be deleted. Is its disk there? If so, say"
+                " --yes."
+            )
+
+    @property
+    def judge(self) -> Judge:
+        """What says which documents go, by how the folder is at this moment."""
+        folder = self.folder
+        unread = [folder.place(each.source_path) for each in self.items if each.is_unread]
+        total = sum(whole_in(self.remote, path) == path for path in self.remote)
+        mounts = self.claim.mounts, describe_mounts(folder.path)
+        return Judge(DiskView(folder.path), mounts, unread, total, is_sure=folder.is_sure)
+
+    def moved(self) -> dict[str, int]:
+        """Return the documents whose file may have moved, by source path."""
+        known = ((path, self.remote[path].document_id) for path in self.missing(self.remote))
+        left = {path: number for path, number in known if number is not None}
+        here = set(self.judge.keep_away(map(self.folder.place, left)))
+        return {path: number for path, number in left.items() if self.folder.place(path) in here}
+
+    def result(self) -> SyncResult:
+        """Return what the round did, without what it deleted."""
+        return SyncResult(self.selection, self.items + unreadable_items(self.selection))
+
+    def left(self, result: SyncResult) -> list[str]:
+        """Return the documents, by paths from the folder, that stay although their file is gone."""
+        deleted = set(result.deleted)
+        return [self.folder.place(path) for path in self.missing(self.remote) if path not in deleted]
+
+    def allowed(self, result: SyncResult, remote: Mapping[str, RemoteFile]) -> list[str]:
+        """Return the source paths whose documents go; note in the result which ones stay, and why."""
+        judge = self.judge
+        paths = self.deletable(remote)
+        whole_of = {path: whole_in(remote, path) for path in paths}
+        allowed = set(judge.allow(map(self.folder.place, sorted(set(whole_of.values())))))
+        result.withheld, result.emptied = judge.withheld, judge.emptied
+        return [path for path in paths if self.folder.place(whole_of[path]) in allowed]
+
+    def deletable(self, remote: Mapping[str, RemoteFile]) -> list[str]:
+        """Return the source paths whose documents go: not those of archives, which no round would add again."""
+        return [path for path in self.missing(remote) if not self._is_from_archive(path)]
+
+    def missing(self, remote: Mapping[str, RemoteFile]) -> list[str]:
+        """Return the source paths whose file is gone; what is unreadable or left out is not gone."""
+        unreadable = [self.folder.source_path(path) for path in self.selection.unreadable]
+        below, disk = tuple(f"{path}/" for path in unreadable), DiskView(self.folder.path)
+        local = {*unreadable, *(each.source_path for each in self.items)}
+        return [
+            path
+            for path, file in remote.items()
+            if not path.startswith(below)
+            and not any(each in local or self._is_on_disk(each, disk) for each in possible_files(path, file))
+        ]
+
+    def _is_from_archive(self, path: str) -> bool:
+        """Return whether a source path leads into an archive, there or not: what is named like one, and no folder."""
+        return any(not is_folder(self.folder.path / each) for each in self._archives_above(path))
+
+    def _archives_above(self, path: str) -> list[PurePosixPath]:
+        """Return the paths, from the folder, of the archives that a source path may lead into."""
+        return [each for each in PurePosixPath(self.folder.place(path)).parents if is_archive_name(each)]
+
+    def _is_on_disk(self, path: str, disk: DiskView) -> bool:
+        """Return whether the file of a source path is there, whatever leaves it out, or the archive that it came in."""
+        return any(map(disk.has_file, (PurePosixPath(self.folder.place(path)), *self._archives_above(path))))
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder, or a link to one, as far as that can be known."""
+    try:
+        return S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def possible_files(path: str, file: RemoteFile) -> Iterator[str]:
+    """Yield a source path, and what it may have come inside."""
+    yield path
+    yield from wholes(path) if file.is_part else ()
+
+
+def whole_in(remote: Mapping[str, RemoteFile], path: str) -> str:
+    """Return the path of the file that what is at a path came inside, as attachments do; its own if it did not."""
+    inside = wholes(path) if remote[path].is_part else ()
+    return max(filter(remote.__contains__, inside), key=len, default=path)
+
+
+async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache, *, quiet: bool) -> SyncResult:
+    """Send what is new or changed, wait until it can be found, then delete what is gone."""
+    this = await Round.begin(client, folder)
+    items, remote = this.items, this.remote
+    if this.claim.is_known:
+        await claim(client, folder, this.claim.mounts or this.mounts)
+    await move_documents(client, find_moves(items, this.moved(), remote, digests), remote)
+    uploader = Uploader(client, remote, await fetch_rejected(client), digests, quiet=quiet)
+    await uploader.upload_all(items)
+    await uploader.wait_all(items)
+    result = this.result()
+    if folder.delete:
+        result.deleted = await delete_missing(client, this, result)
+    if this.claim.is_known:
+        await claim(client, folder, remembered(this.claim.mounts, this.mounts, this.left(result), result.emptied))
+    return result
+
+
+async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> SyncResult:
+    """Return what a round would do, as if it were done."""
+    this = await Round.begin(client, folder)
+    items, remote = this.items, this.remote
+    left = this.moved()
+    plan_moves(find_moves(items, left, remote, digests), left, remote)
+    await Uploader(client, remote, await fetch_rejected(client), digests, quiet=True, is_dry=True).upload_all(items)
+    result = this.result()
+    if folder.delete:
+        result.deleted = sorted(this.allowed(result, remote))
+    return result
+
+
+async def delete_missing(client: EngineClient, this: Round, result: SyncResult) -> list[str]:
+    """Delete the documents whose file is gone, those that were on their way in before too; return their paths."""
+    folder = this.folder
+    for file in this.remote.values():
+        if file.job_id is not None:
+            await client.wait_for_job(file.job_id)
+    left = await fetch_files_below(client, folder.prefix)
+    paths = this.allowed(result, left)
+    if paths and folder.is_watched:
+        await asyncio.sleep(SETTLE_SECONDS)
+        paths = this.allowed(result, left)
+    documents = {path: number for path in paths if (number := left[path].document_id) is not None}
+
+    async def delete(path: str) -> None:
+        try:
+            await client.delete_document(documents[path])
+        except NotFound:
+            documents.pop(path)
+
+    await run_parallel(delete, list(documents), MAX_DELETIONS)
+    return sorted(documents)
