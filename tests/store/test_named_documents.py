@@ -11,13 +11,11 @@ import pytest
 
 from kb.api.access import Limit
 from kb.lexical.names import folded_name
-from kb.store.rows import Filter, NewJob
+from kb.store.rows import Filter
 from kb.store.sqlite.names import named
 from kb.store.sqlite.store import SqliteStore
-from tests.store.test_numbered_migrations import go_back
 from tests.support.documents import DIMENSIONS, content
 from tests.support.spaces import space
-from tests.support.store_v2 import connect
 
 PATHS = (
     "a/ÜBERSICHT.md",
@@ -97,22 +95,6 @@ def test_documents_with_the_rarest_words_come_first_in_each_store(make_store):
             assert [each.source_path for each in tx.documents.named(["plan"], 5, 50)] == []
             admitted = tx.documents.named(["harbour"], 500, 50, Limit(folder="harbour."))
             assert [each.source_path for each in admitted] == ["harbour.md"]
-
-
-def test_decomposed_paths_of_an_older_kb_are_composed_unless_that_path_is_taken(tmp_path):
-    """As macOS names files: else a search by path misses them, and a second document is added for each such file."""
-    path = tmp_path / "kb.db"
-    plain, taken = "Café/Übersicht.md", "Café/taken.md"
-    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
-        ids = [
-            tx.documents.add(content(each), each, ())
-            for each in (normalize("NFD", plain), normalize("NFD", taken), taken)
-        ]
-        job = tx.jobs.add(NewJob("note", text="text", source_path=normalize("NFD", plain)))
-    go_back(connect(path), 16)
-    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.read() as tx:
-        assert [tx.documents.get(each).source_path for each in ids] == [plain, normalize("NFD", taken), taken]
-        assert tx.jobs.get(job).source_path == plain
 
 
 def test_a_name_is_folded_whatever_it_is_of():

@@ -19,13 +19,18 @@ from tests.support.eventually import eventually
 
 pytestmark = pytest.mark.sqlite
 
+NOTES = 40
+"""So many that their other vectors find no room in pages that are free."""
+
 
 @pytest.fixture
 def store(tmp_path, embedder):
     with closing(SqliteStore(tmp_path / "kb.db", VectorSpace.of(embedder.spec))) as opened:
-        note = embed_draft(draft_note("The key is under the mat.", None, embedder), embedder)
+        texts = (f"Key {number} is under the mat." for number in range(NOTES))
+        notes = [embed_draft(draft_note(text, None, embedder), embedder) for text in texts]
         with opened.write() as tx:
-            save(tx, note, None, ())
+            for note in notes:
+                save(tx, note, None, ())
         yield opened
 
 
