@@ -13,7 +13,7 @@ from kb.api.errors import FolderTaken, KbError
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import state_folder
 from kb_cli.sync.deletions import parsed
-from kb_cli.sync.disk import describe_mounts
+from kb_cli.sync.disk import ABSENT, describe_mounts
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -86,7 +86,18 @@ def is_mine(known: dict[str, Any], folder: Folder, machine: str) -> bool:
 
 def has_moved(known: dict[str, Any], machine: str) -> bool:
     """Return whether a folder was on this machine and is there no more, although its disk is."""
-    return is_from_here(known, machine) and not Path(known["path"]).exists() and is_disk_here(known)
+    return is_from_here(known, machine) and is_gone(known["path"]) and is_disk_here(known)
+
+
+def is_gone(path: str) -> bool:
+    """Return whether nothing is at a path; what one may not look at is there."""
+    try:
+        Path(path).stat()
+    except OSError as error:
+        return error.errno in ABSENT
+    except ValueError:  # no path of this system
+        return False
+    return False
 
 
 def is_from_here(known: dict[str, Any], machine: str) -> bool:
@@ -96,13 +107,17 @@ def is_from_here(known: dict[str, Any], machine: str) -> bool:
     number. A machine may get another name, and a home folder may be made anew, as in a container.
     """
     is_same_home, is_same_name = bool(known["machine"] == machine), bool(known["host"] == host_name())
-    is_same_disk = " " in device_of(known) and is_disk_here(known)
-    return is_same_home + is_same_name + is_same_disk > 1
+    if is_same_home == is_same_name:
+        return is_same_home  # other folders' disks are not looked at: they may be anybody's
+    return " " in device_of(known) and is_disk_here(known)
 
 
 def is_disk_here(known: dict[str, Any]) -> bool:
-    """Return whether the disk that a folder was on is where it was."""
-    now = parsed(describe_mounts(Path(known["path"])))
+    """Return whether the disk that a folder was on is where it was, as far as that can be known."""
+    try:
+        now = parsed(describe_mounts(Path(known["path"])))
+    except (OSError, ValueError, RuntimeError):  # no path of this system, or links that lead round in a circle
+        return False
     return "mounts" in known and now.get("") == parsed(known["mounts"]).get("")
 
 
