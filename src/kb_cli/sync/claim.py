@@ -29,11 +29,16 @@ class Claim:
     Args:
         mounts: on which devices it was when it was last in step.
         left_out: the source paths of files that stay out.
+        is_known: whether the engine keeps folders.
+        owner: the machine that has the name.
+        doubt: the refusal that holds unless the files are those of the documents: name and disk could be a twin's.
     """
 
     mounts: str = ""
     left_out: frozenset[str] = frozenset()
     is_known: bool = True
+    owner: str = ""
+    doubt: UsageError | None = None
 
 
 async def look_up(client: EngineClient, folder: Folder) -> Claim:
@@ -48,17 +53,27 @@ async def look_up(client: EngineClient, folder: Folder) -> Claim:
         if error.status != HTTPStatus.NOT_FOUND:
             raise
         return Claim(is_known=False)  # an engine that keeps no folders
-    mine = machine_id()
+    mine, found = machine_id(), Claim(left_out=frozenset(known["left_out"]))
     for each in known["folders"]:
-        if each["prefix"] == folder.prefix and not folder.take_over and not is_mine(each, folder, mine):
-            raise taken(folder, each["path"], each["host"])
-    own = [each for each in known["folders"] if each["prefix"] == folder.prefix and is_from_here(each, mine)]
-    at = str(folder.path.resolve())
-    return Claim(next((each["mounts"] for each in own if each["path"] == at), ""), frozenset(known["left_out"]))
+        if each["prefix"] != folder.prefix:
+            continue
+        refusal = None if folder.take_over else taken(folder, each["path"], each["host"])
+        if refusal and not is_mine(each, folder, mine):
+            raise refusal
+        if is_from_here(each, mine) and each["path"] == str(folder.path.resolve()):
+            found.mounts = each["mounts"]
+        found.owner, found.doubt = each["machine"], refusal if each["machine"] != mine else None
+    return found
 
 
-async def claim(client: EngineClient, folder: Folder, mounts: str) -> None:
+async def claim(client: EngineClient, folder: Folder, mounts: str, owner: str = "") -> None:
     """Let the engine know that a folder is kept in step from here, and on which devices it is.
+
+    Args:
+        client: the way to the engine.
+        folder: it.
+        mounts: the devices.
+        owner: the machine that had the name and may lose it, beside this one.
 
     Raises:
         UsageError: its name belongs to another one.
@@ -73,13 +88,17 @@ async def claim(client: EngineClient, folder: Folder, mounts: str) -> None:
     try:
         await client.claim_folder(**wanted, take_over=folder.take_over)
     except FolderTaken as error:
-        if not is_mine(error.extra, folder, wanted["machine"]) or error.extra["prefix"] != folder.prefix:
+        is_right = error.extra["prefix"] == folder.prefix and error.extra["machine"] in (wanted["machine"], owner)
+        if not is_right or not is_mine(error.extra, folder, wanted["machine"]):
             raise taken(folder, str(error.extra["path"]), str(error.extra["host"])) from None
         await client.claim_folder(**wanted, take_over=True)
 
 
 def is_mine(known: dict[str, Any], folder: Folder, machine: str) -> bool:
-    """Return whether a name belongs to this folder, or to one of this machine that is there no more."""
+    """Return whether a name belongs to this folder, or to one of this machine that is there no more.
+
+    Where the machine has another note, a twin of this one could be meant, which only the files tell.
+    """
     is_same = is_from_here(known, machine) and known["path"] == str(folder.path.resolve())
     return is_same or has_moved(known, machine)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from stat import S_ISDIR
@@ -148,7 +149,7 @@ class Round:
     remote: dict[str, RemoteFile]
 
     @classmethod
-    async def begin(cls, client: EngineClient, folder: Folder) -> Round:
+    async def begin(cls, client: EngineClient, folder: Folder, digests: DigestCache) -> Round:
         """Look at the folder, and at what the engine has of it.
 
         Raises:
@@ -160,6 +161,8 @@ class Round:
         mounts = describe_mounts(folder.path)
         selection, items = await folder.select(client, claim.left_out)
         remote = await fetch_files_below(client, folder.prefix)
+        if claim.doubt and not are_same(folder, items, remote, digests):
+            raise claim.doubt
         if folder.delete:
             refuse_empty(folder, selection, deletable(items, selection, folder, remote))
         return cls(folder, claim, mounts, selection, items, remote)
@@ -201,12 +204,23 @@ def whole_in(remote: Mapping[str, RemoteFile], path: str) -> str:
     return max(filter(remote.__contains__, inside), key=len, default=path)
 
 
+def are_same(folder: Folder, items: Iterable[FileItem], remote: Mapping[str, RemoteFile], digests: DigestCache) -> bool:
+    """Return whether at least half of a folder's documents are of files that are here, by their paths and content."""
+    whole = [path for path in remote if whole_in(remote, path) == path and not archives_above(folder, path)]
+    files = {each.source_path: each.path for each in items}
+    same = 0
+    for path in filter(files.__contains__, whole):
+        with suppress(OSError):
+            same += remote[path].content_hash == digests.digest(files[path])
+    return 0 < same >= len(whole) / 2
+
+
 async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache, *, quiet: bool) -> SyncResult:
     """Send what is new or changed, wait until it can be found, then delete what is gone."""
-    this = await Round.begin(client, folder)
+    this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
     if this.claim.is_known:
-        await claim(client, folder, this.claim.mounts or this.mounts)
+        await claim(client, folder, this.claim.mounts or this.mounts, this.claim.owner)
     await move_documents(client, find_moves(items, this.moved(), remote, digests), remote)
     uploader = Uploader(client, remote, await fetch_rejected(client), digests, quiet=quiet)
     await uploader.upload_all(items)
@@ -221,7 +235,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
 
 async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> SyncResult:
     """Return what a round would do, as if it were done."""
-    this = await Round.begin(client, folder)
+    this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
     left = this.moved()
     plan_moves(find_moves(items, left, remote, digests), left, remote)
