@@ -32,6 +32,12 @@ def prefix_of(server, folder, tmp_path, monkeypatch):
     return sync
 
 
+def test_a_folder_keeps_the_name_that_it_began_with_whatever_other_one_was_tried(prefix_of, folder, tag):
+    assert prefix_of() == f"{folder}/"
+    assert prefix_of(f"{tag}/") == f"{tag}/"
+    assert prefix_of() == f"{folder}/"
+
+
 def test_a_folder_that_began_with_a_name_keeps_it(prefix_of, folder, tag, server):
     prefix_of(f"{tag}/")
     assert prefix_of() == f"{tag}/"

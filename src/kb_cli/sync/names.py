@@ -29,10 +29,12 @@ class FolderNames:
     Args:
         prefixes: by folder, as `Path.resolve` has it, how the source paths of its files begin.
         left_out: source paths of files that stay out.
+        names: the folders with all prefixes that they were kept in step under.
     """
 
     prefixes: Mapping[Path, str] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
+    names: frozenset[tuple[Path, str]] = frozenset()
 
     def source_path(self, path: Path | str) -> str:
         """Return the source path of a file or folder, as `kb sync` of the innermost folder around it has it."""
@@ -43,8 +45,12 @@ class FolderNames:
         return to_source_path(whole)
 
     def prefix(self, folder: Path) -> str:
-        """Return how the source paths begin of a folder that is to be kept in step."""
-        return as_prefix(self.source_path(folder))
+        """Return how the source paths begin of a folder that is to be kept in step, as they began before.
+
+        Its whole path counts if it was kept in step so, whatever other name it got since: a timer goes on as it began.
+        """
+        whole = as_prefix(to_source_path(folder))
+        return whole if (resolved(folder), whole) in self.names else as_prefix(self.source_path(folder))
 
     def place(self, source_path: str) -> str:
         """Return where the file of a source path is on this machine; the path as it is if it lies in no such folder."""
@@ -68,7 +74,8 @@ async def fetch_names(client: EngineClient) -> FolderNames:
         return FolderNames()
     mine = machine_id()
     here = [each for each in known["folders"] if is_from_here(each, mine)]
-    return FolderNames(prefixes_here(here), frozenset(known["left_out"]))
+    names = frozenset((Path(each["path"]), each["prefix"]) for each in here)
+    return FolderNames(prefixes_here(here), frozenset(known["left_out"]), names)
 
 
 def prefixes_here(folders: list[dict[str, Any]]) -> dict[Path, str]:
