@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from kb.client.client import EngineClient
+from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync import disk
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.folder import Folder, sync_folder
+from kb_cli.sync.folder import Folder, plan_sync, sync_folder
 from kb_cli.sync.follow import Follower
 from tests.conftest import KEY
 
@@ -96,3 +97,34 @@ def test_a_folder_that_was_suddenly_empty_may_fill_again_file_by_file(server, va
     assert "was empty" in go().withheld[0].reason
     assert has() == 12
     assert go(is_sure=True).deleted == [f"{tag}/usb/{each.name}" for each in texts]
+
+
+def test_a_synced_folder_that_was_suddenly_empty_may_fill_again_file_by_file(server, vault, tag, has):
+    digests = DigestCache()
+
+    def go(act, **options):
+        async def request():
+            async with EngineClient(server.url, KEY) as client:
+                return await act(client, Folder(vault, f"{tag}/", delete=True, **options), digests)
+
+        return asyncio.run(request())
+
+    async def plan(client, folder, digests):
+        return await plan_sync(client, folder, digests)
+
+    async def keep(client, folder, digests):
+        return await sync_folder(client, folder, digests, quiet=True)
+
+    go(keep)
+    texts = {path: path.read_text() for path in sorted(vault.glob("*.md"))}
+    for path in (*texts, *(vault / "usb").iterdir()):
+        path.unlink()
+    for act in (plan, keep):
+        with pytest.raises(UsageError, match="holds no files"):
+            go(act)
+    while len(texts) > 1:
+        path, text = texts.popitem()
+        path.write_text(text)
+    assert "The folder was empty" in go(keep).withheld[0].reason
+    assert has() == 12
+    assert len(go(keep, is_sure=True).deleted) == 3

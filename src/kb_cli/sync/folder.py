@@ -15,7 +15,7 @@ from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.archive import is_archive_name
 from kb_cli.sync.claim import Claim, claim, look_up
-from kb_cli.sync.deletions import Judge, Withheld, remembered
+from kb_cli.sync.deletions import ITSELF, Judge, Withheld, remembered
 from kb_cli.sync.disk import DiskView, describe_mounts
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
@@ -26,7 +26,7 @@ from kb_cli.sync.selection import LEFT_OUT, Selection, select_files
 from kb_cli.sync.upload import Uploader
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from kb.client.client import EngineClient
@@ -153,7 +153,7 @@ class Round:
         """Look at the folder, and at what the engine has of it.
 
         Raises:
-            UsageError: it is gone, or empty, or its name is that of another one.
+            UsageError: it is gone, or its name is that of another one.
         """
         forget_silent()
         folder.check()
@@ -163,8 +163,6 @@ class Round:
         remote = await fetch_files_below(client, folder.prefix)
         if claim.doubt and not are_same(folder, items, remote, digests):
             raise claim.doubt
-        if folder.delete:
-            refuse_empty(folder, selection, deletable(items, selection, folder, remote))
         return cls(folder, claim, mounts, selection, items, remote)
 
     @property
@@ -182,11 +180,23 @@ class Round:
         here = set(self.judge.keep_away(map(self.folder.place, left)))
         return {path: number for path, number in left.items() if self.folder.place(path) in here}
 
-    def left(self, result: SyncResult) -> list[str]:
-        """Return the documents, by paths from the folder, that stay although their file is gone."""
-        deleted = set(result.deleted)
-        paths = missing(result.items, self.selection, self.folder, self.remote)
-        return [self.folder.place(path) for path in paths if path not in deleted]
+    def devices(self, items: Iterable[FileItem], deleted: Iterable[str], emptied: Iterable[str]) -> str:
+        """Return which devices to remember, and which folders that are suddenly empty, once documents are deleted."""
+        paths = set(missing(items, self.selection, self.folder, self.remote)) - set(deleted)
+        return remembered(self.claim.mounts, self.mounts, [*map(self.folder.place, paths)], emptied)
+
+    @property
+    def refusal(self) -> UsageError | None:
+        """Why nothing is done in an empty folder: more often its disk is away than a person deleted everything."""
+        folder = self.folder
+        if not folder.delete or folder.is_sure or self.selection.files:
+            return None
+        if not (paths := deletable(self.items, self.selection, folder, self.remote)):
+            return None
+        documents = "1 document" if len(paths) == 1 else f"{len(paths)} documents"
+        return UsageError(
+            f"{folder.path} holds no files, and {documents} would be deleted. Is its disk there? If so, say --yes."
+        )
 
     def allowed(self, result: SyncResult, remote: Mapping[str, RemoteFile]) -> list[str]:
         """Return the source paths whose documents go; note in the result which ones stay, and why."""
@@ -219,6 +229,10 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     """Send what is new or changed, wait until it can be found, then delete what is gone."""
     this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
+    if refusal := this.refusal:
+        if this.claim.mounts:
+            await claim(client, folder, this.devices(items, [], [ITSELF]), this.claim.owner)
+        raise refusal
     if this.claim.is_known:
         await claim(client, folder, this.claim.mounts or this.mounts, this.claim.owner)
     await move_documents(client, find_moves(items, this.moved(), remote, digests), remote)
@@ -229,7 +243,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     if folder.delete:
         result.deleted = await delete_missing(client, this, result)
     if this.claim.is_known:
-        await claim(client, folder, remembered(this.claim.mounts, this.mounts, this.left(result), result.emptied))
+        await claim(client, folder, this.devices(result.items, result.deleted, result.emptied))
     return result
 
 
@@ -237,6 +251,8 @@ async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) 
     """Return what a round would do, as if it were done."""
     this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
+    if this.refusal:
+        raise this.refusal
     left = this.moved()
     plan_moves(find_moves(items, left, remote, digests), left, remote)
     await Uploader(client, remote, await fetch_rejected(client), digests, quiet=True, is_dry=True).upload_all(items)
@@ -336,16 +352,3 @@ def possible_files(path: str, file: RemoteFile) -> Iterator[str]:
     """Yield a source path, and what it may have come inside."""
     yield path
     yield from wholes(path) if file.is_part else ()
-
-
-def refuse_empty(folder: Folder, selection: Selection, paths: Sequence[str]) -> None:
-    """Refuse an empty folder: it is more often a disk that is not there than a wish to lose everything.
-
-    Raises:
-        UsageError: the documents at these paths would be deleted.
-    """
-    if paths and not selection.files and not folder.is_sure:
-        documents = "1 document" if len(paths) == 1 else f"{len(paths)} documents"
-        raise UsageError(
-            f"{folder.path} holds no files, and {documents} would be deleted. Is its disk there? If so, say --yes."
-        )
