@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 
 import pytest
 
@@ -128,3 +130,23 @@ def test_a_synced_folder_that_was_suddenly_empty_may_fill_again_file_by_file(ser
     assert "The folder was empty" in go(keep).withheld[0].reason
     assert has() == 12
     assert len(go(keep, is_sure=True).deleted) == 3
+
+
+def test_a_folder_is_whole_again_although_documents_of_an_archive_in_it_are_left(server, vault, tag):
+    async def go():
+        async with EngineClient(server.url, KEY) as client:
+            folder, digests = Folder(vault, f"{tag}/", delete=True), DigestCache()
+            path = f"{tag}/usb/notion.zip/page.md"
+            job = await client.add_file("page.md", io.BytesIO(f"A page of {tag}".encode()), source_path=path)
+            await client.wait_for_job(job["job_id"])
+            await sync_folder(client, folder, digests, quiet=True)
+            (vault / "usb").rename(vault.with_name("away"))
+            (vault / "usb").mkdir()
+            assert (await sync_folder(client, folder, digests, quiet=True)).emptied == ["usb"]
+            (vault / "usb").rmdir()
+            vault.with_name("away").rename(vault / "usb")
+            await sync_folder(client, folder, digests, quiet=True)
+            [mounts] = [each["mounts"] for each in (await client.folders())["folders"] if each["prefix"] == f"{tag}/"]
+            assert "usb" not in json.loads(mounts)
+
+    asyncio.run(go())

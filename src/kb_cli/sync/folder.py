@@ -182,7 +182,7 @@ class Round:
 
     def devices(self, items: Iterable[FileItem], deleted: Iterable[str], emptied: Iterable[str]) -> str:
         """Return which devices to remember, and which folders that are suddenly empty, once documents are deleted."""
-        paths = set(missing(items, self.selection, self.folder, self.remote)) - set(deleted)
+        paths = set(deletable(items, self.selection, self.folder, self.remote)) - set(deleted)
         return remembered(self.claim.mounts, self.mounts, [*map(self.folder.place, paths)], emptied)
 
     @property
