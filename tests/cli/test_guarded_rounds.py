@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 
 import pytest
 
 from kb.client.client import EngineClient
+from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync import disk
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.follow import Follower
-from kb_cli.sync.round import sync_folder
+from kb_cli.sync.round import plan_sync, sync_folder
 from tests.conftest import KEY
 
 
@@ -97,3 +100,54 @@ def test_a_folder_that_was_suddenly_empty_may_fill_again_file_by_file(server, va
     assert "was empty" in go().withheld[0].reason
     assert has() == 12
     assert go(is_sure=True).deleted == [f"{tag}/usb/{each.name}" for each in texts]
+
+
+def test_a_synced_folder_that_was_suddenly_empty_may_fill_again_file_by_file(server, vault, tag, has):
+    digests = DigestCache()
+
+    def go(act, **options):
+        async def request():
+            async with EngineClient(server.url, KEY) as client:
+                return await act(client, Folder(vault, f"{tag}/", delete=True, **options), digests)
+
+        return asyncio.run(request())
+
+    async def plan(client, folder, digests):
+        return await plan_sync(client, folder, digests)
+
+    async def keep(client, folder, digests):
+        return await sync_folder(client, folder, digests, quiet=True)
+
+    go(keep)
+    texts = {path: path.read_text() for path in sorted(vault.glob("*.md"))}
+    for path in (*texts, *(vault / "usb").iterdir()):
+        path.unlink()
+    for act in (plan, keep):
+        with pytest.raises(UsageError, match="holds no files"):
+            go(act)
+    while len(texts) > 1:
+        path, text = texts.popitem()
+        path.write_text(text)
+    assert "The folder was empty" in go(keep).withheld[0].reason
+    assert has() == 12
+    assert len(go(keep, is_sure=True).deleted) == 3
+
+
+def test_a_folder_is_whole_again_although_documents_of_an_archive_in_it_are_left(server, vault, tag):
+    async def go():
+        async with EngineClient(server.url, KEY) as client:
+            folder, digests = Folder(vault, f"{tag}/", delete=True), DigestCache()
+            path = f"{tag}/usb/notion.zip/page.md"
+            job = await client.add_file("page.md", io.BytesIO(f"A page of {tag}".encode()), source_path=path)
+            await client.wait_for_job(job["job_id"])
+            await sync_folder(client, folder, digests, quiet=True)
+            (vault / "usb").rename(vault.with_name("away"))
+            (vault / "usb").mkdir()
+            assert (await sync_folder(client, folder, digests, quiet=True)).emptied == ["usb"]
+            (vault / "usb").rmdir()
+            vault.with_name("away").rename(vault / "usb")
+            await sync_folder(client, folder, digests, quiet=True)
+            [mounts] = [each["mounts"] for each in (await client.folders())["folders"] if each["prefix"] == f"{tag}/"]
+            assert "usb" not in json.loads(mounts)
+
+    asyncio.run(go())

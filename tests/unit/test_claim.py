@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import pytest
 
 from kb_cli.sync import claim, disk
-from kb_cli.sync.claim import has_moved, is_mine
+from kb_cli.sync.claim import has_moved, is_from_here, is_mine
 from kb_cli.sync.disk import describe_mounts
 from kb_cli.sync.folder import Folder
 
@@ -17,7 +19,7 @@ def stick(tmp_path, monkeypatch):
     """A folder on a stick, and what is mounted."""
     mounted = {tmp_path / "stick": "4711"}
     monkeypatch.setattr(disk, "mounted_devices", lambda: mounted)
-    monkeypatch.setattr(disk.Path, "is_mount", lambda self: self in mounted or self == self.parent)
+    monkeypatch.setattr(disk.os.path, "ismount", lambda path: path in mounted or path == path.parent)
     (tmp_path / "stick" / "notes").mkdir(parents=True)
     return tmp_path / "stick" / "notes", mounted
 
@@ -94,3 +96,37 @@ def test_a_folder_is_the_same_when_what_the_home_folder_noted_is_gone(stick):
     assert not is_mine(before, Folder(folder, "x/"), "m1"), "another disk"
     mounted[folder.parent] = ""
     assert not is_mine(known(folder, machine="m2"), Folder(folder, "x/"), "m1"), "a disk without a number"
+
+
+@pytest.fixture
+def closed(tmp_path, monkeypatch):
+    """A folder of somebody else, which one may not look at."""
+    folder, real = tmp_path / "theirs" / "notes", os.stat
+
+    def refuse(path, *arguments, **options):
+        if str(path).startswith(str(folder)):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(disk.os, "stat", refuse)
+    return folder
+
+
+@pytest.mark.parametrize("facts", [{}, {"machine": "m1"}, {"host": "here"}, {"machine": "m1", "host": "here"}])
+def test_a_folder_that_one_may_not_look_at_stops_nothing(closed, facts):
+    theirs = {"machine": "m2", "host": "there", "path": str(closed), "mounts": '{"": "/ 1f"}'} | facts
+    assert is_from_here(theirs, "m1") == (len(facts) == 2)
+    assert not has_moved(theirs, "m1"), "it is there"
+
+
+@pytest.mark.parametrize("path", ["round/notes", "C:\\Users\\me\\notes", "a\0b", "x" * 5000])
+def test_a_path_that_cannot_be_here_stops_nothing(tmp_path, path):
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    theirs = {"machine": "m2", "host": "here", "path": str(tmp_path / path), "mounts": '{"": "/ 1f"}'}
+    assert not is_from_here(theirs, "m1")
+
+
+def test_the_disk_of_a_folder_of_another_machine_is_not_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(claim, "describe_mounts", lambda path: pytest.fail(f"{path} was looked at"))
+    theirs = {"machine": "m2", "host": "there", "path": str(tmp_path), "mounts": '{"": "/ 1f"}'}
+    assert not is_from_here(theirs, "m1")

@@ -11,7 +11,7 @@ import pytest
 
 from kb.api.leftovers import is_leftover
 from kb_cli.sync import patience
-from kb_cli.sync.deletions import Judge, remembered
+from kb_cli.sync.deletions import ITSELF, Judge, remembered
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.disk import DiskView, unescaped
 from kb_cli.sync.selection import select_files
@@ -21,6 +21,7 @@ from kb_cli.sync.watching import explain, state_of
 @pytest.fixture
 def judge(tmp_path):
     """`judge(total)` says what goes of a folder of so many documents."""
+    (tmp_path / "kept.md").touch()
 
     def make(total=100, before="", now="", unread=(), **options):
         return Judge(DiskView(tmp_path), (before, now), unread, total, **options)
@@ -83,6 +84,19 @@ def test_documents_of_a_folder_that_was_suddenly_empty_stay_until_all_of_its_fil
     known = remembered(known, now, paths(3)[1:], second.emptied)
     assert judge(before=known, now=now, is_sure=True).allow(paths(3)[1:]) == paths(3)[1:]
     assert json.loads(remembered(known, now, [])) == {"": "/"}, "they are back, or deleted"
+
+
+def test_documents_of_a_synced_folder_that_was_suddenly_empty_stay_until_all_of_its_files_are_back(judge, tmp_path):
+    now = json.dumps({"": "/"})
+    known = remembered(now, now, paths(3), [ITSELF])
+    filling = judge(before=known, now=now)
+    assert filling.allow([*paths(3), "b.md"]) == []
+    assert "4 documents stay: The folder was empty" in filling.withheld[0].reason
+    assert filling.keep_away(paths(3)) == paths(3)
+    assert remembered(known, now, ["b.md"], filling.emptied) == known
+    assert json.loads(remembered(known, now, [])) == {"": "/"}, "all are back"
+    (tmp_path / "kept.md").unlink()
+    assert judge(before=now, now=now).allow(["a.md", "b.md"]) == [], "emptied while the round went on"
 
 
 def test_nothing_is_deleted_beside_a_file_that_cannot_be_read_even_with_a_yes(judge):

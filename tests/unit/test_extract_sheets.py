@@ -8,7 +8,7 @@ from kb.formats.containers.ooxml import Package
 from kb.formats.extract import extract
 from kb.formats.readers.sheet_extras import cell_name, cell_place, margin_lines, moved
 from kb.formats.readers.sheet_xlsx import xlsx_extras
-from kb.formats.text.units import unit_of_format
+from kb.formats.text.units import unit_of_format, unit_of_text
 from tests.support.office import DRAWING, SHEETS, package, workbook
 from tests.support.ole import ole
 from tests.support.reading import reader
@@ -421,6 +421,8 @@ def test_headers_and_footers_of_an_old_excel_sheet_follow_it():
         ('"B-"0', 7, "B-7"),
         ('General" m²"', 0.1, "0.1 m²"),
         ("[Blue]0.0\\ \\l", 2, "2 l"),
+        ('0" kg"', 1e15, "1000000000000000 kg"),
+        ('0.000000" kg"', 0.00001, "0.00001 kg"),
     ],
 )
 def test_a_number_has_what_its_format_shows_around_it(code, value, shown):
@@ -444,6 +446,9 @@ def test_a_number_has_what_its_format_shows_around_it(code, value, shown):
         '"closed"',
         "[>100]0%",
         '"a',
+        '0.0,,"M"',
+        '#,##0,"k"',
+        '#,##0,.0"k"',
     ],
 )
 def test_a_format_that_shows_only_the_number_or_no_plain_one_changes_nothing(code):
@@ -473,3 +478,30 @@ def test_numbers_of_an_opendocument_sheet_have_their_units():
     cells += cell.format("float", "12345", "", "1.23E+04") + cell.format("float", "3.5", "", "3 ft 6 in")
     text = extract(spreadsheet(f"<table:table-row>{cells}</table:table-row>"), "a.ods")[1].text
     assert text == "S\n\n12.6% | 12.6% | -2711.25 € | 12 kg | 1234.5 | 12345 | 3 ft 6 in\n"
+
+
+@pytest.mark.parametrize(
+    ("shown", "value", "told"),
+    [
+        ("13%", 0.126, "12.6%"),
+        ("1,000 kg", 999.6, "999.6 kg"),
+        ("12,34,567 kg", 1234567, "1234567 kg"),
+        ("1\xa0234,6 kg", 1234.56, "1234.56 kg"),
+        ("0,5 kg", 0.45, "0.45 kg"),
+        ("\N{MINUS SIGN}5 °C", -5, "-5 °C"),
+        ("1.5M", 1500000, None),
+        ("12k", 12345, None),
+        ("1.234 T€", 1234000, None),
+        ("0 kg", 0.0004, "0.0004 kg"),
+        (f"{'9' * 5000}.{'9' * 5000} kg", 9, None),
+    ],
+)
+def test_a_text_that_shows_another_number_tells_no_unit(shown, value, told):
+    unit = unit_of_text(shown, value, is_share=shown.endswith("%"))
+    assert (unit and unit.around(value)) == told
+
+
+@E10
+def test_thousands_and_millions_are_told_as_they_are_shown_or_in_full():
+    cell = "<table:table-cell office:value-type='float' office:value='1500000'><text:p>1.5M</text:p></table:table-cell>"
+    assert extract(spreadsheet(f"<table:table-row>{cell}</table:table-row>"), "a.ods")[1].text == "S\n\n1.5M\n"

@@ -1,8 +1,10 @@
 """Slides: what stands on them in the order in which people read it, and once what stands on all of them."""
 
 import pytest
+from lxml import etree
 
 from kb.formats.extract import extract
+from kb.formats.readers import pptx
 from kb.formats.text.layout import Box, around, in_reading_order
 from tests.support.office import DRAWING, package
 from tests.support.samples import zipped
@@ -156,6 +158,25 @@ def test_a_template_that_a_slide_hides_is_not_in_its_text(hides, shown):
     layout = part("sldLayout", shape("Draft"), hides.get("layout", ""))
     text = powerpoint([slide], layout, part("sldMaster", shape("Secret"))).text
     assert [line for line in text.split("\n") if line.startswith("- ")] == shown
+
+
+def test_the_tree_of_a_slide_is_not_kept(monkeypatch):
+    slides = []
+    monkeypatch.setattr(pptx._Slide, "__init__", kept_in(slides, pptx._Slide.__init__))
+    slide = part("sld", shape("Boats", "type='title'") + shape("Harbour Board", "type='ftr'"))
+    powerpoint([slide, slide])
+    assert len(slides) == 2
+    assert not [each for slide in slides for each in vars(slide).values() if isinstance(each, etree._Element)]
+
+
+def kept_in(slides, make):
+    """`make` that keeps what it is given to make."""
+
+    def keep(slide, *arguments):
+        slides.append(slide)
+        make(slide, *arguments)
+
+    return keep
 
 
 ODP = "xmlns:office='o' xmlns:text='t' xmlns:draw='d' xmlns:presentation='n' xmlns:style='s'"

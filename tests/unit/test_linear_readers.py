@@ -7,7 +7,7 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
-from tests.support.office import workbook
+from tests.support.office import RELATIONS, SHEETS, package, workbook
 from tests.support.samples import zipped
 
 CASES = {
@@ -50,7 +50,22 @@ def table(written):
     return zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": content})
 
 
+def styled(count):
+    """A workbook with so many styles that have a unit, and as many cells with another one."""
+    styles = "<xf numFmtId='0'/>" + "<xf numFmtId='9'/>" * count + "<xf numFmtId='0'/>"
+    own = {"r": ("worksheet", "xl/worksheets/sheet1.xml"), "s": ("styles", "xl/styles.xml")}
+    main = f"<workbook xmlns='{SHEETS}' xmlns:r='{RELATIONS}'><sheets><sheet name='S' r:id='r'/></sheets></workbook>"
+    cells = f"<c s='{count + 1}'><v>1</v></c>" * count
+    parts = {
+        "xl/workbook.xml": main,
+        "xl/styles.xml": f"<styleSheet xmlns='{SHEETS}'><cellXfs>{styles}</cellXfs></styleSheet>",
+        "xl/worksheets/sheet1.xml": f"<worksheet xmlns='{SHEETS}'><sheetData><row r='1'>{cells}</row></sheetData></worksheet>",
+    }
+    return package("xl/workbook.xml", parts, {"xl/workbook.xml": own})
+
+
 PACKED = {
+    "cells of many styles": (styled, "a.xlsx", 4000),
     "spaces before a value": (lambda count: sheet(" " * count), "a.xlsx", 50_000),
     "cells that do not end": (
         lambda count: table("<t:table-row><t:table-cell t:formula='a'/></t:table-row>" * count),

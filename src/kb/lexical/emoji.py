@@ -16,6 +16,10 @@ EMOJI: Final = re.compile(
 )
 """One sign, or the two letters of a flag; tones of skin are none, and a family is found by each of its members."""
 
+NUMBERS: Final = re.compile(rf"{MARK}([0-9]{{4,6}})")
+INDEXED: Final = re.compile(rf"(?:{NUMBERS.pattern})+")
+"""An emoji as it is indexed. People may write the mark as well: it is a sign in some fonts."""
+
 
 def emojis(text: str) -> list[str]:
     """Return the emojis of a text as they are indexed."""
@@ -34,4 +38,5 @@ def indexed(found: re.Match[str]) -> str:
 
 def written(word: str) -> str:
     """Return an emoji of a query as people write it, and any other word as it is."""
-    return "".join(chr(int(number)) for number in word.split(MARK)[1:]) if word.startswith(MARK) else word
+    sign = NUMBERS.sub(lambda found: chr(int(found[1])), word) if INDEXED.fullmatch(word) else ""
+    return sign if EMOJI.fullmatch(sign) else word

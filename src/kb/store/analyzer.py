@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -13,7 +14,9 @@ from kb.lexical.stems import stems_in
 from kb.lexical.variants import variants_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kb.lexical.variants import Variant
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """That of `chunks_fts`."""
@@ -60,11 +63,17 @@ class Fts5Analyzer:
     def variants(self, text: str, language: str | None = None) -> Iterable[tuple[int, int, str]]:
         """Return the stems of other forms of the words of a text in a language, each where its word stands."""
         written, starts = aligned(text)
+        found = [*variants_in(written), *stems_in(written, language)]
         return [
-            (starts[variant.start], _end(starts, variant.end), stem)
-            for variant in chain(variants_in(written), stems_in(written, language))
-            for stem in self._tokenizer.tokens(variant.text)
+            (starts[variant.start], _end(starts, variant.end), stem) for variant, stem in self._stems_of_each(found)
         ]
+
+    def _stems_of_each(self, found: Sequence[Variant]) -> Iterator[tuple[Variant, str]]:
+        """Yield the stems of other forms, each with its form; all are cut at once, since each call costs time."""
+        raws = [variant.text.encode() for variant in found]
+        ends = list(accumulate(len(raw) + 1 for raw in raws))
+        for start, _, stem in self._tokenizer.places(b" ".join(raws)):
+            yield found[bisect_right(ends, start)], stem
 
     def _folded_stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         if not has_run(text):

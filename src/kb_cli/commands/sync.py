@@ -14,7 +14,7 @@ from kb_cli.runtime.paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.follow import follow
-from kb_cli.sync.names import fetch_names
+from kb_cli.sync.names import as_prefix, named
 from kb_cli.sync.report import SyncResult, print_plan, print_result
 from kb_cli.sync.round import plan_sync, sync_folder
 
@@ -59,7 +59,7 @@ def sync(
     if watch and (dry_run or json):
         raise UsageError("--watch goes with neither --dry-run nor --json.")
     path = folder.expanduser()
-    prefix = (composed(name) if name else call(fetch_names).source_path(path)).rstrip("/") + "/"
+    prefix = as_prefix(composed(name)) if name else ""
     local = Folder(
         *(absolute(path), prefix, tuple(split_tags(tags)), tuple(exclude or ()), delete),
         is_sure=yes,
@@ -68,13 +68,14 @@ def sync(
         is_watched=watch,
     )
     digests = DigestCache()
+    if watch:  # which goes on when the engine is away
+        call_async(lambda client: follow(client, local, digests))
+        return exit_codes.OK
+    local = call(lambda client: named(client, local))
     if dry_run:
         planned = call_async(lambda client: plan_sync(client, local, digests))
         print_plan(planned, json=json)
         return exit_codes.USAGE if needs_yes(planned) else exit_codes.OK
-    if watch:
-        call_async(lambda client: follow(client, local, digests))
-        return exit_codes.OK
     result = call_async(lambda client: sync_folder(client, local, digests, quiet=json))
     print_result(result, json=json)
     if needs_yes(result):

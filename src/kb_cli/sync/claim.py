@@ -13,7 +13,7 @@ from kb.api.errors import FolderTaken, KbError
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import state_folder
 from kb_cli.sync.deletions import parsed
-from kb_cli.sync.disk import describe_mounts
+from kb_cli.sync.disk import ABSENT, describe_mounts
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -29,11 +29,16 @@ class Claim:
     Args:
         mounts: on which devices it was when it was last in step.
         left_out: the source paths of files that stay out.
+        is_known: whether the engine keeps folders.
+        owner: the machine that has the name.
+        doubt: the refusal that holds unless the files are those of the documents: name and disk could be a twin's.
     """
 
     mounts: str = ""
     left_out: frozenset[str] = frozenset()
     is_known: bool = True
+    owner: str = ""
+    doubt: UsageError | None = None
 
 
 async def look_up(client: EngineClient, folder: Folder) -> Claim:
@@ -48,17 +53,27 @@ async def look_up(client: EngineClient, folder: Folder) -> Claim:
         if error.status != HTTPStatus.NOT_FOUND:
             raise
         return Claim(is_known=False)  # an engine that keeps no folders
-    mine = machine_id()
+    mine, found = machine_id(), Claim(left_out=frozenset(known["left_out"]))
     for each in known["folders"]:
-        if each["prefix"] == folder.prefix and not folder.take_over and not is_mine(each, folder, mine):
-            raise taken(folder, each["path"], each["host"])
-    own = [each for each in known["folders"] if each["prefix"] == folder.prefix and is_from_here(each, mine)]
-    at = str(folder.path.resolve())
-    return Claim(next((each["mounts"] for each in own if each["path"] == at), ""), frozenset(known["left_out"]))
+        if each["prefix"] != folder.prefix:
+            continue
+        refusal = None if folder.take_over else taken(folder, each["path"], each["host"])
+        if refusal and not is_mine(each, folder, mine):
+            raise refusal
+        if is_from_here(each, mine) and each["path"] == str(folder.path.resolve()):
+            found.mounts = each["mounts"]
+        found.owner, found.doubt = each["machine"], refusal if each["machine"] != mine else None
+    return found
 
 
-async def claim(client: EngineClient, folder: Folder, mounts: str) -> None:
+async def claim(client: EngineClient, folder: Folder, mounts: str, owner: str = "") -> None:
     """Let the engine know that a folder is kept in step from here, and on which devices it is.
+
+    Args:
+        client: the way to the engine.
+        folder: it.
+        mounts: the devices.
+        owner: the machine that had the name and may lose it, beside this one.
 
     Raises:
         UsageError: its name belongs to another one.
@@ -73,20 +88,35 @@ async def claim(client: EngineClient, folder: Folder, mounts: str) -> None:
     try:
         await client.claim_folder(**wanted, take_over=folder.take_over)
     except FolderTaken as error:
-        if not is_mine(error.extra, folder, wanted["machine"]) or error.extra["prefix"] != folder.prefix:
+        is_right = error.extra["prefix"] == folder.prefix and error.extra["machine"] in (wanted["machine"], owner)
+        if not is_right or not is_mine(error.extra, folder, wanted["machine"]):
             raise taken(folder, str(error.extra["path"]), str(error.extra["host"])) from None
         await client.claim_folder(**wanted, take_over=True)
 
 
 def is_mine(known: dict[str, Any], folder: Folder, machine: str) -> bool:
-    """Return whether a name belongs to this folder, or to one of this machine that is there no more."""
+    """Return whether a name belongs to this folder, or to one of this machine that is there no more.
+
+    Where the machine has another note, a twin of this one could be meant, which only the files tell.
+    """
     is_same = is_from_here(known, machine) and known["path"] == str(folder.path.resolve())
     return is_same or has_moved(known, machine)
 
 
 def has_moved(known: dict[str, Any], machine: str) -> bool:
     """Return whether a folder was on this machine and is there no more, although its disk is."""
-    return is_from_here(known, machine) and not Path(known["path"]).exists() and is_disk_here(known)
+    return is_from_here(known, machine) and is_gone(known["path"]) and is_disk_here(known)
+
+
+def is_gone(path: str) -> bool:
+    """Return whether nothing is at a path; what one may not look at is there."""
+    try:
+        Path(path).stat()
+    except OSError as error:
+        return error.errno in ABSENT
+    except ValueError:  # no path of this system
+        return False
+    return False
 
 
 def is_from_here(known: dict[str, Any], machine: str) -> bool:
@@ -96,13 +126,17 @@ def is_from_here(known: dict[str, Any], machine: str) -> bool:
     number. A machine may get another name, and a home folder may be made anew, as in a container.
     """
     is_same_home, is_same_name = bool(known["machine"] == machine), bool(known["host"] == host_name())
-    is_same_disk = " " in device_of(known) and is_disk_here(known)
-    return is_same_home + is_same_name + is_same_disk > 1
+    if is_same_home == is_same_name:
+        return is_same_home  # other folders' disks are not looked at: they may be anybody's
+    return " " in device_of(known) and is_disk_here(known)
 
 
 def is_disk_here(known: dict[str, Any]) -> bool:
-    """Return whether the disk that a folder was on is where it was."""
-    now = parsed(describe_mounts(Path(known["path"])))
+    """Return whether the disk that a folder was on is where it was, as far as that can be known."""
+    try:
+        now = parsed(describe_mounts(Path(known["path"])))
+    except (OSError, ValueError, RuntimeError):  # no path of this system, or links that lead round in a circle
+        return False
     return "mounts" in known and now.get("") == parsed(known["mounts"]).get("")
 
 

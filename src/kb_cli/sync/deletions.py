@@ -24,6 +24,9 @@ SHOWN_FOLDERS: Final = 4
 EMPTIED: Final = ""
 """Stands for the disk of a folder that was suddenly empty, until all of its files are back or a person says yes."""
 
+ITSELF: Final = "."
+"""The folder that is kept in step, among those that were suddenly empty: without a name it stands for its disk."""
+
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
@@ -99,7 +102,7 @@ class Judge:
         return paths
 
     def _in_emptied_folders(self, paths: list[str]) -> list[str]:
-        inside = Counter(str(each) for path in paths for each in PurePosixPath(path).parents if each.name)
+        inside = Counter(str(each) for path in paths for each in PurePosixPath(path).parents)
         emptied = {
             folder: "is empty"
             for folder, count in inside.items()
@@ -110,7 +113,8 @@ class Judge:
         for folder in sorted(emptied, key=len):
             number = sum(is_below(path, folder) for path in paths)
             came = "1 document came" if number == 1 else f"{number} documents came"
-            reason = f"{folder} {emptied[folder]}, where {came} from. Is its disk there?"
+            where = "The folder" if folder == ITSELF else folder
+            reason = f"{where} {emptied[folder]}, where {came} from. Is its disk there?"
             reason += " If you deleted these files, say --yes."
             left = self._split(paths, folder, reason)
             self.emptied += [folder] if left != paths else []
@@ -165,7 +169,7 @@ def places(paths: Sequence[str]) -> str:
 
 def is_below(path: str, folder: str) -> bool:
     """Return whether a path lies in a folder; all do in the one without a name."""
-    return not folder or path.startswith(f"{folder}/")
+    return folder in ("", ITSELF) or path.startswith(f"{folder}/")
 
 
 def parent(path: str) -> str:

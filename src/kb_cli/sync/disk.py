@@ -142,7 +142,8 @@ def describe_mounts(root: Path) -> str:
 
 def mount_point(folder: Path) -> Path:
     """Return where the device that a folder is on is mounted."""
-    while not folder.is_mount() and folder != folder.parent:
+    # `Path.is_mount` raises an error for what one may not look at, before Python 3.12 on Windows for everything.
+    while not os.path.ismount(folder) and folder != folder.parent:
         folder = folder.parent
     return folder
 

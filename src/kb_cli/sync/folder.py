@@ -27,7 +27,7 @@ class Folder:
 
     Args:
         path: the folder.
-        prefix: how the source paths of its files begin.
+        prefix: how the source paths of its files begin; empty until `named` has asked for it.
         tags: what its files are tagged with.
         exclude: what is left out.
         delete: whether documents go whose file is gone.

@@ -13,6 +13,7 @@ from typer import TyperException
 from kb.api.errors import KbError, Unauthorized
 from kb_cli.runtime.call import explain_key
 from kb_cli.runtime.output import print_error
+from kb_cli.sync.names import named
 from kb_cli.sync.report import SyncResult, print_changes, print_result
 from kb_cli.sync.round import sync_folder
 from kb_cli.sync.watching import watch
@@ -63,6 +64,7 @@ class Follower:
         """Go round once, and report if anything was done; return whether engine and folder were there."""
         self.client.begin_operation(uuid4().hex)
         try:
+            self.folder = await named(self.client, self.folder)
             result = await sync_folder(self.client, self.folder, self.digests, quiet=False)
         except Unauthorized:
             return self._say(explain_key())

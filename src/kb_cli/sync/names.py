@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kb.client.client import EngineClient
+    from kb_cli.sync.folder import Folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,12 @@ class FolderNames:
     Args:
         prefixes: by folder, as `Path.resolve` has it, how the source paths of its files begin.
         left_out: source paths of files that stay out.
+        names: the folders with all prefixes that they were kept in step under.
     """
 
     prefixes: Mapping[Path, str] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
+    names: frozenset[tuple[Path, str]] = frozenset()
 
     def source_path(self, path: Path | str) -> str:
         """Return the source path of a file or folder, as `kb sync` of the innermost folder around it has it."""
@@ -41,11 +44,24 @@ class FolderNames:
                 return composed(prefix + whole.relative_to(folder).as_posix()).removesuffix("/.")
         return to_source_path(whole)
 
+    def prefix(self, folder: Path) -> str:
+        """Return how the source paths begin of a folder that is to be kept in step, as they began before.
+
+        Its whole path counts if it was kept in step so, whatever other name it got since: a timer goes on as it began.
+        """
+        whole = as_prefix(to_source_path(folder))
+        return whole if (resolved(folder), whole) in self.names else as_prefix(self.source_path(folder))
+
     def place(self, source_path: str) -> str:
         """Return where the file of a source path is on this machine; the path as it is if it lies in no such folder."""
         fitting = [(prefix, folder) for folder, prefix in self.prefixes.items() if source_path.startswith(prefix)]
         prefix, folder = max(fitting, key=lambda each: len(each[0]), default=("", None))
         return str(folder / source_path.removeprefix(prefix)) if folder else source_path
+
+
+async def named(client: EngineClient, folder: Folder) -> Folder:
+    """Return a folder with the prefix that it had before, or its whole path, if it has none yet."""
+    return folder if folder.prefix else replace(folder, prefix=(await fetch_names(client)).prefix(folder.path))
 
 
 async def fetch_names(client: EngineClient) -> FolderNames:
@@ -56,14 +72,20 @@ async def fetch_names(client: EngineClient) -> FolderNames:
         if error.status != HTTPStatus.NOT_FOUND:
             raise
         return FolderNames()
-    return FolderNames(prefixes_here(known["folders"]), frozenset(known["left_out"]))
+    mine = machine_id()
+    here = [each for each in known["folders"] if is_from_here(each, mine)]
+    names = frozenset((Path(each["path"]), each["prefix"]) for each in here)
+    return FolderNames(prefixes_here(here), frozenset(known["left_out"]), names)
 
 
 def prefixes_here(folders: list[dict[str, Any]]) -> dict[Path, str]:
-    """Return how the source paths of this machine's folders begin, by folder; of two names the newer one counts."""
-    mine = machine_id()
-    here = [each for each in folders if is_from_here(each, mine)]
-    return {Path(each["path"]): each["prefix"] for each in sorted(here, key=lambda each: str(each["at"]))}
+    """Return how the source paths of the folders' files begin, by folder; of two names the newer one counts."""
+    return {Path(each["path"]): each["prefix"] for each in sorted(folders, key=lambda each: str(each["at"]))}
+
+
+def as_prefix(source_path: str) -> str:
+    """Return how the source paths of what is below a folder begin."""
+    return source_path.rstrip("/") + "/"
 
 
 def meant_path(path: str) -> str:
@@ -74,7 +96,7 @@ def meant_path(path: str) -> str:
 
 def meant_prefix(folder: str) -> str:
     """Return how the source paths of what is below a folder begin, as `meant_path` has it."""
-    return meant_path(folder).rstrip("/") + "/"
+    return as_prefix(meant_path(folder))
 
 
 def place_of(source_path: str | None) -> str:

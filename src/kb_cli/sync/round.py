@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR
@@ -13,7 +14,7 @@ from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.archive import is_archive_name
 from kb_cli.sync.claim import Claim, claim, look_up
-from kb_cli.sync.deletions import Judge, remembered
+from kb_cli.sync.deletions import ITSELF, Judge, remembered
 from kb_cli.sync.disk import DiskView, describe_mounts
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
 from kb_cli.sync.patience import forget_silent
@@ -22,7 +23,7 @@ from kb_cli.sync.report import SyncResult, unreadable_items
 from kb_cli.sync.upload import Uploader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
@@ -57,11 +58,11 @@ class Round:
     remote: dict[str, RemoteFile]
 
     @classmethod
-    async def begin(cls, client: EngineClient, folder: Folder) -> Round:
+    async def begin(cls, client: EngineClient, folder: Folder, digests: DigestCache) -> Round:
         """Look at the folder, and at what the engine has of it.
 
         Raises:
-            UsageError: it is gone, or empty, or its name is that of another one.
+            UsageError: it is gone, or its name is that of another one.
         """
         forget_silent()
         folder.check()
@@ -69,24 +70,31 @@ class Round:
         mounts = describe_mounts(folder.path)
         selection, items = await folder.select(client, claim.left_out)
         this = cls(folder, claim, mounts, selection, items, await fetch_files_below(client, folder.prefix))
-        if folder.delete:
-            this.refuse_empty()
+        if claim.doubt and not this.is_same(digests):
+            raise claim.doubt
         return this
 
-    def refuse_empty(self) -> None:
-        """Refuse an empty folder: it is more often a disk that is not there than a wish to lose everything.
+    def is_same(self, digests: DigestCache) -> bool:
+        """Return whether at least half of the documents are of files that are here, by their paths and content."""
+        remote = self.remote
+        whole = [path for path in remote if whole_in(remote, path) == path and not self._archives_above(path)]
+        files = {each.source_path: each.path for each in self.items}
+        same = 0
+        for path in filter(files.__contains__, whole):
+            with suppress(OSError):
+                same += remote[path].content_hash == digests.digest(files[path])
+        return 0 < same >= len(whole) / 2
 
-        Raises:
-            UsageError: documents would be deleted.
-        """
-        if self.selection.files or self.folder.is_sure:
-            return
-        if paths := self.deletable(self.remote):
-            documents = "1 document" if len(paths) == 1 else f"{len(paths)} documents"
-            raise UsageError(
-                f"{self.folder.path} holds no files, and {documents} would be deleted. Is its disk there? If so, say"
-                " --yes."
-            )
+    @property
+    def refusal(self) -> UsageError | None:
+        """Why nothing is done in an empty folder: more often its disk is away than a person deleted everything."""
+        folder = self.folder
+        if not folder.delete or folder.is_sure or self.selection.files or not (paths := self.deletable(self.remote)):
+            return None
+        documents = "1 document" if len(paths) == 1 else f"{len(paths)} documents"
+        return UsageError(
+            f"{folder.path} holds no files, and {documents} would be deleted. Is its disk there? If so, say --yes."
+        )
 
     @property
     def judge(self) -> Judge:
@@ -108,10 +116,10 @@ class Round:
         """Return what the round did, without what it deleted."""
         return SyncResult(self.selection, self.items + unreadable_items(self.selection))
 
-    def left(self, result: SyncResult) -> list[str]:
-        """Return the documents, by paths from the folder, that stay although their file is gone."""
-        deleted = set(result.deleted)
-        return [self.folder.place(path) for path in self.missing(self.remote) if path not in deleted]
+    def devices(self, deleted: Iterable[str], emptied: Iterable[str]) -> str:
+        """Return which devices to remember, and which folders that are suddenly empty, once documents are deleted."""
+        paths = set(self.deletable(self.remote)) - set(deleted)
+        return remembered(self.claim.mounts, self.mounts, [*map(self.folder.place, paths)], emptied)
 
     def allowed(self, result: SyncResult, remote: Mapping[str, RemoteFile]) -> list[str]:
         """Return the source paths whose documents go; note in the result which ones stay, and why."""
@@ -173,10 +181,14 @@ def whole_in(remote: Mapping[str, RemoteFile], path: str) -> str:
 
 async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache, *, quiet: bool) -> SyncResult:
     """Send what is new or changed, wait until it can be found, then delete what is gone."""
-    this = await Round.begin(client, folder)
+    this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
+    if refusal := this.refusal:
+        if this.claim.mounts:
+            await claim(client, folder, this.devices([], [ITSELF]), this.claim.owner)
+        raise refusal
     if this.claim.is_known:
-        await claim(client, folder, this.claim.mounts or this.mounts)
+        await claim(client, folder, this.claim.mounts or this.mounts, this.claim.owner)
     await move_documents(client, find_moves(items, this.moved(), remote, digests), remote)
     uploader = Uploader(client, remote, await fetch_rejected(client), digests, quiet=quiet)
     await uploader.upload_all(items)
@@ -185,14 +197,16 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     if folder.delete:
         result.deleted = await delete_missing(client, this, result)
     if this.claim.is_known:
-        await claim(client, folder, remembered(this.claim.mounts, this.mounts, this.left(result), result.emptied))
+        await claim(client, folder, this.devices(result.deleted, result.emptied))
     return result
 
 
 async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> SyncResult:
     """Return what a round would do, as if it were done."""
-    this = await Round.begin(client, folder)
+    this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
+    if this.refusal:
+        raise this.refusal
     left = this.moved()
     plan_moves(find_moves(items, left, remote, digests), left, remote)
     await Uploader(client, remote, await fetch_rejected(client), digests, quiet=True, is_dry=True).upload_all(items)

@@ -55,7 +55,7 @@ def read(data: bytes) -> Extracted:
     slides = [_Slide(package, name, templates) for name in _slide_names(package, main)]
     texts = [slide.render() for slide in slides]
     margins = TextBuilder()
-    write_margins(margins, chain.from_iterable(slide.margins() for slide in slides))
+    write_margins(margins, chain.from_iterable(slide.margins for slide in slides))
     if texts:
         texts[-1].omit("parts", len(package.damaged))
     title, date = package.properties()
@@ -110,10 +110,14 @@ class _Slide:
         self._name = name
         self._text = TextBuilder()
         self.files: Sequence[Attachment] = ()
+        self.margins: Sequence[str] = ()
 
     def render(self) -> TextBuilder:
         """Return the slide's text: its title first, wherever that stands among the shapes."""
-        shapes = list(_drawn(self._root))
+        # Only what is read is kept: the trees of many slides would fill the memory.
+        root = self._package.side_xml(self._name)
+        self.margins = list(self._margins(root))
+        shapes = list(_drawn(root))
         titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
         others = [shape for shape in shapes if _placeholder(shape) not in _TITLES | _FURNITURE]
         for shape in (*titles, *self._in_order(others)):
@@ -124,18 +128,14 @@ class _Slide:
         self._text.omit_all(left_out)
         return self._text
 
-    def margins(self) -> Iterator[str]:
+    def _margins(self, root: etree._Element | None) -> Iterator[str]:
         """Yield the slide's footer, a date written by hand, and the words that its layout and its master show."""
-        for shape in _drawn(self._root):
+        for shape in _drawn(root):
             role, is_computed = _placeholder(shape), shape.find(".//{*}fld") is not None
             if role == "ftr" or (role == "dt" and not is_computed):
                 yield from paragraphs(shape)
-        if _shows_template(self._root):
+        if _shows_template(root):
             yield from self._templates.words(self._layout)
-
-    @cached_property
-    def _root(self) -> etree._Element | None:
-        return self._package.side_xml(self._name)
 
     @cached_property
     def _layout(self) -> str:

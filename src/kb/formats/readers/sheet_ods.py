@@ -120,11 +120,12 @@ def _shown(cell: etree._Element) -> str:
     shown = " ".join(text_lines(cell)) if kind in _NUMBERS else ""
     if not says_more(shown) or _POWER.fullmatch(shown):
         return ""
-    unit = unit_of_text(shown, is_share=kind == "percentage", is_negative=value.startswith("-"))
     try:
-        return unit.around(float(value)) if unit else shown
+        number = float(value)
     except ValueError:
         return shown
+    unit = unit_of_text(shown, number, is_share=kind == "percentage")
+    return unit.around(number) if unit else shown
 
 
 def _office(cell: etree._Element, name: str) -> str:

@@ -27,6 +27,7 @@ _NO_VALUE: Final = re.compile(
     rb"(?:<(?:\w+:)?v\s*+/>\s*+|<(?:\w+:)?v\s*+>\s*+</(?:\w+:)?v\s*+>\s*+)?+</(?:\w+:)?c\s*+>"
 )
 _ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
+_STYLE: Final = re.compile(rb"""\ss\s*=\s*["'](\d+)["']""")
 _ZERO: Final = re.compile(rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*+<(?:\w+:)?v\s*+>0</")
 _PERCENTS, _PERCENT = {"9", "10"}, "0%"  # the formats with units that Excel writes nowhere
 _MARGIN: Final = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^<>]*>([^<>]+)</")
@@ -46,19 +47,20 @@ class _Look:
 
     def __init__(self, units: Mapping[str, Unit], *, is_stale: bool) -> None:
         self.units, self.is_stale = units, is_stale
-        styles = "|".join(units).encode()
+        self._styles = frozenset(map(str.encode, units))
         self._patterns = [_NO_VALUE, _ERROR, *([_ZERO] if is_stale else [])]
-        if units:
-            self._patterns.append(re.compile(rb"""\ss\s*=\s*["'](?:%b)["']""" % styles))
 
     def finds_any(self, blocks: Iterable[bytes]) -> bool:
         before = b""
         for block in blocks:
             text = before + block
-            if any(pattern.search(text) for pattern in self._patterns):
+            if any(pattern.search(text) for pattern in self._patterns) or self._finds_unit(text):
                 return True
             before = text[-_OVERLAP:]
         return False
+
+    def _finds_unit(self, text: bytes) -> bool:
+        return bool(self._styles) and not self._styles.isdisjoint(found[1] for found in _STYLE.finditer(text))
 
 
 def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 _TOKEN: Final = re.compile(
@@ -15,8 +16,9 @@ _COLOUR: Final = re.compile(r"(?i)black|blue|cyan|green|magenta|red|white|yellow
 _NOT_PLAIN: Final = frozenset("yYmMdDhHsSeEgGbB/@")  # dates, fractions, powers of ten, texts
 _SPACES: Final = str.maketrans({"\xa0": " ", "\u202f": " "})
 _SIGNS: Final = str.maketrans(dict.fromkeys("+-()\N{MINUS SIGN}"))
-_SHOWN: Final = re.compile(r"(\D*)\d(?:[\d.,\s'\u2019\u066b\u066c]*\d)?(\D*)")
+_SHOWN: Final = re.compile(r"(\D*)(\d(?:[\d.,\s'\u2019\u066b\u066c]*\d)?)(\D*)")
 _LONGEST: Final = 60
+_ROUNDED: Final = 0.5 + 1e-6
 
 
 class Unit(NamedTuple):
@@ -29,17 +31,23 @@ class Unit(NamedTuple):
     def around(self, value: float) -> str:
         """Return a number as people see it."""
         number = value * 100 if self.is_share else value
-        return f"{'-' if number < 0 else ''}{self.before}{abs(number):.15g}{self.after}"
+        digits = f"{Decimal(f'{abs(number):.15g}'):f}"
+        return f"{'-' if number < 0 else ''}{self.before}{digits}{self.after}"
 
 
 def unit_of_format(code: str) -> Unit | None:
-    """Return what a number format of Excel shows around a number; None where that is nothing, or not a plain number."""
+    """Return what a number format of Excel shows around a number; None where that is nothing, or not a plain number.
+
+    None as well where it shows thousands or millions, as 1.5M for 1500000: the unit is of what people see.
+    """
     before, after, numbers, share = "", "", 0, False
     for found in _TOKEN.finditer(code[:1000]):
         kind, text = found.lastgroup, found[found.lastgroup or 0]
         if kind == "end":
             break
         if (kind == "bracket" and not _COLOUR.fullmatch(text)) or (kind == "other" and text in _NOT_PLAIN):
+            return None
+        if kind == "number" and any(part.endswith(",") for part in text.split(".")):
             return None
         share = share or (kind == "other" and text == "%")
         if kind == "number":
@@ -49,17 +57,26 @@ def unit_of_format(code: str) -> Unit | None:
     return _unit(before, after, is_share=share) if numbers == 1 else None
 
 
-def unit_of_text(shown: str, *, is_share: bool, is_negative: bool) -> Unit | None:
-    """Return what stands around the number in a text; None where that is nothing, or not one number."""
-    if not (found := _SHOWN.fullmatch(shown.strip())):
+def unit_of_text(shown: str, value: float, *, is_share: bool) -> Unit | None:
+    """Return what stands around a number in a text; None where that is nothing, or the text has not this number."""
+    found = _SHOWN.fullmatch(shown.strip())
+    if not found or not _is_rounded(found[2], abs(value) * (100 if is_share else 1)):
         return None
-    before, after = (each.translate(_SIGNS) if is_negative else each for each in found.groups())
+    before, after = (each.translate(_SIGNS) if value < 0 else each for each in (found[1], found[3]))
     return _unit(before, after, is_share=is_share)
 
 
 def says_more(shown: str) -> bool:
     """Return whether there is anything but digits and signs in what is shown of a number."""
     return any(each.isalpha() or each == "%" or unicodedata.category(each) == "Sc" for each in shown)
+
+
+def _is_rounded(written: str, number: float) -> bool:
+    """Return whether digits with signs between them are a number, whichever sign stands before its fraction."""
+    *groups, last = re.split(r"\D+", written)
+    whole, parted = "".join((*groups, last)), f"{''.join(groups)}.{last}"
+    is_whole = abs(float(whole) - number) <= _ROUNDED
+    return is_whole or (bool(groups) and abs(float(parted) - number) <= _ROUNDED * 10.0 ** -len(last))
 
 
 def _unit(before: str, after: str, *, is_share: bool) -> Unit | None:

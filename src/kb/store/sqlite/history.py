@@ -137,7 +137,8 @@ class SqliteHistory:
         """Bring a document back from the bin, with the content that it had."""
         note_operation(self._execute, statements("operations"), author, self._documents.now)
         [binned] = self._binned("bin.document_id = ?", document_id)
-        columns = field_values(author) | {"id": document_id, "now": self._documents.now, "replaces": content.replaces}
+        columns = field_values(author) | {"id": document_id, "now": self._documents.now}
+        columns |= {"replaces": content.replaces, "language": content.language}
         self._execute(self._sql["restore_document"], columns)
         self._execute(self._sql["delete_binned"], (document_id,))
         self._documents.add_chunks(document_id, content)

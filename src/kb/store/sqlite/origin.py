@@ -14,6 +14,7 @@ from kb.api.errors import StoreError
 from kb.store.rows import Retention
 from kb.store.sqlite.arrival import read_arrival
 from kb.store.sqlite.documents import SqliteDocuments
+from kb.store.sqlite.reanalysis import is_due
 from kb.store.sqlite.rules import add_functions
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
@@ -37,12 +38,17 @@ class SqliteOrigin:
         connection: in a transaction, or the only one that writes.
 
     Raises:
-        StoreError: the database is of an older kb.
+        StoreError: the database is of an older kb, or some of its documents are still indexed as one did it.
     """
 
     def __init__(self, connection: apsw.Connection) -> None:
         if connection.pragma("user_version") != SCHEMA_VERSION:
             raise StoreError("The database is of an older kb: start the engine once, which migrates it.")
+        if is_due(connection.execute):
+            raise StoreError(
+                "Documents of an older kb are still being indexed again, and a copy would not go on with that: let the"
+                " engine run until its log says that all are done."
+            )
         self._connection = connection
         self._execute: Any = connection.execute
         self._sql = statements("transfer")

@@ -92,7 +92,7 @@ INSERT INTO documents (
 SELECT
   document_id, title, source_path, doc_type, content_hash, created_at, GREATEST(%(now)s::timestamptz, until + interval '1 millisecond'), date, own_day,
   own_tags, CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1,
-  %(by)s, %(client)s, %(why)s, source, %(replaces)s::bigint, omitted, language,
+  %(by)s, %(client)s, %(why)s, source, %(replaces)s::bigint, omitted, %(language)s,
   (SELECT id FROM operations WHERE key = %(operation_key)s)
 FROM versions WHERE document_id = %(id)s ORDER BY number DESC LIMIT 1
 

@@ -83,7 +83,7 @@ SELECT
   document_id, title, source_path, doc_type, content_hash, created_at,
   max(:now, strftime('%Y-%m-%d %H:%M:%f', until, '+0.001 seconds')), date, own_tags,
   CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1, :by, :client, :why,
-  source, :replaces, omitted, language,
+  source, :replaces, omitted, :language,
   (SELECT id FROM operations WHERE key = :operation_key)
 FROM versions WHERE document_id = :id ORDER BY number DESC LIMIT 1
 
