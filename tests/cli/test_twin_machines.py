@@ -11,7 +11,8 @@ from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync import disk
 from kb_cli.sync.claim import claim
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.folder import Folder, plan_sync, sync_folder
+from kb_cli.sync.folder import Folder
+from kb_cli.sync.round import plan_sync, sync_folder
 from tests.conftest import KEY
 
 FILES = 8
