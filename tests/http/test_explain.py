@@ -28,7 +28,8 @@ async def test_what_is_explained_adds_up_to_the_score(api, tag):
     assert {term["term"] for term in by_text[TEXTS[2]]["terms"]} == {"glimmerfish", "glows"}
     assert by_text[TEXTS[2]]["words"]["place"] == 1
     assert {term["term"]: term["count"] for term in by_text[TEXTS[0]]["terms"]} == {"glimmerfish": 1}
-    assert all(term["idf"] > 0 for why in by_text.values() for term in why["terms"])
+    known = [term["idf"] for why in by_text.values() for term in why["terms"] if term["idf"] is not None]
+    assert min(known, default=1) > 0  # a word that has other forms in documents of the engine says none
     assert (by_text[TEXTS[3]]["words"]["place"], by_text[TEXTS[3]]["terms"]) == (None, [])
     assert sorted(why["meaning"]["place"] for why in by_text.values()) == [1, 2, 3, 4]
 
