@@ -73,6 +73,7 @@ def with_manifest(model_files):
 
 
 @pytest.mark.requirement("S-4")
+@pytest.mark.slow
 def test_queries_and_passages_are_read_after_their_prefixes(embedder, with_manifest):
     prefixed = with_manifest(query_prefix="query: ", passage_prefix="passage: ")
     for prefix, embed in (("query: ", prefixed.embed_queries), ("passage: ", prefixed.embed_passages)):
@@ -105,6 +106,7 @@ def test_of_a_text_beyond_the_window_the_beginning_is_read_as_the_tokenizer_itse
 
 
 @pytest.mark.requirement("S-6")
+@pytest.mark.slow
 def test_vectors_are_the_same_to_the_last_bit_on_one_core_and_on_several(model_files):
     one, three = (OnnxEmbedder(model_files, "cpu", threads) for threads in (1, 3))
     assert np.array_equal(three.embed_passages(MANY), one.embed_passages(MANY))
