@@ -1,5 +1,6 @@
 """Files that would take the engine down: each fails with its reason, and the next one is read."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from kb.api.errors import Stopped, Unreadable
 from kb.formats.extract import extract
+from kb.parser.protocol import _LENGTH
 from kb.parser.sandbox import Limits, Sandbox, resident
 from tests.support.eventually import eventually
 from tests.support.hostile import document, parser_at_work, parser_of, sheet, slow
@@ -204,6 +206,33 @@ def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_pa
     )
     monkeypatch.setenv("PYTHONPATH", str(code), prepend=os.pathsep)
     assert_fails(sandbox(), file(b"evil"), "its parser gave an answer that does not hold")
+
+
+def test_a_parser_that_goes_silent_is_given_up(sandbox, file, tmp_path, monkeypatch):
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "sitecustomize.py").write_text(
+        "import os, time\nimport kb.parser.protocol as protocol\nsound = protocol.pack\n"
+        "def pack(kind, text):\n"
+        "    if 'evil' in text.text:\n        os.closerange(1, 64)\n        time.sleep(600)\n"
+        "    return sound(kind, text)\nprotocol.pack = pack\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(code), prepend=os.pathsep)
+    assert_fails(sandbox(seconds=2), file(b"evil"), "KB_PARSE_SECONDS")
+
+
+def test_a_file_that_its_disk_gives_only_in_part_is_given_up(sandbox, file, monkeypatch):
+    def send_length(requests, file):
+        requests.write(_LENGTH.pack(100))
+        requests.flush()
+        raise OSError(errno.EIO, "Input/output error")
+
+    box = sandbox(seconds=1)
+    with monkeypatch.context() as broken:
+        broken.setattr("kb.parser.sandbox.send_file", send_length)
+        with pytest.raises(Unreadable):
+            box.extract(*file(b"text"))
+    assert box.extract(*file(b"the next file"))[1].text == "the next file"
 
 
 @pytest.mark.slow

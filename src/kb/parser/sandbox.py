@@ -336,7 +336,18 @@ class _Process:
         self._errors.seek(0)
         try:
             with self._monitor.watching((self._baseline or 0) + self._limits.memory_mb * _MIB):
-                return exchange()
+                return self._answered(exchange, too_much)
+        except (EOFError, OSError):
+            pass
+        finally:
+            if self._monitor.reason:  # it may have come to its end just before it was killed
+                self._process.wait()
+        raise Unreadable(self._monitor.reason or self._exit_reason(self._monitor.peak))
+
+    def _answered(self, exchange: Callable[[], Answer], too_much: str) -> Answer:
+        """Return the answer. Without one the process ends first, by itself or by its limits."""
+        try:
+            return exchange()
         except OverLimit:
             self._end()
             raise Unreadable(too_much) from None
@@ -345,10 +356,7 @@ class _Process:
             raise Unreadable(f"its parser gave an answer that does not hold: {error}") from None
         except (EOFError, OSError):
             self._process.wait()
-        finally:
-            if self._monitor.reason:  # it may have come to its end just before it was killed
-                self._process.wait()
-        raise Unreadable(self._monitor.reason or self._exit_reason(self._monitor.peak))
+            raise
 
     def _end(self) -> None:
         self._process.kill()

@@ -206,7 +206,9 @@ class Ingestion:
             return len(job.text or "")
         if self._blobs.is_shared:  # to ask may take a request
             return AHEAD_BYTES
-        return self._blobs.size(staged_as(job.staged)) or 0
+        with suppress(OSError):  # who reads it says why
+            return self._blobs.size(staged_as(job.staged)) or 0
+        return AHEAD_BYTES
 
     def _is_dropped(self, job: Job) -> bool:
         with self._store.read() as tx:

@@ -68,4 +68,4 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
 
 def of_development(what: str, version: int) -> StoreError:
     """Return the error of a database that a development build made; `what` is how the message calls it."""
-    return development_build(what, version, "start its engine once with this database")
+    return development_build(what, version, "start its engine with this database and let it work until no job waits")

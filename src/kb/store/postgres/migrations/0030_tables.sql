@@ -269,7 +269,7 @@ CREATE INDEX versions_until ON versions (until);
 CREATE INDEX versions_file ON versions (content_hash) WHERE doc_type <> 'note';
 CREATE INDEX versions_content ON versions (content_id) WHERE content_id IS NOT NULL;
 
--- The chunks of former versions, compressed, and their vectors in half precision.
+-- The chunks of former versions, compressed. Only a copy of another database has vectors.
 CREATE TABLE former_contents (
   id bigint GENERATED ALWAYS AS IDENTITY,
   document_id bigint NOT NULL,

@@ -2,7 +2,7 @@
 
 -- What version 2 may have kept under these names is of no use to kb 3, which keeps something else there.
 UPDATE documents SET
-  own_tags = '[]', part_of = NULL, version = 1, changed_by = NULL, changed_with = NULL, changed_why = NULL,
+  uploaded_as = NULL, title_given = 0, source = NULL, own_tags = '[]', part_of = NULL, version = 1, changed_by = NULL, changed_with = NULL, changed_why = NULL,
   replaces = NULL, omitted = '{}', operation = NULL, language = NULL;
 
 DELETE FROM chunks WHERE document_id NOT IN (SELECT id FROM documents);
@@ -57,6 +57,7 @@ UPDATE jobs SET
   part_of = NULL,
   depth = 0,
   limits = NULL,
+  source = NULL,
   replaces = NULL,
   existed = 0,
   omitted = '{}',
@@ -81,11 +82,13 @@ UPDATE jobs SET
 WHERE document_id NOT IN (SELECT id FROM documents);
 
 -- The name that the last of its jobs had. A note's title was given if it has a text, which stands under it.
-UPDATE documents SET
-  uploaded_as = (SELECT filename FROM jobs WHERE document_id = documents.id AND filename <> '' ORDER BY id DESC LIMIT 1),
-  title_given = CASE doc_type
-    WHEN 'note' THEN EXISTS (SELECT 1 FROM chunks WHERE document_id = documents.id)
-    ELSE EXISTS (SELECT 1 FROM jobs WHERE document_id = documents.id AND jobs.title = documents.title)
+-- Each table is read once: there are no indexes yet.
+UPDATE documents SET uploaded_as = named.filename
+  FROM (SELECT document_id, filename, max(id) FROM jobs WHERE filename <> '' GROUP BY document_id) AS named
+  WHERE named.document_id = documents.id;
+UPDATE documents SET title_given = CASE doc_type
+    WHEN 'note' THEN id IN (SELECT document_id FROM chunks WHERE document_id IS NOT NULL)
+    ELSE (id, title) IN (SELECT document_id, title FROM jobs WHERE document_id IS NOT NULL AND title IS NOT NULL)
   END;
 
 -- Tags and paths are kept composed. A document that carries a tag in both forms carries it once.
@@ -97,7 +100,7 @@ INSERT OR IGNORE INTO document_tags (document_id, tag_id)
 DELETE FROM document_tags WHERE tag_id IN (SELECT id FROM tags WHERE name <> nfc(name));
 DELETE FROM tags WHERE name <> nfc(name);
 UPDATE documents SET source_path = nfc(source_path) WHERE source_path <> nfc(source_path)
-  AND NOT EXISTS (SELECT 1 FROM documents AS other WHERE other.source_path = nfc(documents.source_path));
+  AND nfc(source_path) NOT IN (SELECT source_path FROM documents WHERE source_path IS NOT NULL);
 
 -- The chunks of a document stand under its title: a section is called as the first of its chunks. Until the engine has
 -- looked at them again (../reanalysis.py), texts of scripts without spaces are found by pairs of letters.
