@@ -304,6 +304,7 @@ def half(model_files, tmp_path_factory):
 
 
 @pytest.mark.requirement("S-4")
+@pytest.mark.slow
 def test_half_precision_is_half_the_size_and_means_the_same(half, model_files, embedder):
     assert size(half) < 0.51 * size(model_files)
     texts = [

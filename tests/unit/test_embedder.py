@@ -116,6 +116,7 @@ def test_vectors_are_the_same_to_the_last_bit_on_one_core_and_on_several(model_f
         assert np.array_equal(three.embed_queries([text], alone=False), expected)
 
 
+@pytest.mark.slow
 def test_several_batches_are_computed_by_a_thread_for_each_core_and_one_by_who_asks(model_files):
     threads = []
     embedder = OnnxEmbedder(
