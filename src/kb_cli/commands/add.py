@@ -109,7 +109,7 @@ def add(
         except (exit_codes.UsageError, exit_codes.LocalError) as error:
             if len(selection.files) == 1:
                 raise
-            items.append(FileItem(str(archive), prefix, error=error.message))
+            items.append(FileItem(str(archive), prefix, error=error.message.removeprefix(f"{archive} ")))
         else:
             items += unpacked_items
             selection.add_left_out(inside)
