@@ -9,7 +9,7 @@ from pathlib import Path
 from kb_cli.runtime.allocator import trim
 
 STATUS = Path("/proc/self/status")
-MOST_MB = int(os.environ.get("KB_TEST_MEMORY_MB", "1280"))
+MOST_MB = int(os.environ.get("KB_TEST_MEMORY_MB", "1024"))
 GROWTH_MB, FREED_MB = 40, 20
 """After so much more a worker looks for garbage, which takes a fifth of a second, or only gives back freed memory."""
 

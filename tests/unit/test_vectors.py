@@ -91,6 +91,7 @@ def many(embedded):
     return coded(ids, vectors).snapshot(reader), reader, queries
 
 
+@pytest.mark.slow
 def test_codes_of_real_vectors_find_what_every_vector_compared_finds(many):
     snapshot, reader, queries = many
     recall = [np.isin(best(reader.nearest(query, 100, None)), best(snapshot.nearest(query, 100))) for query in queries]
