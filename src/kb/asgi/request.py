@@ -1,4 +1,4 @@
-"""What is around every request: id, line in the log, time, span and both versions, and an answer whatever happens."""
+"""Gives each request an id, a log line, a span and both versions, and answers it whatever happens."""
 
 from __future__ import annotations
 

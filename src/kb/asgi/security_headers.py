@@ -1,4 +1,4 @@
-"""What answers tell browsers that may be done with them."""
+"""The headers that tell browsers what they may do with an answer."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ANSWER_HEADERS: Final = [
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 ]
-PAGE_HEADERS: Final = {  # beside those that every answer of the server has
+PAGE_HEADERS: Final = {  # in addition to ANSWER_HEADERS, which every answer has
     POLICY: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
     " manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 FOREIGN_HEADERS: Final = {POLICY: "sandbox; default-src 'none'"}
-"""Of documents, which others wrote: nothing in them is run or loaded."""
+"""For documents, which other people wrote: browsers run and load nothing in them."""
 
 INLINE_SCRIPT: Final = re.compile(rb"<script(?:\s+type=\"[a-z/]+\")?>(.*?)</script>", re.DOTALL)
 
