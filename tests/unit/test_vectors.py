@@ -101,6 +101,7 @@ def test_codes_of_real_vectors_find_what_every_vector_compared_finds(many):
     assert reader.read <= 350
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_vectors_whether_read_now_or_before(many):
     snapshot, reader, queries = many
     for query in queries[:10]:
@@ -147,6 +148,7 @@ def test_threads_get_the_vectors_of_their_chunks_while_others_put_theirs_in_the_
         assert all(pool.map(ask, range(4)))
 
 
+@pytest.mark.slow
 def test_a_filter_of_any_selectivity_never_comes_back_short_and_finds_the_same(many):
     snapshot, reader, queries = many
     random, overlaps = np.random.default_rng(2), []
