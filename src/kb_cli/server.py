@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from asyncio import get_running_loop
+from asyncio import CancelledError, current_task, get_running_loop
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -29,10 +29,11 @@ from kb_cli.connection import Connection, Connections
 from kb_cli.runtime import banner
 from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
+from kb_cli.runtime.exit_codes import INTERRUPTED
 
 if TYPE_CHECKING:
     from asyncio import Future
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
     from types import FrameType
@@ -130,7 +131,7 @@ def run(**flags: object) -> None:
         if is_open:
             logger.info("no key is set: %s", banner.OPEN)
         announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready)
-        run_loop(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
+        run_until_stopped(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
 
 
 def work(**flags: object) -> None:
@@ -146,7 +147,40 @@ def work(**flags: object) -> None:
     refuse_open(settings, {name: app for name, app in WORKER_APPS.items() if app.keys}, environment)
     prepare_process()
     with listen(settings) as listener:
-        run_loop(serve(listener, compose(WORKER_APPS, WORKER, environment), settings))
+        run_until_stopped(serve(listener, compose(WORKER_APPS, WORKER, environment), settings))
+
+
+def run_until_stopped(serving: Coroutine[Any, Any, None]) -> None:
+    """Run the server.
+
+    Raises:
+        KeyboardInterrupt: a signal stopped the start.
+    """
+    try:
+        run_loop(serving)
+    except CancelledError:
+        raise KeyboardInterrupt from None
+
+
+@contextmanager
+def cancelled_by_signals() -> Iterator[None]:
+    """Cancel this task at a signal.
+
+    An exception amid a step would lose a thread that is just being started: nobody would wait for it.
+    """
+    loop, task = get_running_loop(), current_task()
+
+    def cancel(_number: int, _frame: FrameType | None) -> None:
+        end_in_time(INTERRUPTED)
+        if task:
+            loop.call_soon_threadsafe(task.cancel)
+
+    former = {number: signal.signal(number, cancel) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def prepare_process() -> None:
@@ -255,7 +289,9 @@ async def serve(
         headers=ANSWER_HEADERS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    async with app.router.lifespan_context(app), AsyncExitStack() as stack:
+    async with AsyncExitStack() as stack:
+        with cancelled_by_signals():
+            await stack.enter_async_context(app.router.lifespan_context(app))
         stack.enter_context(announce())
         trim()
         server = Server(config, app.state.before_stop, connections, partial(end_in_time, 0))

@@ -259,6 +259,25 @@ def test_a_stop_is_quick_and_clean_even_while_it_starts(tmp_path, model_files, n
     assert [line for line in said.splitlines() if " INFO " not in line] == []
 
 
+def test_a_stop_waits_for_a_thread_that_the_start_has_just_begun(tmp_path, model_files):
+    program = """
+import signal, sys, threading
+from kb_cli.main import main
+start = threading.Thread.start
+def start_and_stop(thread):
+    start(thread)
+    if thread.name.startswith("kb-start"):
+        signal.raise_signal(signal.SIGINT)
+threading.Thread.start = start_and_stop
+main()
+"""
+    command = [sys.executable, "-c", program, "serve", "--data-dir", str(tmp_path), "--port", "0"]
+    environment = without_settings() | {"KB_MODEL_DIR": str(model_files.onnx.parent)}
+    stopped = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    assert stopped.returncode == 130
+    assert [line for line in stopped.stderr.splitlines() if " INFO " not in line] == []
+
+
 def test_it_checks_its_own_health(server):
     def healthcheck(port):
         command = [sys.executable, "-m", "kb_cli.main", "healthcheck"]

@@ -8,6 +8,8 @@ import threading
 from types import FrameType
 from typing import Final
 
+from kb_cli.runtime.exit_codes import INTERRUPTED
+
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 4.0
@@ -23,7 +25,7 @@ def end_in_time(code: int) -> None:
 
 def interrupt_start(number: int, frame: FrameType | None) -> None:
     """Handle a signal that stops the program while it starts."""
-    end_in_time(130)
+    end_in_time(INTERRUPTED)
     raise KeyboardInterrupt
 
 
