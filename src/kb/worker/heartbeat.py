@@ -6,11 +6,11 @@ Several engines may share a database. One that gives none for too long loses its
 from __future__ import annotations
 
 import logging
-import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import KbError
+from kb.threads import BackgroundThread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,21 +25,12 @@ BEAT_SECONDS = 4.0
 RETRY_SECONDS: Final = 1.0
 
 
-class Heartbeat:
-    """A thread that renews leases; it runs as long as the block."""
+class Heartbeat(BackgroundThread):
+    """Renews leases as long as its block runs."""
 
     def __init__(self) -> None:
+        super().__init__("kb-heartbeat")
         self._leases: set[Lease] = set()
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kb-heartbeat", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closing.set()
-        self._thread.join()
 
     @contextmanager
     def of(self, lease: Lease) -> Iterator[None]:
@@ -52,7 +43,7 @@ class Heartbeat:
 
     def _run(self) -> None:
         pause = BEAT_SECONDS
-        while not self._closing.wait(pause):
+        while not self._stopping.wait(pause):
             went_well = [self._renew(lease) for lease in tuple(self._leases)]
             pause = BEAT_SECONDS if all(went_well) else RETRY_SECONDS
 
