@@ -520,7 +520,9 @@ def test_lines_that_flow_are_joined_and_quotes_and_signatures_stay():
     head = "Content-Type: text/plain; format=flowed; delsp={}\n\n"
     assert read_part(head.format("yes") + "The ferry lea \nves.\n").text.endswith("\nThe ferry leaves.\n")
     text = "The ferry \nleaves.\n> a quote \n> goes on\nsaid \n-- \nAnn\n"
-    assert read_part(head.format("no") + text).text.endswith("\nThe ferry leaves.\n> a quote goes on\nsaid \n-- \nAnn\n")
+    assert read_part(head.format("no") + text).text.endswith(
+        "\nThe ferry leaves.\n> a quote goes on\nsaid \n-- \nAnn\n"
+    )
 
 
 @pytest.mark.parametrize(
