@@ -18,8 +18,7 @@ from kb.client.client import EngineClient
 from kb.settings import listed
 from kb_mcp.collections.membership import PREFIX, Membership, tags_to_field
 from kb_mcp.collections.tools import CollectionTransform, MembershipTools
-from kb_mcp.server import DESTRUCTIVE, create_server, register_tool
-from kb_mcp.tools import schemas
+from kb_mcp.server import DESTRUCTIVE, DOCUMENT, create_server, register_tool
 from kb_mcp.tools.prompts import Completer, create_completer
 from kb_mcp.tools.resources import JSON_TYPE
 
@@ -53,7 +52,7 @@ def create_collections_server(
     membership = Membership(engine, names)
     own = create_server(middleware)
     set_collection = MembershipTools(membership).kb_set_collection
-    register_tool(own, set_collection, "Move to a collection", "write", DESTRUCTIVE, schemas.DOCUMENT)
+    register_tool(own, set_collection, "Move to a collection", "write", DESTRUCTIVE, DOCUMENT)
     server = create_server([CollectionResources()])
     for provider in (FastMCPProvider(core), FastMCPProvider(own)):
         server.add_provider(provider.wrap_transform(CollectionTransform(membership)))
