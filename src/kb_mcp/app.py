@@ -87,7 +87,10 @@ def create_app(context: Context | None = None) -> Starlette:
     app.add_middleware(RequestMiddleware, seconds=seconds, tracer=tracer)
     app.state.registry = registry
     if settings.mcp_collections:
-        mount(app, "/collections", over_http(collections_server(server, client, settings, middleware)))
+        from kb_mcp.collections.server import collection_names, create_collections_server
+
+        names = collection_names(settings.mcp_collection_names)
+        mount(app, "/collections", over_http(create_collections_server(server, client, names, middleware)))
     if settings.mcp_chatgpt:
         mount_search_fetch(app, client, uploads, settings, middleware_with, over_http)
     return app
@@ -105,15 +108,6 @@ async def lifespan(
         expiry = asyncio.create_task(_expire(uploads, pause))
         stack.callback(expiry.cancel)
         yield
-
-
-def collections_server(
-    core: FastMCP, engine: EngineClient, settings: Settings, middleware: Sequence[CallMiddleware]
-) -> FastMCP:
-    """Return the server of the surface whose calls name a collection."""
-    from kb_mcp.collections.server import collection_names, create_collections_server
-
-    return create_collections_server(core, engine, collection_names(settings.mcp_collection_names), middleware)
 
 
 def mount_search_fetch(
