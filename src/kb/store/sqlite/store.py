@@ -12,11 +12,11 @@ import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.rows import Counts, Filter, Retention
+from kb.store.sql.audit import Audit
 from kb.store.sql.folders import Folders
 from kb.store.sql.operations import Operations
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.arrival import settle
-from kb.store.sqlite.audit import SqliteAudit
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.documents import SqliteDocuments
@@ -76,7 +76,7 @@ class SqliteTransaction:
         self.history = SqliteHistory(connection, self.documents, retention)
         self.jobs = SqliteJobs(connection)
         self.second = SqliteSecondVectors(connection, vectors)
-        self.audit = SqliteAudit(connection, retention)
+        self.audit = Audit(connection.execute, statements("audit"), retention)
         self.operations = Operations(connection.execute, statements("operations"))
         self.folders = Folders(connection.execute, statements("folders"))
         self.reanalysed: list[int] = []
