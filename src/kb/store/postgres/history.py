@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from kb import clock
 from kb.store.postgres.document_query import moment_or_first
-from kb.store.postgres.replacements import pass_on
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
 from kb.store.rows import NOBODY, HistoryCounts
 from kb.store.sql.operations import note_operation
+from kb.store.sql.replacements import pass_on
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -62,7 +62,7 @@ class PostgresHistory:
         """Let what replaces a document replace what that does: the document is to stand behind it."""
         for (later,) in self._execute(self._sql["select_replacing"], (document_id,)).fetchall():
             self.keep(later, author)
-        pass_on(self._execute, document_id, for_good=False)
+        pass_on(self._execute, statements("replacements"), document_id, for_good=False)
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
         """Return the versions of a document, newest first, also of one in the bin."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kb.store.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
 from kb.store.rows import NOBODY, HistoryCounts
 from kb.store.sql.operations import note_operation
-from kb.store.sqlite.replacements import pass_on
+from kb.store.sql.replacements import pass_on
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class SqliteHistory:
         """Let what replaces a document replace what that does: the document is to stand behind it."""
         for (later,) in self._execute("SELECT id FROM documents WHERE replaces = ?", (document_id,)).fetchall():
             self.keep(later, author)
-        pass_on(self._execute, document_id, for_good=False)
+        pass_on(self._execute, statements("replacements"), document_id, for_good=False)
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
         """Return the versions of a document, newest first, also of one in the bin."""
