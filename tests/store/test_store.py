@@ -53,7 +53,7 @@ def look(tx, words=(), vector=None, where=ALL, limit=100):
     vectors = None if vector is None else Future()
     if vectors:
         vectors.set_result(vector)
-    return Retriever(tx.index, Query(None, words, where), vectors, Instruments()).candidates(limit)
+    return next(Retriever(tx.index, Query(None, words, where), vectors, Instruments()).rankings(limit)).candidates
 
 
 def find(store, *arguments, **options):

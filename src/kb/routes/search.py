@@ -17,9 +17,8 @@ from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
-from kb.search.passages import Passage
+from kb.search.passages import Passage, in_succession
 from kb.search.query import Query as SearchQuery
-from kb.search.succession import in_succession
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
 

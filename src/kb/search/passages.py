@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kb.lexical.beginnings import completions
 from kb.lexical.segment import is_letter
@@ -12,15 +12,18 @@ from kb.lexical.stems import language_of
 from kb.store.rows import Hit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kb.search.explain import Explanation
-    from kb.search.fusion import Ranked
     from kb.search.token_budget import TokenBudget
     from kb.store.protocol import Analyzer
 
+OF_HIT = tuple(each.name for each in fields(Hit))
+
 PASSAGES = 3
 """How many passages of a document come back when grouped by document."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +61,9 @@ class Passage(Hit):
     explanation: Explanation | None = None
 
     @classmethod
-    def of(cls, hit: Hit, ranked: Ranked, successors: Sequence[int] = ()) -> Passage:
+    def of(cls, hit: Hit, **details: Any) -> Passage:  # noqa: ANN401 - its other fields
         """Return the whole chunk with its scores."""
-        return cls(
-            **{each.name: getattr(hit, each.name) for each in fields(Hit)},
-            score=ranked.score,
-            fts_score=ranked.fts_score,
-            vec_score=ranked.vec_score,
-            context_score=ranked.context_score,
-            successors=successors,
-        )
+        return cls(**{name: getattr(hit, name) for name in OF_HIT}, **details)
 
     @property
     def by(self) -> str | None:
@@ -143,6 +139,24 @@ def _places_of(phrase: Sequence[str], stems: Sequence[str], *, begins: bool) -> 
             is_last = stems[end] == last or (begins and stems[end].startswith(last))
             if is_last and stems[start:end] == first:
                 yield from range(start, end + 1)
+
+
+def in_succession(items: Sequence[T], documents: Sequence[int], successors: Mapping[int, Sequence[int]]) -> list[T]:
+    """Return items in their order, but none before the first of a document that replaced its own: that takes its place.
+
+    Args:
+        items: what stands in an order.
+        documents: the document of each.
+        successors: what replaced documents, the nearest first.
+    """
+    first: dict[int, int] = {}
+    for place, document_id in enumerate(documents):
+        first.setdefault(document_id, place)
+    order: dict[int, None] = {}
+    for place, document_id in enumerate(documents):
+        later = [first[each] for each in reversed(successors.get(document_id, ())) if each in first]
+        order |= dict.fromkeys(each for each in (*later, place) if each not in order)
+    return [items[place] for place in order]
 
 
 def group(passages: Iterable[Passage]) -> list[Passage]:
