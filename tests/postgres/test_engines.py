@@ -162,7 +162,7 @@ def test_a_killed_engines_jobs_are_taken_up_by_those_that_run(url):
 
 
 def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedder, tmp_path, monkeypatch):
-    monkeypatch.setattr("kb.worker.heartbeat.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("kb.worker.lease.BEAT_SECONDS", 0.05)
     going_on = tmp_path / "going-on"
     program = tmp_path / "listen.sh"
     program.write_text(f"while [ ! -e {going_on} ]; do sleep 0.1; done; echo read at last")

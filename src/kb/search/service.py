@@ -17,12 +17,10 @@ from kb.lexical.segment import folded
 from kb.lexical.stems import stemmed
 from kb.lexical.variants import spellings
 from kb.search.copies import Folded
-from kb.search.named import MOST_CALLED
-from kb.search.passages import PASSAGES, Copy, Highlighter, Passage, count, fit, group
+from kb.search.named import MOST_CALLED, unreadable
+from kb.search.passages import PASSAGES, Copy, Highlighter, Passage, TokenBudget, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
-from kb.search.token_budget import TokenBudget
-from kb.search.unreadable import unreadable
 from kb.store.rows import Filter, VectorSpace
 
 if TYPE_CHECKING:
@@ -31,9 +29,9 @@ if TYPE_CHECKING:
 
     from kb.embed.protocol import Embedder
     from kb.search.fusion import Ranking
+    from kb.search.named import Unreadable
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
-    from kb.search.unreadable import Unreadable
     from kb.store.protocol import Index, Store, Transaction
     from kb.telemetry.instruments import Instruments
 

@@ -36,10 +36,9 @@ from kb.parser.sandbox import Limits
 from kb.store.blob_place import bind
 from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
-from kb.worker.heartbeat import Heartbeat
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
 from kb.worker.job_ends import JobEnds
-from kb.worker.lease import Lease
+from kb.worker.lease import Heartbeat, Lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
