@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 
 from kb.api.errors import DiskFull, Invalid, StoreError
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.store.postgres.arrival import read_arrival, record_arrival
 from kb.store.postgres.documents import NO_SECTION
 from kb.store.postgres.faults import TOO_LONG

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kb.api.errors import ModelChanged
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.store.postgres.document_query import admitted, page_of
 from kb.store.postgres.names import named, write_names
 from kb.store.postgres.statements import statements
