@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
 from fastapi.openapi.docs import get_swagger_ui_html
 
 from kb.api.models import MAX_TAG_CHARS, MAX_TAGS
@@ -51,6 +50,8 @@ def add_examples(api: Schema) -> None:
 
 def read_examples() -> dict[str, Any]:
     """Return the examples by the names of their models."""
+    import yaml  # here, as the engine's start does not need it
+
     examples: dict[str, Any] = yaml.safe_load(files("kb.routes").joinpath("examples.yaml").read_text("utf-8"))
     del examples[".shared"]
     return examples
