@@ -35,7 +35,7 @@ from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep
-from kb.routes.document_models import model_of
+from kb.routes.documents import model_of
 from kb.routes.notes import hashes_in
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.lexical.beginnings import completed
+from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer
 from kb.store.postgres.context import ContextReader
 from kb.store.postgres.document_query import admitted, among

@@ -12,11 +12,11 @@ import apsw
 import numpy as np
 
 from kb.lexical.alternatives import alternatives
-from kb.lexical.beginnings import completed
 from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.postings import merged
 from kb.lexical.snapshot import group_key
+from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.row_mapping import Execute, hit_of, mapped
 from kb.store.speller import Speller
