@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import errno
 import logging
-import threading
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
 from kb.api.errors import DiskFull, KbError, Overloaded, Unavailable
+from kb.threads import BackgroundThread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -100,21 +100,12 @@ def is_ours(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno == errno.EROFS
 
 
-class Heartbeat:
-    """A thread that renews leases; it runs as long as the block."""
+class Heartbeat(BackgroundThread):
+    """Renews leases as long as its block runs."""
 
     def __init__(self) -> None:
+        super().__init__("kb-heartbeat")
         self._leases: set[Lease] = set()
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kb-heartbeat", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closing.set()
-        self._thread.join()
 
     @contextmanager
     def of(self, lease: Lease) -> Iterator[None]:
@@ -127,7 +118,7 @@ class Heartbeat:
 
     def _run(self) -> None:
         pause = BEAT_SECONDS
-        while not self._closing.wait(pause):
+        while not self._stopping.wait(pause):
             went_well = [self._renew(lease) for lease in tuple(self._leases)]
             pause = BEAT_SECONDS if all(went_well) else RETRY_SECONDS
 

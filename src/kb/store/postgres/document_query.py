@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kb.lexical.names import FILE_MARK, folded
 from kb.store.prefix import after_prefix
-from kb.store.row_mapping import stored
+from kb.store.row_mapping import moment_or_first, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -143,14 +142,6 @@ def among(condition: Condition) -> Condition:
         return "", ()
     documents = f"SELECT id FROM documents WHERE {condition[0]}"  # noqa: S608 - its values are parameters
     return f"WHERE document_id IN ({documents})", condition[1]
-
-
-def moment_or_first(stamp: str) -> str:
-    """Return a moment as it is stored, from a cursor; what no store has said comes before all."""
-    try:
-        return datetime.fromisoformat(stamp).replace(tzinfo=None).isoformat(" ", "milliseconds")
-    except ValueError:
-        return "-infinity"
 
 
 def _after(cursor: str, sort: Sort) -> Condition:
