@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb.api.errors import ModelChanged
 from kb.api.own_day import own_day
-from kb.store.postgres.document_query import admitted, page_of
+from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.former_content import FormerContents
 from kb.store.postgres.names import named, write_names
 from kb.store.postgres.replacements import has_successors, pass_on, successors
@@ -60,6 +60,7 @@ class PostgresDocuments:
         self._connection = connection
         self._execute: Execute = connection.execute
         self._words = words
+        self._conditions = PostgresConditions(words)
         self._checkpoint = checkpoint
         self._vectors = vectors
         self._sql = statements("documents")
@@ -101,12 +102,12 @@ class PostgresDocuments:
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
-        rest, parameters = page_of(self._words, where, sort, cursor)
+        _, (rest, parameters) = self._conditions.page(where, sort, cursor)
         return self._documents(f"{rest} LIMIT %s", (*parameters, limit))
 
     def count(self, where: Filter) -> int:
         """Return how many documents there are on all pages."""
-        condition, parameters = admitted(self._words, where)
+        condition, parameters = self._conditions.admitted(where)
         count: int = self._execute(self._sql["count_documents"].format(condition=condition), parameters).get
         return count
 
@@ -133,7 +134,7 @@ class PostgresDocuments:
 
         Words that more than `most` documents have in theirs are left out.
         """
-        condition = None if within is None else admitted(self._words, Filter(limit=within))
+        condition = None if within is None else self._conditions.admitted(Filter(limit=within))
         return named(self._execute, tokens, most, limit, condition)
 
     def write_names(self, limit: int) -> bool:
@@ -236,7 +237,7 @@ class PostgresDocuments:
 
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents, in alphabetical order."""
-        condition, parameters = admitted(self._words, Filter(limit=limit))
+        condition, parameters = self._conditions.admitted(Filter(limit=limit))
         sql = self._sql["select_tags"].format(condition=condition)
         rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
         return rows

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.lexical.names import FILE_MARK, tokens_of
-from kb.store.postgres.document_query import EVERY_DOCUMENT
 from kb.store.postgres.statements import statements
 from kb.store.rows import Named
+from kb.store.sql.conditions import EVERY_DOCUMENT
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from kb.store.analyzer import Tokenizer
-    from kb.store.postgres.document_query import Condition
+    from kb.store.sql.conditions import Condition
 
 
 LONGEST_NAME: Final = 500

@@ -26,7 +26,7 @@ from kb.store.row_mapping import (
 )
 from kb.store.rows import NOBODY, Extent, Filter
 from kb.store.sql.operations import note_operation
-from kb.store.sqlite.document_query import admitted, count, page_of
+from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.names import named, write_names
 from kb.store.sqlite.replacements import has_successors, pass_on, successors
@@ -63,6 +63,7 @@ class SqliteDocuments:
         self._checkpoint = checkpoint
         self._space = space
         self._sql = statements("documents")
+        self._conditions = SqliteConditions(connection.execute)
         self.former = FormerContents(connection.execute)
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
@@ -105,14 +106,14 @@ class SqliteDocuments:
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
-        wanted = page_of(self._execute, where, sort, cursor)
-        if wanted is None:
-            return []
-        return self._documents(wanted.source, f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit))
+        source, (rest, parameters) = self._conditions.page(where, sort, cursor)
+        return self._documents(source, f"{rest} LIMIT ?", (*parameters, limit))
 
     def count(self, where: Filter) -> int:
         """Return how many documents there are on all pages."""
-        return count(self._execute, where)
+        condition, parameters = self._conditions.admitted(where)
+        count: int = self._execute(self._sql["count_documents"].format(condition=condition), parameters).get
+        return count
 
     def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
         """Return the documents of a type whose first chunk begins so."""
@@ -241,7 +242,7 @@ class SqliteDocuments:
 
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents, in alphabetical order."""
-        condition, parameters = admitted(self._execute, Filter(limit=limit))
+        condition, parameters = self._conditions.admitted(Filter(limit=limit))
         sql = self._sql["select_tags"] if limit is None else self._sql["select_tags_among"].format(condition=condition)
         rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
         return rows

@@ -9,7 +9,7 @@ from kb.lexical.names import tokens_of
 from kb.store.analyzer import Tokenizer
 from kb.store.row_mapping import array
 from kb.store.rows import Filter, Named
-from kb.store.sqlite.document_query import admitted
+from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def named(execute: Execute, tokens: Collection[str], most: int, limit: int, with
     """See `kb.store.protocol.Documents.named`."""
     admitted_only, parameters = "", tuple[object, ...]()
     if within is not None:
-        condition, parameters = admitted(execute, Filter(limit=within))
+        condition, parameters = SqliteConditions(execute).admitted(Filter(limit=within))
         admitted_only = WITHIN.format(condition=condition)
     sql = statements("names")["select_named"].format(admitted_only=admitted_only)
     wanted = (array(sorted(tokens)), *parameters, most + 1, most, *parameters, limit, most)

@@ -146,6 +146,10 @@ DELETE FROM sections WHERE document_id = ?
 -- How many documents there are of each type; {condition} is put in.
 SELECT doc_type, count(*) FROM documents WHERE {condition} GROUP BY doc_type ORDER BY doc_type
 
+-- name: count_documents
+-- How many documents there are; the condition is put in.
+SELECT count(*) FROM documents WHERE {condition}
+
 -- name: count_by_language
 -- How many documents there are in each language, the most first; {condition} is put in.
 SELECT language, count(*) FROM documents WHERE language IS NOT NULL AND {condition}
