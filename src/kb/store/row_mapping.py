@@ -333,6 +333,14 @@ def moment(instant: datetime) -> str:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
+def moment_or_first(stamp: str) -> str:
+    """Return a moment as it is stored, from a cursor; what no store has said comes before all."""
+    try:
+        return datetime.fromisoformat(stamp).replace(tzinfo=None).isoformat(" ", "milliseconds")
+    except ValueError:
+        return "-infinity"
+
+
 def array(values: Sequence[str] | Sequence[int]) -> str:
     """Return strings or numbers as a JSON array."""
     return json.dumps(values, ensure_ascii=False) if values else "[]"

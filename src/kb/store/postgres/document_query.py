@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kb.lexical.names import FILE_MARK
 from kb.store.prefix import after_prefix
+from kb.store.row_mapping import moment_or_first
 from kb.store.sql.conditions import RECENT, Condition, Conditions, joined, like_pattern, order_by
 
 if TYPE_CHECKING:
@@ -67,14 +67,6 @@ class PostgresConditions(Conditions):
 
     def holding(self, text: str) -> Condition:
         return "id = ANY(%s)", (self._words.documents_with(text),)
-
-
-def moment_or_first(stamp: str) -> str:
-    """Return a moment as it is stored, from a cursor; what no store has said comes before all."""
-    try:
-        return datetime.fromisoformat(stamp).replace(tzinfo=None).isoformat(" ", "milliseconds")
-    except ValueError:
-        return "-infinity"
 
 
 def _after(cursor: str, sort: Sort) -> Condition:

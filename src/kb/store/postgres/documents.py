@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kb.api.errors import ModelChanged
 from kb.api.own_day import own_day
 from kb.store.postgres.document_query import PostgresConditions
-from kb.store.postgres.former_content import FormerContents
 from kb.store.postgres.names import named, write_names
-from kb.store.postgres.replacements import has_successors, pass_on, successors
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import (
     Execute,
@@ -23,7 +21,9 @@ from kb.store.row_mapping import (
     raw,
 )
 from kb.store.rows import NOBODY, Extent, Filter
+from kb.store.sql.former_content import FormerContents
 from kb.store.sql.operations import note_operation
+from kb.store.sql.replacements import has_successors, pass_on, successors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -64,7 +64,7 @@ class PostgresDocuments:
         self._checkpoint = checkpoint
         self._vectors = vectors
         self._sql = statements("documents")
-        self.former = FormerContents(self._execute)
+        self.former = FormerContents(self._execute, statements("history"))
         self.changed = False
 
     @cached_property
@@ -143,11 +143,11 @@ class PostgresDocuments:
 
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
-        return has_successors(self._execute)
+        return has_successors(self._execute, statements("replacements"))
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
         """Return what replaced each of these documents, directly or in turn, and is there; the nearest first."""
-        return successors(self._execute, document_ids)
+        return successors(self._execute, statements("replacements"), document_ids)
 
     def add(
         self,
@@ -200,9 +200,9 @@ class PostgresDocuments:
             self._execute(self._sql["release_parts"], (document_id,))
         for part, _ in self.parts(document_id):
             self.delete(part)
-        for (part,) in self._execute(statements("history")["select_binned_parts"], (document_id,)).fetchall():
+        for (part,) in self._execute(statements("history")["select_binned_parts"], {"id": document_id}).fetchall():
             self.delete(part)
-        pass_on(self._execute, document_id, for_good=True)
+        pass_on(self._execute, statements("replacements"), document_id, for_good=True)
         self._forget(document_id)
         self._execute(statements("jobs")["delete_parts"], (document_id,))
         self._execute(statements("jobs")["forget_document"], {"id": document_id, "for_good": True})
@@ -263,8 +263,8 @@ class PostgresDocuments:
         """Delete the former versions of a document, in the bin or not."""
         sql = statements("history")
         for name in ("delete_binned", "delete_contents"):
-            self._execute(sql[name], (document_id,))
-        for file in self._execute(sql["delete_versions"], (document_id,)).fetchall():
+            self._execute(sql[name], {"id": document_id})
+        for file in self._execute(sql["delete_versions"], {"id": document_id}).fetchall():
             self.drop_file(*file)
 
     def _documents(self, condition: str, parameters: tuple[object, ...]) -> list[Document]:

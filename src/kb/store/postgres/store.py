@@ -20,7 +20,6 @@ from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.faults import BUSY, first_line, translated_errors
-from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
 from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.keys import PostgresKeys
@@ -35,6 +34,7 @@ from kb.store.postgres.words import FullText
 from kb.store.rows import Counts, Filter, Retention
 from kb.store.sql.audit import Audit
 from kb.store.sql.folders import Folders
+from kb.store.sql.history import History
 from kb.store.sql.operations import Operations
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class PostgresTransaction:
         self._execute: Any = connection.execute
         words, vectors = FullText(connection), VectorTable(self._execute)
         self.documents = PostgresDocuments(connection, words, vectors, checkpoint)
-        self.history = PostgresHistory(self._execute, self.documents, retention)
+        self.history = History(self._execute, statements, self.documents, retention)
         self.jobs = PostgresJobs(self._execute, engine)
         self.second = PostgresSecondVectors(connection, vectors, engine)
         self.audit = Audit(self._execute, statements("audit"), retention)

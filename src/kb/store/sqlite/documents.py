@@ -25,11 +25,11 @@ from kb.store.row_mapping import (
     raw,
 )
 from kb.store.rows import NOBODY, Extent, Filter
+from kb.store.sql.former_content import FormerContents
 from kb.store.sql.operations import note_operation
+from kb.store.sql.replacements import has_successors, pass_on, successors
 from kb.store.sqlite.document_query import SqliteConditions
-from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.names import named, write_names
-from kb.store.sqlite.replacements import has_successors, pass_on, successors
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class SqliteDocuments:
         self._space = space
         self._sql = statements("documents")
         self._conditions = SqliteConditions(connection.execute)
-        self.former = FormerContents(connection.execute)
+        self.former = FormerContents(connection.execute, statements("history"))
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
 
@@ -146,11 +146,11 @@ class SqliteDocuments:
 
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
-        return has_successors(self._execute)
+        return has_successors(self._execute, statements("replacements"))
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
         """Return what replaced each of these documents, directly or in turn, and is there; the nearest first."""
-        return successors(self._execute, document_ids)
+        return successors(self._execute, statements("replacements"), document_ids)
 
     def add(
         self,
@@ -203,9 +203,9 @@ class SqliteDocuments:
             self._execute(self._sql["release_parts"], (document_id,))
         for part, _ in self.parts(document_id):
             self.delete(part)
-        for (part,) in self._execute(statements("history")["select_binned_parts"], (document_id,)).fetchall():
+        for (part,) in self._execute(statements("history")["select_binned_parts"], {"id": document_id}).fetchall():
             self.delete(part)
-        pass_on(self._execute, document_id, for_good=True)
+        pass_on(self._execute, statements("replacements"), document_id, for_good=True)
         self._forget(document_id)
         self._execute(statements("jobs")["delete_parts"], (document_id,))
         self._execute(statements("jobs")["forget_document"], {"id": document_id, "for_good": True})
@@ -268,8 +268,8 @@ class SqliteDocuments:
         """Delete the former versions of a document, in the bin or not."""
         sql = statements("history")
         for name in ("delete_binned", "delete_contents"):
-            self._execute(sql[name], (document_id,))
-        for file in self._execute(sql["delete_versions"], (document_id,)).fetchall():
+            self._execute(sql[name], {"id": document_id})
+        for file in self._execute(sql["delete_versions"], {"id": document_id}).fetchall():
             self.drop_file(*file)
 
     def _documents(self, source: str, condition: str, parameters: tuple[object, ...]) -> list[Document]:

@@ -14,6 +14,7 @@ from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.rows import Counts, Filter, Retention
 from kb.store.sql.audit import Audit
 from kb.store.sql.folders import Folders
+from kb.store.sql.history import History
 from kb.store.sql.operations import Operations
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.arrival import settle
@@ -21,7 +22,6 @@ from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.foreign import foreign_names
-from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
@@ -73,7 +73,7 @@ class SqliteTransaction:
     ) -> None:
         self.connection = connection
         self.documents = SqliteDocuments(connection, vectors.era.table, checkpoint, vectors.era.space)
-        self.history = SqliteHistory(connection, self.documents, retention)
+        self.history = History(connection.execute, statements, self.documents, retention)
         self.jobs = SqliteJobs(connection)
         self.second = SqliteSecondVectors(connection, vectors)
         self.audit = Audit(connection.execute, statements("audit"), retention)

@@ -23,3 +23,7 @@ GREATEST
 -- name: tags
 -- The tags of a document, in alphabetical order.
 ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id ORDER BY tag)
+
+-- name: date
+-- The columns of a document's own date.
+date, own_day

@@ -23,3 +23,7 @@ max
 -- name: tags
 -- The tags of a document, in alphabetical order.
 (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id WHERE document_id = documents.id)
+
+-- name: date
+-- The columns of a document's own date.
+date
