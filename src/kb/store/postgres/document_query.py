@@ -34,7 +34,6 @@ class PostgresConditions(Conditions):
         self._words = words
 
     def page(self, where: Filter, sort: Sort, cursor: str | None) -> tuple[str, Condition]:
-        """Return from where a page is selected, and what follows WHERE: a condition and an order."""
         after = [_after(cursor, sort)] if cursor is not None else []
         condition, parameters = joined([self.admitted(where), *after])
         return "documents", (f"{condition} ORDER BY {order_by(sort)}", parameters)

@@ -88,6 +88,10 @@ class Conditions(ABC):
         return [*map(self.holding, where.holding), *((f"NOT {sql}", parameters) for sql, parameters in lacking)]
 
     @abstractmethod
+    def page(self, where: Filter, sort: Sort, cursor: str | None) -> tuple[str, Condition]:
+        """Return from where a page is selected, and what follows WHERE: a condition and an order."""
+
+    @abstractmethod
     def on_tags(self, where: Filter) -> list[Condition]:
         """Return the conditions on tags."""
 

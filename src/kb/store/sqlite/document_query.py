@@ -71,7 +71,6 @@ class SqliteConditions(Conditions):
         self._execute = execute
 
     def page(self, where: Filter, sort: Sort, cursor: str | None) -> tuple[str, Condition]:
-        """Return from where a page is selected, and what follows WHERE: a condition and an order."""
         tags = self._resolved(where)
         if tags is None:
             return "documents", NO_DOCUMENT
