@@ -48,7 +48,7 @@ class Documents(ABC):
     def __init__(self, execute: Execute, statements: Statements, conditions: Conditions) -> None:
         self._execute = execute
         self._statements = statements
-        self._conditions = conditions
+        self.conditions = conditions
         self._sql = self._statements("documents")
         self.former = FormerContents(execute, statements("history"))
 
@@ -83,12 +83,12 @@ class Documents(ABC):
         return Extent(*self._execute(self._sql["select_extent"], {"id": document_id}).get)
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
-        source, (condition, parameters) = self._conditions.page(where, sort, cursor)
+        source, (condition, parameters) = self.conditions.page(where, sort, cursor)
         sql = self._sql["select_documents"].format(source=source, condition=condition)
-        return mapped(document_of, self._execute(f"{sql} LIMIT {self._conditions.mark}", (*parameters, limit)))
+        return mapped(document_of, self._execute(f"{sql} LIMIT {self.conditions.mark}", (*parameters, limit)))
 
     def count(self, where: Filter) -> int:
-        condition, parameters = self._conditions.admitted(where)
+        condition, parameters = self.conditions.admitted(where)
         count: int = self._execute(self._sql["count_documents"].format(condition=condition), parameters).get
         return count
 
@@ -116,7 +116,7 @@ class Documents(ABC):
 
         Words that more than `most` documents have in theirs are left out.
         """
-        admitted = None if within is None else self._conditions.admitted(Filter(limit=within))
+        admitted = None if within is None else self.conditions.admitted(Filter(limit=within))
         return named(self._execute, self._statements("names"), tokens, most, limit, admitted)
 
     def write_names(self, limit: int) -> bool:
