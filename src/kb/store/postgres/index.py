@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer
 from kb.store.postgres.context import ContextReader
@@ -14,7 +15,6 @@ from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.speller import PostgresVocabulary
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, hit_of, mapped
-from kb.store.speller import Speller
 from kb.store.sql.conditions import among
 from kb.vectors.scores import EMPTY_SCORES
 

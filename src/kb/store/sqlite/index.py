@@ -16,10 +16,10 @@ from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.postings import merged
 from kb.lexical.snapshot import group_key
+from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.row_mapping import Execute, hit_of, mapped
-from kb.store.speller import Speller
 from kb.store.sql.conditions import EVERY_DOCUMENT
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import SqliteConditions, quoted

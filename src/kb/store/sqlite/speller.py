@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.store.analyzer import Tokenizer
+from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.words import LAST
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SqliteVocabulary:
-    """See `kb.store.speller.Vocabulary`.
+    """See `kb.lexical.speller.Vocabulary`.
 
     Args:
         connection: the transaction's.
@@ -39,9 +39,14 @@ class SqliteVocabulary:
         self._admitted = admitted
 
     @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """That of the full text."""
+    def _tokenizer(self) -> Tokenizer:
         return Tokenizer(self._connection)
+
+    def tokens(self, text: str) -> list[str]:
+        return self._tokenizer.tokens(text)
+
+    def places(self, text: str) -> Iterable[tuple[int, int, str]]:
+        return Fts5Analyzer(self._tokenizer).stems(text)
 
     def keys(self, word: str) -> list[Key]:
         """Return what the full text has of a word."""
