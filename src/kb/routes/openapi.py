@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-import yaml
+from fastapi.openapi.docs import get_swagger_ui_html
 
 from kb.api.models import MAX_TAG_CHARS, MAX_TAGS
+from kb.asgi.security_headers import with_own_scripts
 from kb.routes.limits import most_results
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from kb.settings import Settings
 
     Schema = dict[str, Any]
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+STATIC: Final = "/docs/static"
 
 
 def describe(app: FastAPI, settings: Settings) -> None:
@@ -45,6 +50,8 @@ def add_examples(api: Schema) -> None:
 
 def read_examples() -> dict[str, Any]:
     """Return the examples by the names of their models."""
+    import yaml  # here, as the engine's start does not need it
+
     examples: dict[str, Any] = yaml.safe_load(files("kb.routes").joinpath("examples.yaml").read_text("utf-8"))
     del examples[".shared"]
     return examples
@@ -78,3 +85,21 @@ def _bodies(api: Schema) -> Iterator[Schema]:
     for path in api["paths"].values():
         for operation in path.values():
             yield from operation.get("requestBody", {}).get("content", {}).values()
+
+
+def add_docs(app: FastAPI) -> None:
+    """Serve the page."""
+
+    async def docs(request: Request) -> Response:
+        root = request.scope.get("root_path", "")
+        page = get_swagger_ui_html(
+            openapi_url=f"{root}/openapi.json",
+            title=f"{app.title}: HTTP API",
+            swagger_js_url=f"{root}{STATIC}/swagger-ui-bundle.js",
+            swagger_css_url=f"{root}{STATIC}/swagger-ui.css",
+            swagger_favicon_url=f"{root}{STATIC}/favicon.png",
+        )
+        page.headers.update(with_own_scripts(bytes(page.body), forms="'none'"))
+        return page
+
+    app.add_route("/docs", docs)

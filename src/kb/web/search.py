@@ -19,7 +19,7 @@ from starlette.responses import Response
 from kb.api.access import OF_JOB
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_of
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.web.pages import language_asked, render
 from kb.web.text import Row, matched, plain, snippet
 from kb.web.visits import Visit

@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 
 from kb.api.errors import DiskFull, Invalid, StoreError
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.store.postgres.arrival import read_arrival, record_arrival
 from kb.store.postgres.documents import NO_SECTION
 from kb.store.postgres.faults import TOO_LONG
@@ -110,7 +110,7 @@ class PostgresDestination:
             rows = ((former.id, document_id, former.chunks, former.vectors) for former, document_id in contents)
             self._copy_rows("former_contents", ("id", "document_id", "chunks", "vectors"), rows)
             size = sum(len(former.chunks) + len(former.vectors or b"") for former, _ in contents)
-            self._execute(statements("history")["change_size"], (size,))
+            self._execute(statements("history")["change_size"], {"size": size})
             self._copy(VERSIONS, (version for each in documents for version in each.state.versions))
             self._copy(BIN, (each.state.binned for each in documents if each.state.binned))
 
@@ -216,9 +216,9 @@ class PostgresDestination:
     def _remove(self, document_id: int) -> None:
         FullText(self._connection).remove(document_id)
         self._execute(statements("documents")["delete_chunks"], {"id": document_id})
-        self._execute(statements("documents")["delete_document"], (document_id,))
+        self._execute(statements("documents")["delete_document"], {"id": document_id})
         for name in ("delete_binned", "delete_contents", "delete_versions"):
-            self._execute(statements("history")[name], (document_id,))
+            self._execute(statements("history")[name], {"id": document_id})
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

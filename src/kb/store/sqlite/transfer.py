@@ -13,9 +13,9 @@ from kb.api.models import NOTE
 from kb.store.compressed import compressed
 from kb.store.row_mapping import array, counts, iso, next_ids
 from kb.store.rows import NOBODY, Chunk, Retention
+from kb.store.sql.history import History
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
-from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
 
@@ -111,12 +111,12 @@ def leaving_versions(path: Path) -> Iterator[FormerVersion]:
         raise StoreError(f"The database {path} cannot be read: {error}.") from error
 
 
-def _reading(connection: apsw.Connection) -> tuple[SqliteDocuments, SqliteHistory]:
+def _reading(connection: apsw.Connection) -> tuple[SqliteDocuments, History]:
     documents = SqliteDocuments(connection, VectorTable.of(connection))
-    return documents, SqliteHistory(connection, documents, Retention())
+    return documents, History(connection.execute, statements, documents, Retention())
 
 
-def _versions(history: SqliteHistory, document_id: int, parts: Mapping[int, int | None]) -> Iterator[FormerVersion]:
+def _versions(history: History, document_id: int, parts: Mapping[int, int | None]) -> Iterator[FormerVersion]:
     binned = history.binned(document_id)
     first: dict[int, int] = {}
     for version in reversed(history.versions(document_id, limit=ALL)):
