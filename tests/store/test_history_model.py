@@ -17,9 +17,8 @@ from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
-from kb.documents.tags import change_tags
 from kb.documents.undo import undo
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import NoteChange, change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
 from kb.search.recall import RecallMonitor

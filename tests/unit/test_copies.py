@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kb.search.copies import COUNTED, fold
-from kb.search.fusion import Candidates
+from kb.search.fusion import Candidates, Ranking, fuse
 
 LONG = (
     "This message is meant for its reader alone. Whoever gets it by mistake deletes it, tells the sender and keeps no"
@@ -19,12 +19,12 @@ class Passages:
 
     def __init__(self, texts):
         self.texts, self.read = texts, 0
-        self.candidates = Candidates(
-            np.arange(len(texts), dtype=np.int64), np.ones(len(texts)), np.ones(len(texts)), typed=np.zeros(len(texts))
-        )
+        ones, order = np.ones(len(texts)), np.arange(len(texts), dtype=np.int64)
+        candidates = Candidates(order, ones, ones)
+        self.ranking = Ranking(candidates, fuse(candidates), order, len(texts), {})
 
     def folded(self, top=10):
-        return fold(self.candidates, range(len(self.texts)), top, self.vectors, range(len(self.texts)), self.texts_of)
+        return fold(self.ranking, range(len(self.texts)), top, self.vectors, range(len(self.texts)), self.texts_of)
 
     def vectors(self, ids):
         return np.ones((ids.size, 1), np.float32)

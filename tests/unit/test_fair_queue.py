@@ -12,12 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kb.api.models import ENDED
-from kb.blobs.folder import FolderBlobs
-from kb.documents.originals import Originals
 from kb.store.rows import NewJob
 from kb.worker import loop
-from kb.worker.loop import Room, Worker, in_lanes
+from kb.worker.loop import Room, in_lanes
 from tests.support.eventually import eventually
+from tests.support.workers import new_worker
 
 NOTE, LONG_NOTE, FILE, LONG_FILE = "note", "long note", "file", "long file"
 SIZES = {NOTE: 100, LONG_NOTE: 60_000, FILE: 8_000, LONG_FILE: 900_000}
@@ -194,10 +193,9 @@ def test_the_worker_does_notes_and_long_texts_while_others_come_with_each_slice(
     monkeypatch.setattr("kb.worker.loop.SLICE", PASSAGES)
     monkeypatch.setattr("kb.ingest.draft.SLICE", PASSAGES)
     monkeypatch.setattr("kb.worker.loop.SHORT_JOBS", 4)
-    (tmp_path / "staging").mkdir()
     model = Arriving(embedder)
     with make_store() as store:
-        worker = Worker(store, model, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
+        worker = new_worker(store, model, tmp_path)
         come = []
 
         def others():
@@ -234,7 +232,7 @@ def test_a_file_waits_for_a_few_files_at_extractors_and_not_for_all_that_were_cl
     make_store, embedder, tmp_path, monkeypatch
 ):
     with make_store() as store:
-        worker = Worker(store, embedder, tmp_path, Originals(FolderBlobs(tmp_path), keep=True), Scanning())
+        worker = new_worker(store, embedder, tmp_path, sandbox=Scanning())
         begun = []
         monkeypatch.setattr(worker, "_do", lambda jobs: begun.extend(job.id for job in jobs) or (yield from ()))
         with store.write() as tx:

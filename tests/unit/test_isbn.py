@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.search.isbn import other_spellings
+from kb.search.numbers import other_spellings
 
 
 @pytest.mark.parametrize(

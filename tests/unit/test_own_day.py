@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 
 
 @pytest.mark.parametrize(

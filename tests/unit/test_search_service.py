@@ -175,7 +175,7 @@ def test_a_lone_match_scores_no_less_than_what_is_only_near(store, service, mode
 
 def test_a_document_of_very_many_passages_is_not_read_whole_for_a_grouped_search(store, service, model, monkeypatch):
     monkeypatch.setattr("kb.search.service.CANDIDATES", 5)
-    monkeypatch.setattr("kb.search.service.MOST_CANDIDATES", 40)
+    monkeypatch.setattr("kb.search.retrieve.MOST_CANDIDATES", 40)
     model.go.set()
     near = np.eye(384, dtype=np.float32)[0]
     add(store, [f"apple {number}" for number in range(300)], near)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kb.search.succession import in_succession
+from kb.search.passages import in_succession
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.lexical.terms import MOST_ADDED, TermSet
+from kb.lexical.index import MOST_ADDED, TermSet
 
 
 def words(count, start=0):

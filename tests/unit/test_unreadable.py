@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kb.search.named import unreadable
 from kb.search.query import Query
-from kb.search.unreadable import unreadable
 from kb.store.rows import Filter, NewJob
 from tests.support.documents import DIMENSIONS
 

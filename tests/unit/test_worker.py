@@ -29,9 +29,9 @@ from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.store.rows import NOBODY, Author, Filter, NewJob
 from kb.worker.job import MAX_ATTEMPTS
-from kb.worker.loop import Worker
 from tests.support.eventually import eventually
 from tests.support.scans import photo, scan
+from tests.support.workers import new_worker, working
 
 SLICE = 4
 LONG = "The clerks of the counting house kept their ledgers in good order. " * 300
@@ -87,11 +87,8 @@ def worker(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.RETRY_SECONDS", 0.01)
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
     monkeypatch.setattr("kb.ingest.draft.SLICE", SLICE)
-    (tmp_path / "staging").mkdir()
-    started = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
-    started.start()
-    yield started
-    started.stop()
+    with working(store, failing, tmp_path) as started:
+        yield started
 
 
 def submit(store, worker, **job):
@@ -196,9 +193,7 @@ def test_a_file_whose_extractor_is_out_of_reach_can_be_tried_again(store, failin
     sandbox = ExtractingSandbox(Limits(), extractors, 20, staging)
     with store.write() as tx:
         job_id = tx.jobs.add(NewJob("file", staged="a", filename="a.doc", source_path="/a.doc"))
-    worker = Worker(store, failing, staging, Originals(FolderBlobs(tmp_path), keep=True), sandbox)
-    worker.start()
-    try:
+    with working(store, failing, tmp_path, sandbox=sandbox) as worker:
         assert ended(store, job_id).error.startswith(
             "The engine could not have it read: its extractor http://127.0.0.1:9/"
         )
@@ -208,8 +203,6 @@ def test_a_file_whose_extractor_is_out_of_reach_can_be_tried_again(store, failin
             assert tx.jobs.retry(job_id)
         worker.wake()
         assert ended(store, job_id).status == "done"
-    finally:
-        worker.stop()
 
 
 def test_notes_and_what_is_read_already_wait_for_no_extractor(store, failing, tmp_path, monkeypatch):
@@ -217,7 +210,7 @@ def test_notes_and_what_is_read_already_wait_for_no_extractor(store, failing, tm
     staging = tmp_path / "staging"
     staging.mkdir()
     sandbox = ExtractingSandbox(Limits(), Extractors.parse(".slow=sh -c 'sleep 1 && cat'"), 20, staging)
-    worker = Worker(store, failing, staging, Originals(FolderBlobs(tmp_path), keep=True), sandbox)
+    worker = new_worker(store, failing, tmp_path, sandbox=sandbox)
     with store.write():
         for name in ("one", "two", "three"):
             (staging / name).write_text(name)
@@ -241,7 +234,7 @@ def test_a_stop_amid_an_extractor_is_quick_and_its_file_is_begun_again(store, fa
     staging.mkdir()
     (staging / "a").write_text("words")
     sandbox = ExtractingSandbox(Limits(), Extractors.parse(".slow=sleep 47129"), 60, staging)
-    worker = Worker(store, failing, staging, Originals(FolderBlobs(tmp_path), keep=True), sandbox)
+    worker = new_worker(store, failing, tmp_path, sandbox=sandbox)
     job_id = submit(store, worker, kind="file", staged="a", filename="a.slow")
     worker.start()
     eventually("it runs", lambda: sandbox.is_extracting, bool)
@@ -322,13 +315,10 @@ def test_short_files_that_wait_behind_a_long_one_or_come_meanwhile_are_done_befo
 
 def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
-    (tmp_path / "staging").mkdir()
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in (LONG, "the later text")]
-    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
-    worker.start()
-    assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
-    worker.stop()
+    with working(store, failing, tmp_path):
+        assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
     assert found(store, "later") == ["the later text"]
     assert found(store, "ledgers") == []
 
@@ -336,13 +326,10 @@ def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, faili
 def test_what_comes_before_a_long_text_for_its_path_is_done_before_it(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
     monkeypatch.setattr("kb.worker.loop.WAITING_SLICES", 1)
-    (tmp_path / "staging").mkdir()
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("the earlier text", LONG)]
-    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
-    worker.start()
-    assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
-    worker.stop()
+    with working(store, failing, tmp_path):
+        assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
     assert found(store, "earlier") == []
     assert found(store, "ledgers")
 
@@ -421,8 +408,7 @@ def test_what_a_job_came_with_is_not_kept_after_it(store, worker, tmp_path):
 
 @pytest.mark.slow
 def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_path):
-    (tmp_path / "staging").mkdir()
-    first = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
+    first = new_worker(store, failing, tmp_path)
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=f"note {number} " + "ledger " * 300)) for number in range(40)]
     first.start()
@@ -430,15 +416,11 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
     with store.read() as tx:
         assert {tx.jobs.get(job_id).status for job_id in jobs} <= {"queued", "done"}
         assert all(tx.jobs.get(job_id).attempts == 0 for job_id in jobs if tx.jobs.get(job_id).status == "queued")
-    second = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
-    second.start()
-    assert {ended(store, job_id).status for job_id in jobs} == {"done"}
-    second.stop()
+    with working(store, failing, tmp_path):
+        assert {ended(store, job_id).status for job_id in jobs} == {"done"}
 
 
 def test_stops_that_are_cut_off_do_not_count_against_the_job_that_was_under_way(store, failing, tmp_path):
-    (tmp_path / "staging").mkdir()
-    parts = store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True)
     stopped = Stop()
     stopped.request()
     with store.write() as tx:
@@ -446,32 +428,25 @@ def test_stops_that_are_cut_off_do_not_count_against_the_job_that_was_under_way(
     for _ in range(MAX_ATTEMPTS + 1):
         with store.write() as tx:
             assert [claimed.id for claimed in tx.jobs.claim(1)] == [job]
-        Worker(*parts).before_stop()  # and the process ends
-        idle = Worker(*parts, stop=stopped)
-        idle.start()
-        idle.stop()
-    worker = Worker(*parts)
-    worker.start()
-    assert ended(store, job).status == "done"
-    worker.stop()
+        new_worker(store, failing, tmp_path).before_stop()  # and the process ends
+        with working(store, failing, tmp_path, stop=stopped):
+            pass
+    with working(store, failing, tmp_path):
+        assert ended(store, job).status == "done"
 
 
 def test_a_job_that_was_running_when_the_clock_was_ahead_is_begun_again(store, failing, tmp_path):
-    (tmp_path / "staging").mkdir()
     with store.write() as tx:
         job = tx.jobs.add(NewJob("note", text="text"))
         tx.jobs.claim(1)
         tx.connection.execute("UPDATE jobs SET heartbeat_at = '2999-01-01 00:00:00.000'")
-    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
-    worker.start()
-    assert ended(store, job).status == "done"
-    worker.stop()
+    with working(store, failing, tmp_path):
+        assert ended(store, job).status == "done"
 
 
 @pytest.mark.requirement("E-11")
 def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_text(store, failing, tmp_path):
-    (tmp_path / "staging").mkdir()
-    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
+    worker = new_worker(store, failing, tmp_path)
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("early", "late")]
     worker.start()
@@ -483,28 +458,25 @@ def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_t
 
 
 def test_of_two_notes_that_replace_the_same_one_the_second_is_kept_and_can_be_tried_again(store, failing, tmp_path):
-    (tmp_path / "staging").mkdir()
-    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
-    worker.start()
-    first = ended(store, submit(store, worker, text="the ferry leaves at six")).document_id
-    with store.write() as tx:
-        texts = ("the ferry leaves at seven", "the ferry leaves at eight")
-        seven, eight = [tx.jobs.add(NewJob("note", text=text, replaces=first)) for text in texts]
-    worker.wake()
-    second, refused = ended(store, seven).document_id, ended(store, eight)
-    assert (refused.status, refused.document_id, remedy_of(refused.error)) == ("failed", None, "retry")
-    assert f"note {first} is replaced by note {second} already; replace {second} instead" in refused.error
-    remedy = f"Send it again with replaces={second}, or try the job again once note {second} is deleted."
-    assert refused.error.endswith(f" {remedy}")
-    with store.write() as tx:
-        assert tx.documents.successors([first]) == {first: [second]}
-        tx.history.discard(second, NOBODY)
-        assert tx.jobs.retry(eight)
-    worker.wake()
-    third = ended(store, eight).document_id
-    with store.read() as tx:
-        assert tx.documents.successors([first]) == {first: [third]}
-    worker.stop()
+    with working(store, failing, tmp_path) as worker:
+        first = ended(store, submit(store, worker, text="the ferry leaves at six")).document_id
+        with store.write() as tx:
+            texts = ("the ferry leaves at seven", "the ferry leaves at eight")
+            seven, eight = [tx.jobs.add(NewJob("note", text=text, replaces=first)) for text in texts]
+        worker.wake()
+        second, refused = ended(store, seven).document_id, ended(store, eight)
+        assert (refused.status, refused.document_id, remedy_of(refused.error)) == ("failed", None, "retry")
+        assert f"note {first} is replaced by note {second} already; replace {second} instead" in refused.error
+        remedy = f"Send it again with replaces={second}, or try the job again once note {second} is deleted."
+        assert refused.error.endswith(f" {remedy}")
+        with store.write() as tx:
+            assert tx.documents.successors([first]) == {first: [second]}
+            tx.history.discard(second, NOBODY)
+            assert tx.jobs.retry(eight)
+        worker.wake()
+        third = ended(store, eight).document_id
+        with store.read() as tx:
+            assert tx.documents.successors([first]) == {first: [third]}
     assert found(store, "eight") == ["the ferry leaves at eight"]
 
 
@@ -532,12 +504,11 @@ def test_a_long_text_that_is_dropped_while_it_is_embedded_is_not_written_and_the
 def test_a_running_file_that_is_dropped_leaves_neither_document_nor_file(store, failing, tmp_path):
     staging = tmp_path / "staging"
     staging.mkdir()
-    originals = Originals(FolderBlobs(tmp_path), keep=True)
     with store.write() as tx:
         for name in ("a", "b", "c"):
             (staging / name).write_text(f"words of {name}")
             tx.jobs.add(NewJob("file", staged=name, filename=f"{name}.txt"))
-    worker = Worker(store, failing, staging, originals)
+    worker = new_worker(store, failing, tmp_path)
     first, second, third = range(1, 4)
     dropped = []
 
@@ -663,10 +634,8 @@ def test_the_error_of_a_failed_job_says_what_helps_and_it_can_be_tried_again_if_
     (tmp_path / "staging").mkdir()
     job_id = fail(store, failing, tmp_path)
     sandbox = ExtractingSandbox(Limits(), Extractors.parse(".far=http://127.0.0.1:9/"), 20, tmp_path / "staging")
-    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True), sandbox)
-    worker.start()
-    job = ended(store, job_id)
-    worker.stop()
+    with working(store, failing, tmp_path, sandbox=sandbox):
+        job = ended(store, job_id)
     assert (job.status, remedy_of(job.error)) == ("failed", remedy), job.error
     with store.write() as tx:
         assert tx.jobs.retry(job_id) == (remedy == "retry")
@@ -708,12 +677,8 @@ def test_done_jobs_go_when_their_time_has_come_and_their_documents_stay(store, w
         for job_id in (old.id, lost):
             tx.connection.execute(f"UPDATE jobs SET finished_at = '2020-01-01 00:00:00.000' WHERE id = {job_id}")
     originals = Originals(FolderBlobs(tmp_path), keep=True)
-    second = Worker(store, failing, tmp_path / "staging", originals, keep_jobs_days=30)
-    second.start()
-    try:
+    with working(store, failing, tmp_path, keep_jobs_days=30):
         eventually("the job is gone", lambda: job_of(store, old.id) is None)
-    finally:
-        second.stop()
     with store.read() as tx:
         assert tx.jobs.get(young.id).status == "done"
         assert tx.jobs.get(lost).status == "failed"

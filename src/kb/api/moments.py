@@ -40,6 +40,10 @@ ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.(?= |$)")
 ZONE: Final = re.compile(r"(.*\S) +(UTC|[A-Za-z_]+(?:/[\w+-]+)+)")
 EXAMPLES: Final = "2026, 2026-11, 2026-11-17, 17 Nov 2026, 3 Nov, monday, this week, yesterday or 3 days ago"
 
+_DATE: Final = re.compile(r"(\d{4})(?:[-/.](\d\d?)(?:[-/.](\d\d?))?|(\d\d)(?:(\d\d)(?:\d{6})?)?)?(?!\d)", re.ASCII)
+_MOST_MONTHS: Final = 12
+_MOST_DAYS: Final = 31
+
 
 def moment(text: str, field: str, zone: tzinfo | None = UTC) -> str | None:
     """Return a moment in ISO 8601, in its zone; None for no text.
@@ -160,3 +164,14 @@ def _iso(words: str) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(words.upper())
     return None
+
+
+def own_day(date: str | None) -> str | None:
+    """Return the day in ISO 8601, the first one of its month or year if a date says no more; None if it has no year."""
+    found = _DATE.match(date or "")
+    if not found:
+        return None
+    year, month, day = found[1], int(found[2] or found[4] or 1), int(found[3] or found[5] or 1)
+    if not 1 <= month <= _MOST_MONTHS:
+        month = day = 1
+    return f"{year}-{month:02}-{day if 1 <= day <= _MOST_DAYS else 1:02}"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.search.fusion import fuse, or_none, placed
+from kb.search.fusion import or_none, placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from kb.search.fusion import Candidates
+    from kb.search.fusion import Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +78,16 @@ class Explanation:
     typed: float
 
 
-def explained(
-    found: Candidates, limit: int, ids: NDArray[np.int64], by_word: Mapping[str, TermScores]
-) -> dict[int, Explanation]:
+def explained(ranking: Ranking, ids: NDArray[np.int64], by_word: Mapping[str, TermScores]) -> dict[int, Explanation]:
     """Return what the scores of candidates with these ascending ids are made of.
 
     Args:
-        found: all candidates.
-        limit: how long each leg's list is.
+        ranking: all candidates.
         ids: those to explain.
         by_word: what each word adds to their full-text scores.
     """
-    fused, context, rows = fuse(found), found.context, np.searchsorted(found.ids, ids)
+    found, fused, context, limit = ranking.candidates, ranking.fused, ranking.candidates.context, ranking.limit
+    rows = np.searchsorted(found.ids, ids)
     words = _leg(found.fts, fused.words, dict(zip(context.ids, context.fts, strict=True)), limit)
     meaning = _leg(found.vec, fused.meaning, dict(zip(context.ids, context.vec, strict=True)), limit)
     return {

@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 
 from kb.api.errors import DiskFull, Invalid, StoreError
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.store.postgres.arrival import read_arrival, record_arrival
 from kb.store.postgres.documents import NO_SECTION
 from kb.store.postgres.faults import TOO_LONG
@@ -216,7 +216,7 @@ class PostgresDestination:
     def _remove(self, document_id: int) -> None:
         FullText(self._connection).remove(document_id)
         self._execute(statements("documents")["delete_chunks"], {"id": document_id})
-        self._execute(statements("documents")["delete_document"], (document_id,))
+        self._execute(statements("documents")["delete_document"], {"id": document_id})
         for name in ("delete_binned", "delete_contents", "delete_versions"):
             self._execute(statements("history")[name], {"id": document_id})
 

@@ -12,7 +12,7 @@ from apsw import bestpractice
 
 from kb import clock
 from kb.api.errors import REMEDY, StoreError
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.lexical.names import folded_name
 from kb.store.row_mapping import array, moment
 
