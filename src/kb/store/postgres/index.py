@@ -14,8 +14,8 @@ from kb.store.postgres.context import ContextReader
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.speller import PostgresVocabulary
 from kb.store.postgres.statements import statements
-from kb.store.row_mapping import Execute, hit_of, mapped
 from kb.store.sql.conditions import among
+from kb.store.sql.index import Index
 from kb.vectors.scores import EMPTY_SCORES
 
 if TYPE_CHECKING:
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from kb.lexical.bm25 import Occurrences
     from kb.store.postgres.vectors import VectorTable
     from kb.store.postgres.words import FullText, Word
-    from kb.store.rows import Filter, Hit
+    from kb.store.row_mapping import Execute
+    from kb.store.rows import Filter
     from kb.vectors.scores import Context, ScoredChunks
 
 
-class PostgresIndex:
+class PostgresIndex(Index):
     """See `kb.store.protocol.Index`."""
 
     def __init__(self, execute: Execute, words: FullText, vectors: VectorTable) -> None:
-        self._execute = execute
+        super().__init__(execute, statements("search"))
         self._words = words
         self._vectors = vectors
 
@@ -43,26 +44,9 @@ class PostgresIndex:
         """The analyzer of the full-text index."""
         return Fts5Analyzer(self._words.tokenizer)
 
-    @cached_property
-    def languages(self) -> Sequence[str]:
-        """The languages that documents are in."""
-        return [language for (language,) in self._execute(statements("search")["select_languages"]).fetchall()]
-
     def select(self, where: Filter) -> PostgresSelection:
         """Return the chunks that `where` admits."""
         return PostgresSelection(self._execute, self._words, self._vectors, where)
-
-    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
-        """Return the documents that the chunks are of, in the order given."""
-        ids = chunk_ids.tolist()
-        found = dict(self._execute(statements("search")["select_documents_of"], (ids,)).fetchall())
-        return [found[chunk_id] for chunk_id in ids]
-
-    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
-        """Return the chunks with their documents, in the order given."""
-        rows = self._execute(statements("search")["select_hits"], ([int(each) for each in chunk_ids],))
-        found = {hit.chunk_id: hit for hit in mapped(hit_of, rows)}
-        return [found[chunk_id] for chunk_id in chunk_ids]
 
 
 class PostgresSelection:

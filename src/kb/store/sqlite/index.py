@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -19,8 +18,8 @@ from kb.lexical.snapshot import group_key
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
-from kb.store.row_mapping import Execute, hit_of, mapped
 from kb.store.sql.conditions import EVERY_DOCUMENT
+from kb.store.sql.index import Index
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import SqliteConditions, quoted
 from kb.store.sqlite.speller import SqliteVocabulary
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.lexical.snapshot import Admitted
-    from kb.store.rows import Filter, Hit
+    from kb.store.row_mapping import Execute
+    from kb.store.rows import Filter
     from kb.store.sqlite.vectors import Vectors
     from kb.store.sqlite.words import WordReader
     from kb.vectors.scores import Context
@@ -45,12 +45,12 @@ AMONG = "AND +rowid IN carray(?)"
 """The plus keeps FTS5 from asking its index anew for each of these chunks."""
 
 
-class SqliteIndex:
+class SqliteIndex(Index):
     """See `kb.store.protocol.Index`."""
 
     def __init__(self, connection: apsw.Connection, vectors: Vectors, words: WordReader | None) -> None:
+        super().__init__(connection.execute, statements("search"))
         self._connection = connection
-        self._execute: Execute = connection.execute
         self._snapshot = vectors.seen_by(connection)
         self._words = words
 
@@ -58,11 +58,6 @@ class SqliteIndex:
     def analyzer(self) -> Fts5Analyzer:
         """The analyzer of the full-text index."""
         return Fts5Analyzer(Tokenizer(self._connection))
-
-    @cached_property
-    def languages(self) -> Sequence[str]:
-        """The languages that documents are in."""
-        return [language for (language,) in self._execute(statements("search")["select_languages"]).fetchall()]
 
     def select(self, where: Filter) -> SqliteSelection:
         """Return the chunks that `where` admits."""
@@ -75,15 +70,7 @@ class SqliteIndex:
             if found_rows.all():
                 documents: list[int] = self._words.snapshot.documents[rows].tolist()
                 return documents
-        ids = chunk_ids.tolist()
-        found = dict(self._execute(statements("search")["select_documents_of"], (json.dumps(ids),)).fetchall())
-        return [found[chunk_id] for chunk_id in ids]
-
-    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
-        """Return the chunks with their documents, in the order given."""
-        rows = self._execute(statements("search")["select_hits"], (json.dumps(chunk_ids),))
-        found = {hit.chunk_id: hit for hit in mapped(hit_of, rows)}
-        return [found[chunk_id] for chunk_id in chunk_ids]
+        return super().documents_of(chunk_ids)
 
 
 class SqliteSelection:
