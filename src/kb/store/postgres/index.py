@@ -66,35 +66,27 @@ class PostgresSelection:
         return np.array([chunk_id for (chunk_id,) in rows], np.int64)
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
-        """Return the `limit` chunks that match any of the words best."""
         return self._words.best(self._look_up(words), self._condition, limit) if words else EMPTY_SCORES
 
     def look_up(self, words: Iterable[str]) -> None:
-        """Find out together where words are that will be asked for."""
         self._words.learn(words)
 
     def best_ids(self, words: Sequence[str], limit: int) -> NDArray[np.int64]:
-        """Return the ids, ascending, of the `limit` chunks that match any of the words best."""
         return self._words.best_ids(self._look_up(words), self._condition, limit)
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how well these chunks match; NaN for one that has none of the words."""
         return self._words.scores(self._look_up(words), ids)
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
-        """Return the occurrences of each word in these chunks; None for a beginning, which has no weight of its own."""
         return self._words.occurrences(words, ids)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, by cosine."""
         return self._vectors.nearest(vector, limit, self._condition, exact=exact)
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks are to a unit vector."""
         return self._vectors.cosines(vector, ids)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
         return self._vectors.vectors(ids)
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
@@ -103,7 +95,6 @@ class PostgresSelection:
         return reader.scores(self._look_up(words), vector, ids)
 
     def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """Return those of the words that no chunk has, each with others that some have, the nearest first."""
         self._words.learn(words)
         return Speller(PostgresVocabulary(self._words, self._condition)).unknown(words) if words else {}
 

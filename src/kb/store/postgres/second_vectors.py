@@ -61,7 +61,6 @@ class PostgresSecondVectors(SecondVectors):
         index_vectors(self._connection, self._vectors.other, space.dimensions)
 
     def take(self) -> bool:
-        """Have this engine make them; return False if another one does."""
         sql = self._sql("take").format(gone=statements("jobs")["gone"])
         row = self._execute(sql, {"engine": self._engine, "class": ENGINES, "seconds": HUNG_SECONDS})
         return row.get is not None
@@ -80,7 +79,6 @@ class PostgresSecondVectors(SecondVectors):
             raise StoreUnavailable(IN_USE) from error
 
     def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of those of these chunks that are there still."""
         with self._connection.cursor() as cursor:
             cursor.executemany(self._sql("insert_vector"), list(zip(vectors, ids, strict=True)))
 
@@ -89,10 +87,6 @@ class PostgresSecondVectors(SecondVectors):
         return False
 
     def switch(self) -> bool:
-        """Let them and the vectors in use change places; return False, and change nothing, if one is missing.
-
-        Nothing else may be written in the same transaction.
-        """
         second = self.get()
         if second is None or self._execute(self._sql("is_incomplete")).get:
             return False

@@ -34,22 +34,17 @@ class PostgresVocabulary:
         return Fts5Analyzer(self._words.tokenizer).stems(text)
 
     def keys(self, word: str) -> list[Key]:
-        """Return what the full text has of a word."""
         tokens = tuple(self.tokens(as_phrase(word)))
         return [tokens] if tokens else []
 
     def known(self, stems: Sequence[str]) -> set[str]:
-        """Return those of the stems that stand somewhere."""
         return set(self._words.terms(stems))
 
     def begun(self, beginning: str, most: int) -> Iterable[str]:
-        """Return stems that begin so."""
         return self._words.begun(beginning, most)
 
     def some_with(self, key: Key, most: int) -> tuple[int, list[int]]:
-        """Return how many of the chunks have a word, and the first of them."""
         return self._words.some_with(key, self._condition, most)
 
     def sources(self, chunk_ids: Sequence[int]) -> Iterable[str]:
-        """Return headers and texts of chunks as they were written."""
         return self._words.sources(chunk_ids)

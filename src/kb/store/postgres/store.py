@@ -106,12 +106,10 @@ class PostgresTransaction(Transaction):
 
     @property
     def space(self) -> VectorSpace:
-        """What the vectors are of at this transaction's moment."""
         return self._vectors.space
 
     @property
     def generation(self) -> int:
-        """The number of the moment that the vectors are of."""
         number: int = self._execute(statements("search")["select_generation"]).get
         return number
 
@@ -192,11 +190,9 @@ class PostgresStore:
 
     @property
     def replica(self) -> ReplicaState | None:
-        """How the replica does; None where there is none."""
         return self._replica.state if self._replica else None
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
-        """Have `wake` called when any engine queued a job, and `ended` with one that ended."""
         self._presence.listen(wake, ended)
 
     @contextmanager

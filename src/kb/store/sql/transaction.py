@@ -46,7 +46,6 @@ class Transaction(ABC):
         self.folders = Folders(execute, statements("folders"))
 
     def counts(self, of: Caller | None = None) -> Counts:
-        """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
         sql = self._statements("documents")
         condition, parameters = self.documents.conditions.admitted(Filter(limit=of.limit if of else None))
         chunks = self._execute(sql["count_chunks_of"].format(condition=condition), parameters) if of else None

@@ -64,7 +64,6 @@ class SqliteIndex(Index):
         return SqliteSelection(self._connection, self._snapshot, self._words, where)
 
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
-        """Return the documents that the chunks are of, in the order given."""
         if self._words:
             rows, found_rows = self._words.snapshot.rows_of(chunk_ids)
             if found_rows.all():
@@ -103,18 +102,15 @@ class SqliteSelection:
         return self._snapshot.ids if found is None else found
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
-        """Return the `limit` chunks that match any of the words best."""
         return self._leg_for(words).best(self._completed(words), limit) if words else EMPTY_SCORES
 
     def look_up(self, words: Iterable[str]) -> None:
         """Return: words are in memory, or read when they are asked for."""
 
     def best_ids(self, words: Sequence[str], limit: int) -> NDArray[np.int64]:
-        """Return the ids, ascending, of the `limit` chunks that match any of the words best."""
         return self.full_text(words, limit).ids
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how well these chunks match; NaN for one that has none of the words."""
         return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
@@ -123,15 +119,12 @@ class SqliteSelection:
         return [leg.occurrences(word, ids) if isinstance(leg, MemoryLeg) else None for word, leg in legs]
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, by cosine."""
         return self._snapshot.nearest(vector, limit, self._leg.among(self._snapshot.ids), exact=exact)
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks are to a unit vector."""
         return self._snapshot.cosines(vector, ids)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
         return self._snapshot.vectors(ids)
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:

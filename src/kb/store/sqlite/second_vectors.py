@@ -57,17 +57,14 @@ class SqliteSecondVectors(SecondVectors):
         return True
 
     def discard(self) -> None:
-        """Delete them."""
         for table in TABLES:
             self._execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
 
     def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of those of these chunks that are there still."""
         packed = pack(np.array(ids, np.int64), vectors)
         self._connection.executemany(self._sql("insert_vector"), zip(packed, ids, strict=True))
 
     def code(self) -> bool:
-        """Make some of their codes, if so many vectors want them; return whether there may be more to make."""
         second = self.get()
         if second is None or not self._vectors.exceeds(self._execute(statements("documents")["count_chunks"]).get):
             return False
@@ -79,10 +76,6 @@ class SqliteSecondVectors(SecondVectors):
         return bool(ids.size)
 
     def switch(self) -> bool:
-        """Let them and the vectors in use change places; return False, and change nothing, if one is missing.
-
-        Nothing else may be written in the same transaction.
-        """
         second = self.get()
         if second is None or self._execute(self._sql("is_incomplete")).get or self.code():
             return False

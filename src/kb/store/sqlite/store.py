@@ -79,12 +79,10 @@ class SqliteTransaction(Transaction):
 
     @cached_property
     def space(self) -> VectorSpace:
-        """What the vectors are of at this transaction's moment."""
         return self._vectors.era_of(self.connection).space
 
     @property
     def generation(self) -> int:
-        """The number of the moment that the vectors are of."""
         return generation(self.connection)
 
     @cached_property
@@ -158,17 +156,14 @@ class SqliteStore:
 
     @property
     def vectors_size(self) -> int:
-        """How many bytes the newest vectors take in memory."""
         return self._vectors.index.size
 
     @property
     def words_size(self) -> int:
-        """How many bytes the words in memory take."""
         return self.words.size
 
     @property
     def words_faults(self) -> int:
-        """How often the words in memory were found to be wrong."""
         return self.words.faults
 
     @contextmanager
