@@ -347,7 +347,7 @@ class CallerHistory(Part):
 
     inner: History
     open = frozenset({"has_bin", "begins", "chunks"})
-    by_id = frozenset({"keep", "author"})
+    by_id = frozenset({"keep"})
     changes: ClassVar = {"restore": "restore"}
 
     def unlink(self, document_id: int, author: Author) -> None:
@@ -364,10 +364,6 @@ class CallerHistory(Part):
             return self.inner.versions(document_id, limit=limit, before=before)
         every = self.inner.versions(document_id, limit=ALL, before=before)
         return list(islice((each for each in every if self.tx.sees(each.document)), limit))
-
-    def version(self, document_id: int, number: int) -> rows.Version | None:
-        self.tx.check(document_id)
-        return self._seen(self.inner.version(document_id, number))
 
     def changed_since(self, instant: datetime) -> list[int]:
         ids = self.inner.changed_since(instant)
@@ -410,9 +406,6 @@ class CallerHistory(Part):
         if self.tx.limit is None:
             return self.inner.counts()
         return HistoryCounts(0, 0, self.inner.begins(), 0)
-
-    def _seen(self, version: rows.Version | None) -> rows.Version | None:
-        return version if version and self.tx.sees(version.document) else None
 
 
 class CallerJobs(Part):

@@ -108,8 +108,9 @@ UPDATE jobs SET
 WHERE id = :id AND $is_held RETURNING id $tell_end
 
 -- name: fail
--- A job failed.
-UPDATE jobs SET status = 'failed', error = :error, finished_at = $now
+-- A job failed; its staged file may be of no use any more.
+UPDATE jobs SET
+  status = 'failed', error = :error, finished_at = $now, staged = CASE WHEN :drop THEN NULL ELSE staged END
 WHERE id = :id AND $is_held RETURNING id $tell_end
 
 -- name: forget_failed
@@ -166,10 +167,6 @@ WHERE document_id = :id OR (part_of = :id AND (staged IS NULL OR :for_good))
 -- name: delete_parts
 -- The jobs of the files inside a document that wait or failed go; one that runs finds that the document is not there.
 DELETE FROM jobs WHERE part_of = :id AND status IN ('queued', 'failed') RETURNING id $tell_end
-
--- name: drop_content
--- A job's staged file is of no use any more.
-UPDATE jobs SET staged = NULL WHERE id = :id
 
 -- name: select_staged
 -- The staged files that jobs wait with.
