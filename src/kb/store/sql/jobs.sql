@@ -1,4 +1,37 @@
--- The queue.
+-- The queue. The first ones are as one engine has it, which locks nothing and tells nobody.
+
+-- name: new_id
+-- The id of a new job.
+:id
+
+-- name: tell_job
+-- A word to those who wait for a job.
+
+-- name: tell_end
+-- A word to those who wait for the end of one.
+
+-- name: unless_locked
+-- What another engine has locked is left out.
+
+-- name: is_here
+-- That a file is where it can be had.
+TRUE
+
+-- name: is_mine
+-- That this engine runs a job.
+TRUE
+
+-- name: is_held
+-- That a job may be ended here.
+TRUE
+
+-- name: gone
+-- That no other engine runs a job.
+TRUE
+
+-- name: no_tags
+-- A list of none.
+'[]'
 
 -- name: select_jobs
 -- Jobs, newest first; the condition is put in, of what follows.
