@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
-from inspect import signature
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from kb.api.access import Limit
 from kb.store.rows import (
@@ -30,8 +29,6 @@ from kb.store.rows import (
 if TYPE_CHECKING:
     import apsw
     from _typeshed import DataclassInstance
-
-    from kb.api.models import JobStatus
 
 Execute = Callable[..., Any]
 """A connection's `execute`; APSW cannot know the types of a statement's columns."""
@@ -56,8 +53,16 @@ def strings(array: str | list[str] | None) -> tuple[str, ...]:
     return tuple(array or ())
 
 
-def mapped(make: Callable[..., Row], cursor: apsw.Cursor) -> list[Row]:
-    """Return what `make` makes of each row; its parameters are the columns, by name and in order.
+@dataclass(frozen=True, eq=False)
+class Mapper(Generic[Row]):
+    """What makes something of the values of these columns, in this order."""
+
+    columns: tuple[str, ...]
+    make: Callable[..., Row]
+
+
+def mapped(mapper: Mapper[Row], cursor: apsw.Cursor) -> list[Row]:
+    """Return what the mapper makes of each row.
 
     Raises:
         TypeError: the columns are others, or stand in another order.
@@ -65,180 +70,47 @@ def mapped(make: Callable[..., Row], cursor: apsw.Cursor) -> list[Row]:
     if (first := next(cursor, None)) is None:
         return []
     # A cursor describes its columns only while it has rows.
-    _check(make, cursor.get_description())
+    _check(mapper, cursor.get_description())
+    make = mapper.make
     return [make(*row) for row in chain((first,), cursor)]
 
 
 @cache
-def _check(make: Callable[..., object], columns: tuple[tuple[str, str], ...]) -> None:
-    names, parameters = [name for name, _ in columns], list(_parameters(make))
-    if names != parameters:
-        raise TypeError(f"{make.__name__} takes {parameters}, and the columns are {names}.")
+def _check(mapper: Mapper[Any], columns: tuple[tuple[str, str], ...]) -> None:
+    names = tuple(name for name, _ in columns)
+    if names != mapper.columns:
+        raise TypeError(f"The columns are {names}, and should be {mapper.columns}.")
 
 
-def _parameters(make: Callable[..., object]) -> Iterator[str]:
-    for name, parameter in signature(make).parameters.items():
-        yield from signature(document_of).parameters if parameter.kind is parameter.VAR_POSITIONAL else (name,)
+def mapper(cls: Callable[..., Row], **columns: str | Mapper[Any]) -> Mapper[Row]:
+    """Return what makes a dataclass of columns that are called as its fields are.
 
+    Args:
+        cls: the dataclass.
+        columns: for fields, what their columns are called instead, or what makes them of several columns.
+    """
+    names: list[str] = []
+    conversions: list[tuple[int, Callable[[Any], Any]]] = []
+    parts: list[tuple[slice, Callable[..., Any]]] = []
+    for field in fields(cast("type[DataclassInstance]", cls)):
+        column = columns.get(field.name, field.name)
+        if isinstance(column, Mapper):
+            parts.insert(0, (slice(len(names), len(names) + len(column.columns)), column.make))  # from the end
+            names += column.columns
+        else:
+            if convert := CONVERSIONS.get(field.name):
+                conversions.append((len(names), convert))
+            names.append(column)
 
-def document_of(
-    id: int,
-    title: str,
-    source_path: str | None,
-    doc_type: str,
-    content_hash: str,
-    tags: str,
-    created_at: str,
-    updated_at: str | None,
-    date: str | None,
-    own_tags: str,
-    filename: str | None,
-    title_given: int,
-    source: str | None,
-    replaces: int | None,
-    omitted: str,
-    language: str | None,
-) -> Document:
-    return Document(
-        id=id,
-        title=title,
-        source_path=source_path,
-        doc_type=doc_type,
-        content_hash=content_hash,
-        tags=strings(tags),
-        created_at=iso(created_at),
-        updated_at=iso(updated_at),
-        date=date,
-        own_tags=strings(own_tags),
-        filename=filename,
-        title_given=bool(title_given),
-        source=source,
-        replaces=replaces,
-        omitted=json.loads(omitted),
-        language=language,
-    )
+    def make(*row: Any) -> Row:  # noqa: ANN401 - the values of any columns
+        values = list(row)
+        for index, convert in conversions:
+            values[index] = convert(values[index])
+        for where, part in parts:
+            values[where] = [part(*values[where])]
+        return cls(*values)
 
-
-def chunk_of(
-    id: int,
-    index: int,
-    header: str,
-    text: str,
-    line_start: int,
-    line_end: int,
-    char_start: int,
-    char_end: int,
-    heading: str,
-    page: int | None,
-) -> Chunk:
-    return Chunk(id, index, header, text, Place(line_start, line_end, char_start, char_end, strings(heading), page))
-
-
-def chunk_place_of(id: int, index: int, heading: str, page: int | None) -> ChunkPlace:
-    return ChunkPlace(id, index, strings(heading), page)
-
-
-def hit_of(
-    chunk_id: int,
-    index: int,
-    document_id: int,
-    title: str,
-    source_path: str | None,
-    doc_type: str,
-    text: str,
-    line_start: int,
-    line_end: int,
-    char_start: int,
-    char_end: int,
-    heading: str,
-    page: int | None,
-    tags: str,
-    created_at: str,
-    updated_at: str | None,
-    date: str | None,
-    source: str | None,
-    language: str | None,
-    changed_by: str | None,
-    changed_with: str | None,
-) -> Hit:
-    return Hit(
-        chunk_id=chunk_id,
-        index=index,
-        document_id=document_id,
-        title=title,
-        source_path=source_path,
-        doc_type=doc_type,
-        text=text,
-        place=Place(line_start, line_end, char_start, char_end, strings(heading), page),
-        tags=strings(tags),
-        created_at=iso(created_at),
-        updated_at=iso(updated_at),
-        date=date,
-        source=source,
-        language=language,
-        author=Author(changed_by, changed_with),
-    )
-
-
-def job_of(
-    id: int,
-    status: JobStatus,
-    kind: Literal["note", "file"],
-    title: str | None,
-    filename: str | None,
-    source_path: str | None,
-    tags: str,
-    progress: float,
-    document_id: int | None,
-    error: str | None,
-    created_at: str,
-    started_at: str | None,
-    finished_at: str | None,
-    attempts: int,
-    text: str | None,
-    staged: str | None,
-    request_hash: str | None,
-    content_hash: str | None,
-    part_of: int | None,
-    depth: int,
-    sent_by: str | None,
-    sent_with: str | None,
-    sent_why: str | None,
-    limits: str | None,
-    source: str | None,
-    replaces: int | None,
-    existed: int,
-    omitted: str,
-    operation_key: str | None,
-) -> Job:
-    return Job(
-        id=id,
-        status=status,
-        kind=kind,
-        title=title,
-        filename=filename,
-        source_path=source_path,
-        tags=strings(tags),
-        progress=progress,
-        document_id=document_id,
-        error=error,
-        created_at=iso(created_at),
-        started_at=iso(started_at),
-        finished_at=iso(finished_at),
-        attempts=attempts,
-        text=text,
-        staged=staged,
-        request_hash=request_hash,
-        content_hash=content_hash,
-        part_of=part_of,
-        depth=depth,
-        author=Author(sent_by, sent_with, sent_why, operation_key),
-        limit=limit_of(limits),
-        source=source,
-        replaces=replaces,
-        existed=bool(existed),
-        omitted=json.loads(omitted),
-    )
+    return Mapper(tuple(names), make)
 
 
 def limit_of(limits: str | None) -> Limit | None:
@@ -254,20 +126,26 @@ def stored_limit(limit: Limit | None) -> str | None:
     return None if limit is None else json.dumps({"tags": limit.tags, "folder": limit.folder}, ensure_ascii=False)
 
 
-def audit_line_of(
-    id: int,
-    at: str,
-    by_key: str | None,
-    client: str | None,
-    action: str,
-    document_id: int | None,
-    job_id: int | None,
-    key: str | None,
-) -> AuditLine:
-    return AuditLine(id, iso(at), by_key, client, action, document_id, job_id, key)
+CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = (
+    dict.fromkeys(("at", "created_at", "updated_at", "started_at", "finished_at"), iso)
+    | dict.fromkeys(("tags", "own_tags", "heading"), strings)
+    | dict.fromkeys(("title_given", "existed"), bool)
+    | {"omitted": json.loads, "limit": limit_of}
+)
+"""From a column's value to that of a field, by the field's name; any other value is that of its field."""
+
+document_of = mapper(Document)
+place_of = mapper(Place)
+chunk_of = mapper(Chunk, place=place_of)
+chunk_place_of = mapper(ChunkPlace)
+hit_of = mapper(Hit, place=place_of, author=Mapper(("changed_by", "changed_with"), Author))
+job_of = mapper(Job, author=Mapper(("sent_by", "sent_with", "sent_why", "operation_key"), Author), limit="limits")
+audit_line_of = mapper(AuditLine, by="by_key")
+operation_of = mapper(Operation, by="by_key")
+folder_of = mapper(SyncedFolder)
 
 
-def version_of(
+def _version(
     number: int,
     until: str | None,
     changed_by: str | None,
@@ -277,12 +155,21 @@ def version_of(
     operation: int | None,
     *document: Any,  # noqa: ANN401 - the columns of `document_of`
 ) -> Version:
-    state = document_of(*document)
+    state = document_of.make(*document)
     author = Author(changed_by, changed_with, changed_why)
     return Version(state, number, state.updated_at or state.created_at, iso(until), author, content_id, operation)
 
 
-def binned_of(
+version_of = Mapper(
+    (
+        *("number", "until", "changed_by", "changed_with", "changed_why", "content_id", "operation"),
+        *document_of.columns,
+    ),
+    _version,
+)
+
+
+def _binned(
     number: int,
     part_of: int | None,
     deleted_at: str,
@@ -293,15 +180,16 @@ def binned_of(
     *document: Any,  # noqa: ANN401 - the columns of `document_of`
 ) -> Binned:
     author = Author(deleted_by, deleted_with, deleted_why)
-    return Binned(document_of(*document), number, part_of, iso(deleted_at), author, operation)
+    return Binned(document_of.make(*document), number, part_of, iso(deleted_at), author, operation)
 
 
-def operation_of(id: int, key: str, at: str, by_key: str | None, client: str | None) -> Operation:
-    return Operation(id, key, iso(at), by_key, client)
-
-
-def folder_of(prefix: str, machine: str, host: str, path: str, mounts: str, at: str) -> SyncedFolder:
-    return SyncedFolder(prefix, machine, host, path, mounts, iso(at))
+binned_of = Mapper(
+    (
+        *("number", "part_of", "deleted_at", "deleted_by", "deleted_with", "deleted_why", "operation"),
+        *document_of.columns,
+    ),
+    _binned,
+)
 
 
 def field_values(row: DataclassInstance) -> dict[str, Any]:

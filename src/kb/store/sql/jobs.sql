@@ -37,8 +37,8 @@ TRUE
 -- Jobs, newest first; the condition is put in, of what follows.
 SELECT
   id, status, kind, title, filename, source_path, tags, progress, document_id, error, created_at, started_at,
-  finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why, limits,
-  source, replaces, existed, omitted, operation_key
+  finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why,
+  operation_key, limits, source, replaces, existed, omitted
 FROM jobs WHERE {condition} ORDER BY id DESC LIMIT :limit
 
 -- name: where_id
