@@ -132,8 +132,7 @@ class Worker:
         with self._store.write() as tx:
             if (self._staging / STOPPED).exists():
                 tx.jobs.release_stalled(0)
-            given_up = tx.jobs.give_up(MAX_ATTEMPTS, ENGINE_ENDED)
-            tx.jobs.release_all()
+            given_up = tx.jobs.take_up(MAX_ATTEMPTS, ENGINE_ENDED)
         for job_id in given_up:
             logger.warning("job gave_up: %s", ENGINE_ENDED, extra={"job_id": job_id})
         self.tidy()
