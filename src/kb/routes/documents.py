@@ -36,6 +36,7 @@ from kb.api.models import (
     ListSorted,
     Move,
     Name,
+    SearchRequest,
     SourcePart,
     SourcePath,
     SourcePrefix,
@@ -61,7 +62,6 @@ from kb.routes.dependencies import (
     check_right,
     turn,
 )
-from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
@@ -165,6 +165,25 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
         author = tx.history.author(document_id)
         part_of = tx.documents.part_of(document_id)
     return with_chunks(model, chunks, count, author, part_of)
+
+
+def filter_of(tags: Sequence[str], request: SearchRequest | ListQuery) -> rows.Filter:
+    """Return a request's filters, as the store takes them."""
+    return rows.Filter(
+        tags=tuple(tags),
+        tag_any=tuple(request.tag_any),
+        tag_not=tuple(request.tag_not),
+        doc_type=request.doc_type,
+        language=request.lang,
+        source_path=request.source_path,
+        source_prefix=request.source_prefix,
+        name=request.name,
+        created_after=request.created_after,
+        created_before=request.created_before,
+        updated_after=request.updated_after,
+        after=request.after,
+        before=request.before,
+    )
 
 
 def _stretch(
