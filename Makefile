@@ -270,8 +270,8 @@ COMPILE_IMAGE := $(COMPILE) --no-annotate -c requirements/dev.txt --excludes req
 requirements: .venv/dev.stamp
 	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra web --extra cpu -o requirements/runtime.txt
 	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra web --extra cpu --extra dev -o requirements/dev.txt
-	$(COMPILE_IMAGE) --extra gateway -o requirements/gateway.txt
-	$(COMPILE_IMAGE) --extra gateway --extra otel -o requirements/gateway-otel.txt
+	$(COMPILE_IMAGE) --excludes requirements/not-in-gateway.in --extra gateway -o requirements/gateway.txt
+	$(COMPILE_IMAGE) --excludes requirements/not-in-gateway.in --extra gateway --extra otel -o requirements/gateway-otel.txt
 	for device in cpu cuda rocm; do \
 	  $(COMPILE_IMAGE) --extra engine --extra web --extra otel --extra postgres --extra $$device --excludes requirements/not-in-engine-$$device.in \
 	    -o requirements/engine-$$device.txt || exit; done
