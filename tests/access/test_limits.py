@@ -50,6 +50,16 @@ def limited(request):
     return request.getfixturevalue(request.param)
 
 
+def mail(subject, text, **files):
+    """A message with files of plain text."""
+    message = EmailMessage()
+    message["Subject"], message["From"] = subject, "ada@example.org"
+    message.set_content(text)
+    for name, content in files.items():
+        message.add_attachment(content.encode(), maintype="text", subtype="plain", filename=f"{name}.txt")
+    return message
+
+
 def without_id(answer, document_id):
     """What an answer says, but for the id that it was asked for."""
     return answer.status_code, answer.json()["type"], answer.json()["detail"].replace(str(document_id), "ID")
@@ -279,11 +289,8 @@ def test_an_undo_takes_back_no_more_than_the_changes_that_the_key_sees(admin, ma
 
 
 def test_an_attachment_that_it_may_not_see_does_not_go_with_its_message(admin, tagged, word):
-    mail = EmailMessage()
-    mail["Subject"], mail["From"] = f"{word} with a file", "ada@example.org"
-    mail.set_content(f"{word} body")
-    mail.add_attachment(f"{word} attached".encode(), maintype="text", subtype="plain", filename="inside.txt")
-    job = admin.file(f"{word}.eml", bytes(mail), tags="work", source_path="/mails/one.eml")
+    message = mail(f"{word} with a file", f"{word} body", inside=f"{word} attached")
+    job = admin.file(f"{word}.eml", bytes(message), tags="work", source_path="/mails/one.eml")
     where = {"params": {"source_path": "/mails/one.eml#inside.txt"}}
     [inside] = eventually("the attachment is there", lambda: admin.ids("documents", **where))
     admin.ok("PATCH", f"documents/{inside}/tags", json={"remove": ["work"]})
@@ -298,11 +305,8 @@ def test_an_attachment_that_it_may_not_see_does_not_go_with_its_message(admin, t
 
 
 def test_a_message_that_it_may_not_see_is_not_told_of_by_what_came_in_it(admin, tagged, word):
-    mail = EmailMessage()
-    mail["Subject"], mail["From"] = f"{word} in parts", "ada@example.org"
-    mail.set_content(f"{word} parts")
-    mail.add_attachment(f"{word} part".encode(), maintype="text", subtype="plain", filename="part.txt")
-    message = admin.file(f"{word} parts.eml", bytes(mail), tags="home")["document_id"]
+    sent = mail(f"{word} in parts", f"{word} parts", part=f"{word} part")
+    message = admin.file(f"{word} parts.eml", bytes(sent), tags="home")["document_id"]
     [part] = eventually("the attachment is there", lambda: admin.ids(f"documents?part_of={message}"))
     assert admin.ok("GET", f"documents/{part}")["part_of"] == message
     assert tagged.ids(f"documents?part_of={message}") == set()
@@ -313,22 +317,16 @@ def test_a_message_that_it_may_not_see_is_not_told_of_by_what_came_in_it(admin, 
 
 
 def test_a_message_sent_again_takes_no_attachment_away_that_the_sender_may_not_see(admin, tagged, word):
-    def mail(subject, *inside):
-        message = EmailMessage()
-        message["Subject"] = subject
-        message.set_content(f"{word} body of {subject}")
-        for each in inside:
-            message.add_attachment(each)
-        return message
-
-    deepest = mail("deepest")
+    outer, middle, deepest = (mail(name, f"{word} body of {name}") for name in ("outer", "middle", "deepest"))
+    middle.add_attachment(deepest)
+    outer.add_attachment(middle)
     path = "/mails/nested.eml"
-    admin.file("nested.eml", bytes(mail("outer", mail("middle", deepest))), tags="work", source_path=path)
+    admin.file("nested.eml", bytes(outer), tags="work", source_path=path)
     where = {"params": {"source_prefix": f"{path}#", "limit": 500}}
     inside = eventually("both are there", lambda: admin.ids("documents", **where), lambda ids: len(ids) == 2)
     hidden = max(inside)
     admin.ok("PATCH", f"documents/{hidden}/tags", json={"remove": ["work"]})
-    job = tagged.file("nested.eml", bytes(mail("outer, again")), source_path=path)
+    job = tagged.file("nested.eml", bytes(mail("outer, again", f"{word} again")), source_path=path)
     assert job["status"] == "done", job
     assert admin.ids("documents", **where) == inside
 

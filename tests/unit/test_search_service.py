@@ -26,24 +26,18 @@ from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.rows import Content, Filter, Named, NewChunk, NewJob, Place, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from tests.support.documents import DIMENSIONS
+from tests.support.models import WrappedModel
 
 
-class Model:
+class Model(WrappedModel):
     """The model, which works once `go` is set; `begun` counts what it was asked for. A `broken` one fails."""
 
     def __init__(self, embedder):
-        self._embedder = embedder
+        super().__init__(embedder)
         self.begun = threading.Semaphore(0)
         self.go = threading.Event()
         self.broken = False
         self.asked = []
-
-    def __getattr__(self, name):
-        return getattr(self._embedder, name)
-
-    @property
-    def current(self):
-        return self
 
     @property
     def models(self):
