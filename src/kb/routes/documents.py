@@ -17,7 +17,6 @@ from kb.api.models import (
     AFTER,
     BEFORE,
     DEFAULT_PAGE,
-    MAX_TAGS,
     UPDATED_AFTER,
     Chunk,
     DayBound,
@@ -303,14 +302,7 @@ def delete_document(
 def change_tags(document_id: Id, change: TagChange, services: ServicesDep, author: AuthorDep) -> Document:
     """Add tags to a document and remove others, in one step."""
     check_tags(add=change.add, remove=change.remove)
-    document = update.change_tags(
-        services.store,
-        document_id,
-        add=change.add,
-        remove=change.remove,
-        max_tags=MAX_TAGS,
-        author=author,
-    )
+    document = update.change_tags(services.store, document_id, add=change.add, remove=change.remove, author=author)
     return model_of(services, document)
 
 
