@@ -9,6 +9,9 @@ import random
 import httpx2
 import pytest
 
+from kb.api.models import DocumentWithChunks, SearchReply
+from kb.routes.openapi import read_examples
+from kb.routes.thread_route import MANY, rendered
 from tests.http.conftest import finished
 from tests.support.raw import memory
 
@@ -240,3 +243,18 @@ async def test_the_name_of_a_field_is_not_repeated_at_length(http):
     answer = await http.post("/search", json={"query": "x", "x" * 100_000: 1})
     is_problem(answer, 422)
     assert len(answer.content) < 2000
+
+
+EXAMPLES = read_examples()
+
+
+@pytest.mark.parametrize("items", [0, 1, MANY, MANY + 1, 1000])
+def test_a_long_reply_is_the_same_json(items):
+    example = EXAMPLES["DocumentWithChunks"]
+    document = DocumentWithChunks.model_validate(
+        example | {"chunks": example["chunks"] * items, "title": 'a"\n\u2028é🐘'}
+    )
+    assert rendered(document) == document.model_dump_json().encode()
+    example = EXAMPLES["SearchReply"]
+    found = SearchReply.model_validate(example | {"results": example["results"] * items})
+    assert rendered(found) == found.model_dump_json().encode()
