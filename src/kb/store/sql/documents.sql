@@ -13,8 +13,8 @@ id = :id
 
 -- name: chunk
 -- The columns of a chunk and of what it stands under.
-chunks.id, chunk_index AS "index", COALESCE(header, '') AS header, text, line_start, line_end, char_start, char_end,
-  heading, page
+chunks.id, chunk_index AS "index", COALESCE(sections.header, '') AS header, text, line_start, line_end, char_start, char_end,
+  sections.heading, page
 FROM chunks LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
 
 -- name: select_chunks
@@ -27,7 +27,7 @@ SELECT $chunk WHERE chunks.document_id = :id AND char_end > :start AND char_star
 
 -- name: select_chunk_places
 -- Where a document's chunks stand, in order.
-SELECT chunks.id, chunk_index AS "index", heading, page
+SELECT chunks.id, chunk_index AS "index", sections.heading, page
 FROM chunks LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
 WHERE chunks.document_id = :id ORDER BY chunk_index
 
