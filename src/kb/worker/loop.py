@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 from kb import clock
 from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
 from kb.blobs.protocol import staged_as
+from kb.documents.blob_place import bind
 from kb.documents.staging import discard, sweep_staged
 from kb.filesystem import remove_folder
 from kb.ingest.draft import SLICE
-from kb.store.blob_place import bind
 from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion, WorkerParts
