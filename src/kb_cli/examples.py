@@ -100,16 +100,12 @@ LINES: Final = {
         "kb backup verify ~/backups/kb",
     ),
     "export": (
-        "kb export ~/kb-export",
+        "kb export ~/kb-export --vectors",
         "kb export ~/kb-notes --plain",
     ),
     "import": (
         "kb import ~/kb-export",
-        "KB_DATA_DIR=~/kb-new kb import ~/kb-export",
-    ),
-    "migrate-store": (
-        "kb migrate-store --to postgresql://kb@db.example.com/kb",
-        "kb migrate-store --from postgresql://kb@db.example.com/kb",
+        "KB_DATABASE_URL=postgresql://kb@db.example.com/kb kb import ~/kb-export",
     ),
     "doctor": (
         "kb doctor",

@@ -273,8 +273,8 @@ class PostgresDocuments:
     def _found(self, document_id: int | None) -> Document | None:
         return None if document_id is None else self.get(document_id)
 
-    def add_chunks(self, document_id: int, content: Content) -> None:
-        """Write the chunks of a document that has none.
+    def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
+        """Write the chunks of a document that has none, under new ids if none are given.
 
         Raises:
             ModelChanged: their vectors are of what was in use before.
@@ -282,7 +282,8 @@ class PostgresDocuments:
         if content.space not in (None, self._vectors.space):
             raise ModelChanged
         self.changed = True
-        ids = [chunk_id for (chunk_id,) in self._execute(self._sql["take_chunk_ids"], (len(content.chunks),))]
+        if ids is None:
+            ids = [chunk_id for (chunk_id,) in self._execute(self._sql["take_chunk_ids"], (len(content.chunks),))]
         sections: dict[tuple[str, tuple[str, ...]], int | None] = {NO_SECTION: None}
         rows: list[dict[str, Any]] = []
         vectors: list[tuple[int, int, Any]] = []

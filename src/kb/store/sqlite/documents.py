@@ -278,15 +278,16 @@ class SqliteDocuments:
     def _found(self, document_id: int | None) -> Document | None:
         return None if document_id is None else self.get(document_id)
 
-    def add_chunks(self, document_id: int, content: Content) -> None:
-        """Write the chunks of a document that has none.
+    def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
+        """Write the chunks of a document that has none, under new ids if none are given.
 
         Raises:
             ModelChanged: their vectors are of what was in use before.
         """
         if content.space not in (None, self._space):
             raise ModelChanged
-        ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
+        if ids is None:
+            ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
         self.insert_chunks(document_id, zip(ids, content.chunks, strict=True), content.language)
         for chunk_id, vector in zip(ids, content.vectors, strict=True):
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))
