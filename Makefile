@@ -167,7 +167,7 @@ test-reference: .venv-reference/stamp
 OVER_STORE = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
   tests/store/test_bin.py tests/store/test_precisions.py tests/store/test_context.py tests/store/test_history.py tests/store/test_history_model.py tests/store/test_in_step.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py tests/unit/test_page_picture.py \
-  tests/unit/test_search_service.py tests/unit/test_segment.py tests/unit/test_unconfirmed.py \
+  tests/unit/test_search_service.py tests/unit/test_segment.py \
   tests/unit/test_fuzz_readers.py::test_any_cursor_is_refused_or_gives_a_page \
   tests/access/test_audit.py tests/e2e/test_reembed.py tests/cli/test_reembed.py
 OVER_HTTP = tests/http tests/mcp
@@ -270,8 +270,8 @@ COMPILE_IMAGE := $(COMPILE) --no-annotate -c requirements/dev.txt --excludes req
 requirements: .venv/dev.stamp
 	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra web --extra cpu -o requirements/runtime.txt
 	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra web --extra cpu --extra dev -o requirements/dev.txt
-	$(COMPILE_IMAGE) --extra gateway -o requirements/gateway.txt
-	$(COMPILE_IMAGE) --extra gateway --extra otel -o requirements/gateway-otel.txt
+	$(COMPILE_IMAGE) --excludes requirements/not-in-gateway.in --extra gateway -o requirements/gateway.txt
+	$(COMPILE_IMAGE) --excludes requirements/not-in-gateway.in --extra gateway --extra otel -o requirements/gateway-otel.txt
 	for device in cpu cuda rocm; do \
 	  $(COMPILE_IMAGE) --extra engine --extra web --extra otel --extra postgres --extra $$device --excludes requirements/not-in-engine-$$device.in \
 	    -o requirements/engine-$$device.txt || exit; done

@@ -40,16 +40,13 @@ from kb.routes import (
     jobs,
     maintenance,
     notes,
-    page_pictures,
-    reembed,
     search,
     status,
 )
-from kb.routes.docs import STATIC, add_docs
 from kb.routes.limits import most_bytes
-from kb.routes.openapi import describe
+from kb.routes.openapi import STATIC, add_docs, describe
 from kb.routes.problems import on_invalid, on_refused, problems
-from kb.routes.readiness import ready
+from kb.routes.status import ready
 from kb.settings import Settings, listed
 from kb.store.open import is_postgres
 from kb.telemetry.instruments import Instruments
@@ -70,7 +67,7 @@ ABOUT: Final[dict[str, Any]] = {
     "version": __version__,
     "summary": "A fully local knowledge base for people and their AI agents",
     "redoc_url": None,
-    "docs_url": None,  # `kb.routes.docs` serves it
+    "docs_url": None,  # `kb.routes.openapi` serves it
     "static_url": STATIC,
     "generate_unique_id_function": lambda route: route.name,
     # Its own telemetry would send addresses with what is looked for in them, and messages of errors.
@@ -142,12 +139,10 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
         status,
         jobs,
         documents,
-        page_pictures,
         document_map,
         notes,
         history,
         folders,
-        reembed,
         maintenance,
         access,
     ):

@@ -15,9 +15,8 @@ from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import ModelError, SettingError
 from kb.api.models import MAX_TAGS
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
-from kb.documents.originals import Originals
+from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
-from kb.documents.reread import queue_unread
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.ingest.models import ActiveModel, open_model_of
@@ -43,6 +42,7 @@ from kb.store.lock import sole_user
 from kb.store.open import is_postgres, open_store
 from kb.store.rows import Retention, VectorSpace
 from kb.telemetry.instruments import FollowingPool
+from kb.worker.job import WorkerParts
 from kb.worker.job_ends import JobEnds
 from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
@@ -134,23 +134,16 @@ def open_core(
     originals = open_originals(settings, store)
     stop = Stop()
     extractors = extractors_of(settings)
-    worker = Worker(
-        store,
-        embedder,
+    sandbox = ExtractingSandbox(
+        limits_of(settings),
+        extractors,
+        settings.extract_seconds,
         settings.staging_dir,
-        originals,
-        ExtractingSandbox(
-            limits_of(settings),
-            extractors,
-            settings.extract_seconds,
-            settings.staging_dir,
-            unconfined=settings.extractors_unconfined,
-        ),
-        instruments,
-        keep_jobs_days=settings.keep_jobs_days,
-        stop=stop,
-        ends=JobEnds(LOOK_SECONDS if is_postgres(settings.database_url) else None),
+        unconfined=settings.extractors_unconfined,
     )
+    ends = JobEnds(LOOK_SECONDS if is_postgres(settings.database_url) else None)
+    parts = WorkerParts(store, embedder, originals, sandbox, instruments, stop, ends)
+    worker = Worker(parts, settings.staging_dir, settings.keep_jobs_days)
     stack.callback(worker.stop)  # before it starts: an interruption may come in between
     if works:
         if extractors.of_kind("image"):

@@ -100,13 +100,11 @@ class LazyCommands(UserDict[str, Any]):
     """The commands by name; a command's module is imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a command's type is not public
-        from kb_cli.examples import EXAMPLES
-
         name = ALIASES.get(name, name)
         module, _, function = self.data[name].partition(":")
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         command_class = TextCommand if name in ("addnote", "updatenote") else None
-        app.command(name, cls=command_class, epilog=EXAMPLES[name])(getattr(import_module(module), function))
+        app.command(name, cls=command_class, epilog=read_examples(name))(getattr(import_module(module), function))
         gc.enable()
         return build_command(app)
 
@@ -151,6 +149,13 @@ def read_summary(target: str) -> str:
     text = Path(__file__).with_name("commands").joinpath(f"{module.rpartition('.')[2]}.py").read_text("utf-8")
     found = re.search(rf'^def {function}\(.*?"""(.*?)(?:\n\n|""")', text, re.DOTALL | re.MULTILINE)
     return " ".join(found[1].split()) if found else ""
+
+
+def read_examples(name: str) -> str:
+    """Return what stands below a command's help."""
+    text = Path(__file__).with_name("examples.txt").read_text("utf-8")
+    lines = text.partition(f"\n\n{name}\n")[2].partition("\n\n")[0].rstrip()
+    return f"\b\nExamples:\n{lines}"
 
 
 app = typer.Typer(

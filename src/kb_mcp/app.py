@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Final
@@ -32,8 +32,8 @@ from kb.client.client import Around, EngineClient
 from kb.settings import listed, reveal
 from kb.telemetry.logging import LOG_CONTEXT, REQUEST_ID
 from kb.telemetry.tracing import PROPAGATOR, span_of, start_tracing
-from kb_mcp.auth import CallerMiddleware, key_verifier, on_behalf, with_named_keys
-from kb_mcp.clients import for_client
+from kb_mcp.auth import CallerMiddleware, behalf_headers, key_verifier, with_named_keys
+from kb_mcp.clients import client_headers
 from kb_mcp.middleware.argument_errors import ArgumentErrors
 from kb_mcp.middleware.arguments import ArgumentNormalizer
 from kb_mcp.middleware.body import BoundedBody
@@ -63,7 +63,7 @@ def create_app(context: Context | None = None) -> Starlette:
     configure_fastmcp()
     registry = CollectorRegistry()
     tracer, stop_tracing = start_tracing("kb-gateway")
-    client = engine_client(settings, context.engine, for_client(on_behalf(outgoing(tracer))))
+    client = engine_client(settings, context.engine, tracer)
     uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
     metrics, checks = CallMetrics(registry, tracer), call_middleware(settings, client)
 
@@ -87,7 +87,10 @@ def create_app(context: Context | None = None) -> Starlette:
     app.add_middleware(RequestMiddleware, seconds=seconds, tracer=tracer)
     app.state.registry = registry
     if settings.mcp_collections:
-        mount(app, "/collections", over_http(collections_server(server, client, settings, middleware)))
+        from kb_mcp.collections.server import collection_names, create_collections_server
+
+        names = collection_names(settings.mcp_collection_names)
+        mount(app, "/collections", over_http(create_collections_server(server, client, names, middleware)))
     if settings.mcp_chatgpt:
         mount_search_fetch(app, client, uploads, settings, middleware_with, over_http)
     return app
@@ -105,15 +108,6 @@ async def lifespan(
         expiry = asyncio.create_task(_expire(uploads, pause))
         stack.callback(expiry.cancel)
         yield
-
-
-def collections_server(
-    core: FastMCP, engine: EngineClient, settings: Settings, middleware: Sequence[CallMiddleware]
-) -> FastMCP:
-    """Return the server of the surface whose calls name a collection."""
-    from kb_mcp.collections.server import collection_names, create_collections_server
-
-    return create_collections_server(core, engine, collection_names(settings.mcp_collection_names), middleware)
 
 
 def mount_search_fetch(
@@ -182,29 +176,18 @@ def upload_limits(settings: Settings) -> UploadLimits:
     )
 
 
-def engine_client(settings: Settings, engine: ASGIApp | None, on_call: Around) -> EngineClient:
+def engine_client(settings: Settings, engine: ASGIApp | None, tracer: Tracer) -> EngineClient:
     """Return a client of the engine in this process, or over the network.
 
     Raises:
         SettingError: the file with the engine's keys cannot be read, or holds none.
     """
     key = reveal(settings.api_key)
-    if settings.api_key_file and not key:
-        on_call = with_first_key(SecretFile(settings.api_key_file, "KB_API_KEY_FILE"), on_call)
+    file = SecretFile(settings.api_key_file, "KB_API_KEY_FILE") if settings.api_key_file and not key else None
+    around = outgoing(tracer, file)
     if engine is None:
-        return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=on_call, agent="mcp")
-    return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=on_call, agent="mcp")
-
-
-def with_first_key(file: SecretFile, on_call: Around) -> Around:
-    """Have each call send the first key that the file holds then."""
-
-    @contextmanager
-    def around(method: str, path: str) -> Iterator[Mapping[str, str]]:
-        with on_call(method, path) as headers:
-            yield {**headers, "Authorization": f"Bearer {file.first()}"}
-
-    return around
+        return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=around, agent="mcp")
+    return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=around, agent="mcp")
 
 
 async def _expire(uploads: UploadStore, pause: float) -> None:
@@ -220,14 +203,19 @@ async def _started(_: Request) -> bool:
     return True
 
 
-def outgoing(tracer: Tracer) -> Around:
-    """What `EngineClient` puts around its calls, so that the engine's lines and spans belong to the same request."""
+def outgoing(tracer: Tracer, keys: SecretFile | None) -> Around:
+    """What `EngineClient` puts around its calls: whose they are, and to which request their lines and spans belong.
+
+    Each sends the first key that the file holds then.
+    """
 
     @contextmanager
     def around(method: str, path: str) -> Iterator[dict[str, str]]:
+        headers = behalf_headers(method, path) | client_headers(method, path)
+        if keys:
+            headers["Authorization"] = f"Bearer {keys.first()}"
         attributes = {"http.request.method": method, "url.path": path}
         with span_of(tracer, method, SpanKind.CLIENT, attributes=attributes):
-            headers: dict[str, str] = {}
             if request_id := LOG_CONTEXT.get().get("request_id"):
                 headers[REQUEST_ID] = request_id
             PROPAGATOR.inject(headers)

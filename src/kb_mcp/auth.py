@@ -6,7 +6,7 @@ asks it whose key that is, and from then on asks on that key's behalf, so that t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -20,7 +20,7 @@ from kb.api.access import ANYONE, KEY_PREFIX, ON_BEHALF_OF, Caller, Right
 from kb.api.errors import Forbidden, KbError, NotFound, SettingError, Unauthorized, Unavailable
 from kb.asgi.bearer import CALLER
 from kb.asgi.keys import Identify, identify_by
-from kb.client.client import Around, EngineClient
+from kb.client.client import EngineClient
 from kb.settings import listed
 from kb_mcp.clients import note_headers
 
@@ -96,16 +96,10 @@ def acting_for(name: str | None) -> Iterator[None]:
         yield
 
 
-def on_behalf(on_call: Around) -> Around:
-    """Have each call say on whose behalf it is."""
-
-    @contextmanager
-    def around(method: str, path: str) -> Iterator[Mapping[str, str]]:
-        name = current_name()
-        with on_call(method, path) as headers:
-            yield {**headers, ON_BEHALF_OF: name} if name else headers
-
-    return around
+def behalf_headers(_method: str, _path: str) -> dict[str, str]:
+    """Return what says on whose behalf the engine is called."""
+    name = current_name()
+    return {ON_BEHALF_OF: name} if name else {}
 
 
 def needs(right: Right, tool: Callable[Arguments, Awaitable[Result]]) -> Callable[Arguments, Awaitable[Result]]:

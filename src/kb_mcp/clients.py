@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -12,7 +12,6 @@ from fastmcp.server.dependencies import get_context
 from starlette.types import Scope
 
 from kb.api.versions import USER_AGENT
-from kb.client.client import Around
 
 MAX_CLIENT: Final = 60
 UNSAFE: Final = re.compile(r"[^\x20-\x27\x2a-\x7e]")
@@ -40,16 +39,10 @@ def acting_as_client(name: str) -> Iterator[None]:
         _client.reset(token)
 
 
-def for_client(on_call: Around) -> Around:
-    """Have each change that the engine is asked for say which program wants it."""
-
-    @contextmanager
-    def around(method: str, path: str) -> Iterator[Mapping[str, str]]:
-        client = "" if method == "GET" or path == "search" else client_name()
-        with on_call(method, path) as headers:
-            yield {**headers, "User-Agent": f"{USER_AGENT} {client} (mcp)"} if client else headers
-
-    return around
+def client_headers(method: str, path: str) -> dict[str, str]:
+    """Return what says, with each change that the engine is asked for, which program wants it."""
+    client = "" if method == "GET" or path == "search" else client_name()
+    return {"User-Agent": f"{USER_AGENT} {client} (mcp)"} if client else {}
 
 
 def client_name() -> str:

@@ -35,15 +35,23 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-def translate_errors(tool: Callable[Arguments, Awaitable[Result]]) -> Callable[Arguments, Awaitable[Result]]:
-    """Have a tool raise `ToolError` for what the engine or the gateway refuses, which is no fault of the gateway."""
+def translate_errors(
+    tool: Callable[Arguments, Awaitable[Result]],
+    translate: Callable[[KbError, Mapping[str, object]], Exception] | None = None,
+) -> Callable[Arguments, Awaitable[Result]]:
+    """Have a tool raise `ToolError` for what the engine or the gateway refuses, which is no fault of the gateway.
+
+    Args:
+        tool: or what reads a resource.
+        translate: makes another error.
+    """
 
     @wraps(tool)
     async def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         try:
             return await tool(*args, **kwargs)
         except KbError as error:
-            raise tool_error(error, kwargs) from error
+            raise (translate or tool_error)(error, kwargs) from error
 
     return wrapped
 

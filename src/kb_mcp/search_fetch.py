@@ -25,11 +25,10 @@ from kb.asgi.security_headers import FOREIGN_HEADERS, NO_SNIFFING
 from kb.client.client import JSON, EngineClient
 from kb.clock import own_time
 from kb_mcp.auth import acting_for, current_name
-from kb_mcp.server import READ_ONLY, create_server, register_tool
+from kb_mcp.server import READ_ONLY, create_server, register_tool, schema
 from kb_mcp.tools import lean
 from kb_mcp.tools.documents import MAX_INTEGER
 from kb_mcp.tools.rendering import NOTICE, UNPRINTABLE, quoted
-from kb_mcp.tools.schemas import Schema
 from kb_mcp.tools.token_budget import AnswerLimiter, tool_result
 
 INSTRUCTIONS: Final = (
@@ -48,13 +47,6 @@ LIFETIME_DAYS: Final = 30
 WEB: Final = ("http://", "https://")
 UNSAFE: Final = re.compile(rf'[\s"<>]|{UNPRINTABLE.pattern}')
 """What no address holds as it is, and a document's path may."""
-
-SEARCH_SCHEMA: Final[Schema] = {"type": "object", "properties": {"results": {"type": "array"}}}
-FETCH_SCHEMA: Final[Schema] = {
-    "type": "object",
-    "properties": {name: {"type": "string"} for name in ("id", "title", "text", "url")}
-    | {"metadata": {"type": "object"}},
-}
 
 
 class Addresses:
@@ -164,9 +156,10 @@ def create_search_fetch_server(
 ) -> FastMCP:
     """Return the server of this surface; calls pass the same `middleware` as on the default one."""
     server = create_server(middleware, INSTRUCTIONS)
+    fetched = schema(id="string", title="string", text="string", url="string", metadata="object")
     tools = SearchFetchTools(engine, limiter, addresses)
-    register_tool(server, tools.search, "Search the knowledge base", "read", READ_ONLY, SEARCH_SCHEMA)
-    register_tool(server, tools.fetch, "Read a document", "read", READ_ONLY, FETCH_SCHEMA)
+    register_tool(server, tools.search, "Search the knowledge base", "read", READ_ONLY, schema(results="array"))
+    register_tool(server, tools.fetch, "Read a document", "read", READ_ONLY, fetched)
     return server
 
 

@@ -12,7 +12,7 @@ from fastmcp.exceptions import ToolError
 
 from kb.api.errors import Unauthorized
 from kb.client.client import EngineClient
-from kb_mcp.auth import current_caller, on_behalf
+from kb_mcp.auth import behalf_headers, current_caller
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import start_gateway  # noqa: F401 - a fixture
 
@@ -109,7 +109,7 @@ async def test_a_revoked_key_ends_amid_a_session_over_the_network_too(guarded, a
 async def test_what_does_not_say_who_calls_asks_the_engine_nothing(guarded):
     from contextlib import nullcontext
 
-    async with EngineClient(guarded.url, KEY, around=on_behalf(lambda _, __: nullcontext({}))) as client:
+    async with EngineClient(guarded.url, KEY, around=lambda *call: nullcontext(behalf_headers(*call))) as client:
         with pytest.raises(Unauthorized):
             await client.status()
     with pytest.raises(Unauthorized):

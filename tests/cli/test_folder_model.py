@@ -16,6 +16,7 @@ from kb_cli.sync.folder import Folder
 from kb_cli.sync.round import sync_folder
 from tests.conftest import KEY
 from tests.support.folders import Known, World, expected, hash_of
+from tests.support.rounds import documents_below, with_client
 
 LONG = [pytest.mark.long, pytest.mark.timeout(3600)]
 
@@ -61,17 +62,15 @@ class Synced:
     def look(self):
         """What the engine has now."""
 
-        async def fetch():
-            async with EngineClient(self.server.url, KEY) as client:
-                documents = [each async for each in client.iter_documents(source_prefix=f"{self.prefix}/")]
-                cursor, binned = None, []
-                while True:
-                    page = await client.bin(limit=500, cursor=cursor)
-                    binned += page["documents"]
-                    if (cursor := page["next_cursor"]) is None:
-                        return documents, binned
+        async def fetch(client):
+            cursor, binned = None, []
+            while True:
+                page = await client.bin(limit=500, cursor=cursor)
+                binned += page["documents"]
+                if (cursor := page["next_cursor"]) is None:
+                    return binned
 
-        documents, binned = asyncio.run(fetch())
+        documents, binned = documents_below(self.server, f"{self.prefix}/"), with_client(self.server, fetch)
         texts = {hash_of(text): text for text in (*self.world.files().values(), *self.world.held().values())}
         places = {each["source_path"].removeprefix(f"{self.prefix}/"): each for each in documents}
         assert len(places) == len(documents)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -12,7 +11,6 @@ import zipfile
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from unittest.mock import ANY
 
 import httpx2
@@ -270,9 +268,7 @@ def test_a_file_in_a_folder_that_is_named_like_an_archive_is_deleted_when_it_is_
 
 
 def test_a_watched_folder_is_followed(kb, folder):
-    with ended(
-        kb.start("sync", "papers", "--watch", "--delete", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    ) as process:
+    with watching(kb, "--delete") as process:
         assert process.stdout.readline() == "2 files: 2 added\n"
         (folder / "new.md").write_text("# New\n\nWritten while someone watches.\n")
         assert after_time(process.stdout) == "added new.md\n"
@@ -286,9 +282,7 @@ def test_a_watched_folder_is_followed(kb, folder):
 
 def test_what_cannot_be_read_is_not_sent_again_while_a_folder_is_watched(kb, folder):
     (folder / "broken.pdf").write_bytes(b"%PDF-1.4 and no more")
-    with ended(
-        kb.start("sync", "papers", "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    ) as process:
+    with watching(kb) as process:
         assert process.stdout.readline() == "3 files: 2 added, 1 failed\n"
         (folder / "new.md").write_text("# New\n\nWritten while someone watches.\n")
         assert after_time(process.stdout) == "added new.md\n"
@@ -305,9 +299,7 @@ def test_what_cannot_be_read_is_not_sent_again_while_a_folder_is_watched(kb, fol
 def test_a_watched_folder_is_followed_whatever_is_in_it(kb, folder):
     odd = folder / os.fsdecode(b"caf\xe9.md")
     odd.write_text("Coffee")
-    with ended(
-        kb.start("sync", "papers", "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    ) as process:
+    with watching(kb) as process:
         assert process.stdout.readline() == "3 files: 2 added, 1 failed\n"
         odd.write_text("More coffee")
         (folder / "new.md").write_text("# New\n\nWritten while someone watches.\n")
@@ -320,9 +312,7 @@ def test_a_watched_folder_is_followed_whatever_is_in_it(kb, folder):
 @pytest.mark.slow
 def test_a_watched_folder_that_was_away_is_followed_again(kb, folder):
     away = folder.with_name("away")
-    with ended(
-        kb.start("sync", "papers", "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    ) as process:
+    with watching(kb) as process:
         assert process.stdout.readline() == "2 files: 2 added\n"
         folder.rename(away)
         assert "There is no folder" in process.stderr.readline()
@@ -341,63 +331,14 @@ def after_time(lines):
 
 
 @contextmanager
-def ended(process):
-    """The process, which does not outlive the block."""
-    with process:
+def watching(kb, *options):
+    """A sync that follows the folder, and does not outlive the block."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with kb.start("sync", "papers", "--watch", *options, **pipes, text=True) as process:
         try:
             yield process
         finally:
             process.kill()
-
-
-def change(folder, chance):
-    """Do to a folder what people do: write, rewrite, move, rename a folder, delete."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
-    target = chance.choice(folders) / chance.choice(["a", "b#c", "ü 猫", "d.e", "f"])
-    act = chance.choice(
-        ["write", "write", "rewrite", "rewrite", "move", "move folder", "delete", "make folder", "copy"]
-    )
-    if act == "make folder" and not target.exists() and len(target.parts) - len(folder.parts) < 4:
-        target.mkdir()
-    elif act == "move folder" and len(folders) > 1 and not target.exists():
-        moved = chance.choice(folders[1:])
-        if moved not in target.parents:
-            moved.rename(target)
-    elif act == "write" or not files:
-        target.with_name(f"{target.name}{chance.randrange(50)}.md").write_text(text(chance))
-    elif act == "rewrite":
-        chance.choice(files).write_text(text(chance))
-    elif act == "copy":
-        shutil.copy(chance.choice(files), chance.choice(folders) / f"copy{chance.randrange(9)}.txt")
-    elif act == "move":
-        chance.choice(files).rename(chance.choice(folders) / f"moved{chance.randrange(50)}.md")
-    elif act == "delete":
-        chance.choice(files).unlink()
-
-
-def text(chance):
-    words = ["tide", "lamp", "harbour", "keeper", "storm", "rope", "gull", "#tag", "#nested/tag"]
-    return f"# {chance.choice(words)}\n\n" + " ".join(chance.choices(words, k=chance.randrange(1, 40))) + "\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("edits", [40, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
-def test_after_each_sync_the_knowledge_base_equals_the_folder(kb, folder, synced, edits):
-    chance = random.Random(edits)
-    done = 0
-    while done < edits:
-        for _ in range(batch := chance.choice([1, 2, 5, 10])):
-            change(folder, chance)
-        done += batch
-        synced("--delete", "--yes")
-        assert held(kb, folder) == files_of(folder)
-    documents = kb.json("list", "--all", "--under", folder)["documents"]
-    for document in [document for document in documents if document["doc_type"] == "markdown"]:
-        own = {word[1:] for word in Path(document["source_path"]).read_text().split() if word.startswith("#t")}
-        nested = "#nested/tag" in Path(document["source_path"]).read_text().split()
-        assert own <= set(document["tags"])
-        assert not nested or "nested/tag" in document["tags"]
 
 
 def queue_of(server):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from kb.client.client import EngineClient
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync import disk
 from kb_cli.sync.claim import claim
-from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
-from kb_cli.sync.round import plan_sync, sync_folder
-from tests.conftest import KEY
+from tests.support.rounds import keep, plan, with_client
 
 FILES = 8
 
@@ -32,17 +27,9 @@ def write(folder, words, count=FILES):
         (folder / f"{number}.md").write_text(f"Number {number}, {words}")
 
 
-async def keep(client, folder):
-    return await sync_folder(client, folder, DigestCache(), quiet=True)
-
-
-async def plan(client, folder):
-    return await plan_sync(client, folder, DigestCache())
-
-
-async def end_of_a_round(client, folder):
+def end_of_a_round(server, folder):
     """Note that all is in step, as a round does that began while another machine had the name."""
-    await claim(client, folder, "", "another machine")
+    with_client(server, lambda client: claim(client, folder, "", "another machine"))
 
 
 @pytest.fixture
@@ -51,12 +38,7 @@ def go(server, vault, tag, tmp_path, monkeypatch):
 
     def sync(home, act=keep, folder=vault, **options):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / home))
-
-        async def request():
-            async with EngineClient(server.url, KEY) as client:
-                return await act(client, Folder(folder, f"{tag}/", delete=True, **options))
-
-        return asyncio.run(request())
+        return act(server, Folder(folder, f"{tag}/", delete=True, **options))
 
     return sync
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 
 import pytest
 
-from kb.client.client import EngineClient
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.follow import Follower
 from kb_cli.sync.names import named
 from tests.conftest import KEY, free_port
+from tests.support.rounds import with_client
 
 
 @pytest.fixture
@@ -21,13 +20,12 @@ def prefix_of(server, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def sync(name=""):
-        async def go():
-            async with EngineClient(server.url, KEY) as client:
-                follower = Follower(client, Folder(folder, name), DigestCache())
-                assert await follower._sync_once()
-                return follower.folder.prefix
+        async def follow(client):
+            follower = Follower(client, Folder(folder, name), DigestCache())
+            assert await follower._sync_once()
+            return follower.folder.prefix
 
-        return asyncio.run(go())
+        return with_client(server, follow)
 
     return sync
 
@@ -42,11 +40,10 @@ def test_a_folder_that_began_with_a_name_keeps_it(prefix_of, folder, tag, server
     prefix_of(f"{tag}/")
     assert prefix_of() == f"{tag}/"
 
-    async def go():
-        async with EngineClient(server.url, KEY) as client:
-            return [(await named(client, Folder(each, ""))).prefix for each in (folder / "deep", folder.parent)]
+    async def prefixes(client):
+        return [(await named(client, Folder(each, ""))).prefix for each in (folder / "deep", folder.parent)]
 
-    assert asyncio.run(go()) == [f"{tag}/deep/", f"{folder.parent}/"]
+    assert with_client(server, prefixes) == [f"{tag}/deep/", f"{folder.parent}/"]
 
 
 def test_a_watched_folder_waits_for_an_engine_that_is_not_there_yet(outside, folder):

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from kb.api import key_models, models, overview_models
-from kb.routes.examples import EXAMPLES
+from kb.routes.openapi import read_examples
 
 ROUTES = """
 search     POST    /search
@@ -53,6 +53,8 @@ keys       POST    /keys/{name}/rotate
 keys       DELETE  /keys/{name}
 keys       GET     /audit
 """
+
+EXAMPLES = read_examples()
 
 
 @pytest.fixture(scope="module")

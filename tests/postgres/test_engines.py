@@ -15,8 +15,6 @@ import pytest
 from kb.api.errors import Invalid, LeaseLost, SettingError, StoreError, StoreUnavailable
 from kb.app import create_app
 from kb.asgi.subapps import Context
-from kb.blobs.folder import FolderBlobs
-from kb.documents.originals import Originals
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
@@ -27,11 +25,11 @@ from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore
 from kb.store.postgres.vector_space import space_in_use
 from kb.store.rows import Filter, NewJob, VectorSpace
-from kb.worker.loop import Worker
 from tests.support.documents import content
 from tests.support.eventually import SECONDS, eventually
 from tests.support.postgres import database_url
 from tests.support.spaces import space
+from tests.support.workers import new_worker, working
 
 pytestmark = pytest.mark.postgres
 DIMENSIONS = 8
@@ -60,7 +58,7 @@ def until_gone(url):
     """Wait until the server, too, knows that all engines but one have ended."""
     with psycopg.connect(url, autocommit=True) as connection:
         count = statements("jobs")["count_engines"]
-        eventually("one is there", lambda: connection.execute(count, (ENGINES,)).fetchone() == (1,))
+        eventually("one is there", lambda: connection.execute(count, {"class": ENGINES}).fetchone() == (1,))
 
 
 def test_engines_that_start_together_make_the_schema_once(url):
@@ -162,7 +160,7 @@ def test_a_killed_engines_jobs_are_taken_up_by_those_that_run(url):
 
 
 def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedder, tmp_path, monkeypatch):
-    monkeypatch.setattr("kb.worker.heartbeat.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("kb.worker.lease.BEAT_SECONDS", 0.05)
     going_on = tmp_path / "going-on"
     program = tmp_path / "listen.sh"
     program.write_text(f"while [ ! -e {going_on} ]; do sleep 0.1; done; echo read at last")
@@ -170,7 +168,7 @@ def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedde
     staging = tmp_path / "staging"
     staging.mkdir()
     with closing(PostgresStore(url, VectorSpace.of(embedder.spec))) as store:
-        worker = Worker(store, embedder, staging, Originals(FolderBlobs(tmp_path), keep=True), sandbox)
+        worker = new_worker(store, embedder, tmp_path, sandbox=sandbox)
 
         def signs():
             with store.read() as tx:
@@ -209,12 +207,8 @@ def test_a_job_under_an_id_that_was_given_before_is_not_ended_with_the_content_o
         model.before_cut = give_anew
         with store.write() as tx:
             former = tx.jobs.add(NewJob("note", text="a former one"))
-        worker = Worker(store, model, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
-        worker.start()
-        try:
+        with working(store, model, tmp_path):
             document = eventually("the job is done", lambda: job_of(store, former).document_id)
-        finally:
-            worker.stop()
         with store.read() as tx:
             assert [chunk.text for chunk in tx.documents.chunks(document)] == ["a lighthouse"]
             assert sum(tx.counts().documents.values()) == 1

@@ -144,10 +144,8 @@ def test_how_a_model_is_fed_is_read_from_its_own_configuration(model_of, tmp_pat
         special_tokens=2,
         query_prefix="query: ",
         passage_prefix="passage: ",
-        pooling="cls",
-        normalize=True,
-        truncate_dim=16,
     )
+    assert (files.manifest.pooling, files.manifest.normalize, files.manifest.truncate_dim) == ("cls", True, 16)
 
 
 @pytest.mark.parametrize("name", ["document", "passage", "corpus"])

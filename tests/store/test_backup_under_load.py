@@ -9,8 +9,7 @@ from itertools import count
 
 from kb.documents.delete import delete
 from kb.documents.restore import restore, revert
-from kb.documents.tags import change_tags
-from kb.documents.update import Edit, NoteChange, update_note
+from kb.documents.update import Edit, NoteChange, change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.maintenance.archive import backup_folders
 from kb.maintenance.backup import back_up

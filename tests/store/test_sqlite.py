@@ -20,8 +20,10 @@ from tests.support.spaces import space
 
 FOLDER = Path(kb.store.sqlite.__file__).parent
 SCRIPTS = sorted([*(FOLDER / "sql").glob("*.sql"), *(FOLDER.parent / "sql").glob("*.sql")])
-FILES = sorted({path.stem for path in SCRIPTS})
-NAMED = [(file, name) for file in FILES for name in statements(file)]
+FILES = sorted({path.stem for path in SCRIPTS} - {"dialect"})
+WORDS = {word for path in SCRIPTS for word in re.findall(r"\$(\w+)", path.read_text())}
+NAMED = [(file, name) for file in FILES for name in statements(file) if name not in WORDS]
+HOLDERS = {"history": "bin JOIN versions USING (document_id, number)"}
 PUT_IN = {
     "source": "documents",
     "condition": "id = 1",
@@ -55,7 +57,7 @@ def test_each_statement_fits_the_schema_and_says_what_it_does(strict, file, name
     sql = statements(file)[name]
     assert sql.startswith("-- ")
     if name.startswith("where_"):
-        sql = f"SELECT 1 FROM {file} WHERE {sql}"
+        sql = f"SELECT 1 FROM {HOLDERS.get(file, file)} WHERE {sql}"
     prepared = []
     strict.exec_trace = lambda _, sql, __: bool(prepared.append(sql))  # prepared, and not run
     with pytest.raises(apsw.ExecTraceAbort):
@@ -75,7 +77,7 @@ def test_each_statement_is_asked_for_by_its_name(file):
     assert len(written) == len(set(written)) == len(statements(file))
     sources = [*FOLDER.glob("*.py"), *(FOLDER.parent / "sql").glob("*.py")]
     used = {node.value for path in sources for node in ast.walk(ast.parse(path.read_text())) if is_text(node)}
-    assert set(written) <= used
+    assert set(written) - WORDS <= used
 
 
 def is_text(node):

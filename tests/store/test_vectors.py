@@ -276,7 +276,7 @@ def test_a_search_is_exact_when_asked_to_be(open_store):
                 vector = Future()
                 vector.set_result(unit(99))
                 query = Query("", (), EVERY, exact=exact)
-                candidates = Retriever(tx.index, query, vector, Instruments()).candidates(100)
+                candidates = next(Retriever(tx.index, query, vector, Instruments()).rankings(100)).candidates
                 assert (candidates.ids.tolist() == every.best(100).ids.tolist()) is exact
 
 

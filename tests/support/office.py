@@ -8,7 +8,10 @@ RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
-ODF = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:presentation='p' xmlns:xlink='x'"
+ODF = (
+    "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:presentation='p' xmlns:xlink='x'"
+    " xmlns:svg='v' xmlns:chart='c' xmlns:dc='dc' xmlns:calcext='calcext'"
+)
 
 
 def package(main, parts, relations):
@@ -54,24 +57,81 @@ def listed(body, *levels, lists="", styles=""):
     return word(body, parts, relations)
 
 
-def workbook(rows, beside="", parts=None, relations=None, calculation=""):
-    """A workbook of one sheet `S`; `relations` of the sheet: id -> (kind, target)."""
-    main = f"<workbook xmlns='{SHEETS}' xmlns:r='{RELATIONS}'><sheets><sheet name='S' sheetId='1' r:id='s'/></sheets>{calculation}</workbook>"
-    sheet = f"<worksheet xmlns='{SHEETS}' xmlns:r='{RELATIONS}'><sheetData>{rows}</sheetData>{beside}</worksheet>"
+def position(place):
+    """Where a shape is, and how large."""
+    x, y, width, height = place
+    return f"<a:xfrm><a:off x='{x}' y='{y}'/><a:ext cx='{width}' cy='{height}'/></a:xfrm>"
+
+
+def shape(text, place=None, role=None):
+    """A shape of a slide with a paragraph for each line; `role` are the attributes of its place in the layout."""
+    kind = f"<p:ph {role}/>" if role else ""
+    words = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in text.split("\n"))
+    where = f"<p:spPr>{position(place) if place else ''}</p:spPr>"
+    return f"<p:sp><p:nvSpPr><p:cNvPr/><p:nvPr>{kind}</p:nvPr></p:nvSpPr>{where}<p:txBody>{words}</p:txBody></p:sp>"
+
+
+def slide(shapes, kind="sld", more=""):
+    tree = f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>"
+    return f"<p:{kind} xmlns:p='p' xmlns:a='{DRAWING}' xmlns:r='r' xmlns:c='c' {more}>{tree}</p:{kind}>"
+
+
+def presentation(slides, parts=None, relations=None, layout="", master=""):
+    """A presentation; `relations` of each slide: id -> (kind, target)."""
+    names = [f"ppt/slides/slide{number}.xml" for number in range(len(slides), 0, -1)]  # not in the order of the show
+    order = "".join(f"<p:sldId id='{256 + number}' r:id='s{number}'/>" for number in range(len(slides)))
+    main = f"<p:presentation xmlns:p='p' xmlns:r='r'><p:sldIdLst>{order}</p:sldIdLst></p:presentation>"
+    templates = {"ppt/layout1.xml": layout, "ppt/master1.xml": master}
+    related = {name: {"l": ("slideLayout", "ppt/layout1.xml")} | (relations or {}) for name in names}
+    related["ppt/presentation.xml"] = {f"s{number}": ("slide", name) for number, name in enumerate(names)}
+    related["ppt/layout1.xml"] = {"m": ("slideMaster", "ppt/master1.xml")}
+    written = dict(zip(names, slides, strict=True)) | {name: text for name, text in templates.items() if text}
+    return package("ppt/presentation.xml", {"ppt/presentation.xml": main} | written | (parts or {}), related)
+
+
+def words(place, text):
+    """A cell of a sheet that holds a text."""
+    return f"<c r='{place}' t='inlineStr'><is><t>{text}</t></is></c>"
+
+
+def workbook(sheets, beside="", parts=None, relations=None, calculation="", styles=""):
+    """A workbook of the rows of a sheet `S`, or of several by name; `relations` of the first: id -> (kind, target)."""
+    sheets = {"S": sheets} if isinstance(sheets, str) else sheets
+    names = [f"xl/worksheets/sheet{number}.xml" for number in range(1, len(sheets) + 1)]
+    listed = "".join(
+        f"<sheet name='{name}' sheetId='{number}' r:id='s{number}'/>" for number, name in enumerate(sheets, 1)
+    )
+    main = f"<workbook xmlns='{SHEETS}' xmlns:r='{RELATIONS}'><sheets>{listed}</sheets>{calculation}</workbook>"
+    own = {f"s{number}": ("worksheet", name) for number, name in enumerate(names, 1)} | {
+        "t": ("styles", "xl/styles.xml")
+    }
+    files = {"xl/workbook.xml": main, "xl/styles.xml": f"<styleSheet xmlns='{SHEETS}'>{styles}</styleSheet>"}
+    files |= {
+        name: f"<worksheet xmlns='{SHEETS}' xmlns:r='{RELATIONS}'><sheetData>{rows}</sheetData>{beside}</worksheet>"
+        for name, rows in zip(names, sheets.values(), strict=True)
+    }
     return package(
-        "xl/workbook.xml",
-        {"xl/workbook.xml": main, "xl/worksheets/sheet1.xml": sheet} | (parts or {}),
-        {
-            "xl/workbook.xml": {"s": ("worksheet", "xl/worksheets/sheet1.xml")},
-            "xl/worksheets/sheet1.xml": relations or {},
-        },
+        "xl/workbook.xml", files | (parts or {}), {"xl/workbook.xml": own, names[0]: relations or {}} if names else {}
     )
 
 
 def opendocument(kind, body, styles="", **parts):
     """An OpenDocument file: a text, a presentation or a spreadsheet."""
-    content = f"<office:document-content {ODF}>{styles}<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
-    return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content} | parts)
+    entries = {"mimetype": f"application/vnd.oasis.opendocument.{kind}", "META-INF/manifest.xml": "<m/>"}
+    return zipped(entries | {"content.xml": document_content(kind, body, styles)} | parts)
+
+
+def document_content(kind, body, styles=""):
+    """The content of an OpenDocument file, or of an object in one."""
+    body = f"<office:body><office:{kind}>{body}</office:{kind}></office:body>"
+    return f"<office:document-content {ODF}>{styles}{body}</office:document-content>"
+
+
+def document_styles(pages):
+    """The styles of an OpenDocument file with these master pages."""
+    return (
+        f"<office:document-styles {ODF}><office:master-styles>{pages}</office:master-styles></office:document-styles>"
+    )
 
 
 def book(chapters, *, manifest="", spine="", title="The book", dates="", **parts):

@@ -54,3 +54,22 @@ def add(name, content, entries, small):
 def entry(name, kind, right, child, start, size):
     wide = name.encode("utf-16-le") + b"\0\0"
     return struct.pack("<64sHBBIII36xIQ", wide, len(wide), kind, 1, NONE, right, child, start, size)
+
+
+def record(kind, content=b""):
+    """A record of a workbook of Excel 97-2003."""
+    return struct.pack("<HH", kind, len(content)) + content
+
+
+def label(column, text):
+    """A cell of the first row that holds a text."""
+    return record(0x0204, struct.pack("<HHHHB", 0, column, 0, len(text), 0) + text.encode("ascii"))
+
+
+def old_workbook(*records, beside=None):
+    """A workbook of Excel 97 with these records in its sheet `S`, and what is `beside` it in its file."""
+    begins = [record(0x0809, struct.pack("<HHHHII", 0x0600, kind, 0, 0, 0, 0)) for kind in (5, 0x10)]
+    end = record(0x0A)
+    start = len(begins[0]) + 4 + 8 + 1 + len(end)
+    sheet = record(0x85, struct.pack("<IBBBB", start, 0, 0, 1, 0) + b"S")
+    return ole({"Workbook": b"".join((begins[0], sheet, end, begins[1], *records, end))} | (beside or {}))

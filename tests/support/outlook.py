@@ -1,4 +1,4 @@
-"""A winmail.dat (TNEF) put together piece by piece."""
+"""Messages as Outlook keeps them: a winmail.dat (TNEF) put together piece by piece, and the folders of a .msg."""
 
 from __future__ import annotations
 
@@ -58,3 +58,13 @@ def rich_text(words):
     """Words as compressed rich text, not packed."""
     source = rb"{\rtf1\ansi " + words.encode("ascii") + b"}"
     return struct.pack("<II4sI", len(source) + 12, len(source), b"MELA", 0) + source
+
+
+def stored(values, numbers=None, header=8, files=()):
+    """A folder of an Outlook message (.msg): texts, bytes, and folders by their numbers; whole numbers; and files."""
+    fixed = b"".join(struct.pack("<HHIQ", 3, number, 0, value) for number, value in (numbers or {}).items())
+    folder = {"__properties_version1.0": bytes(header) + fixed}
+    for number, value in values.items():
+        kind = WIDE if isinstance(value, str) else BINARY if isinstance(value, bytes) else OBJECT
+        folder[f"__substg1.0_{number:04X}{kind:04X}"] = value.encode("utf-16-le") if kind == WIDE else value
+    return folder | {f"__attach_version1.0_#{number:08}": file for number, file in enumerate(files)}

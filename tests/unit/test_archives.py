@@ -119,6 +119,8 @@ def found(path, code_page=None):
         ("cp850", ["São Paulo.md", "Færøerne og Ølen.md"]),
         ("cp1252", ["Übersicht.md", "Größe.md"]),
         ("cp737", ["σημειώσεις.md", "Αναφορά.md"]),
+        ("cp1250", ["Umowa najmu - październik.md", "Łódź.md"]),
+        ("cp862", ["סיכום.md", "תמונות.md"]),
         ("utf-8", ["Überblick.md", "会议.md"]),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from email.message import EmailMessage
 
 import apsw
@@ -12,31 +11,22 @@ import pytest
 
 from kb.api.omitted import phrase
 from kb.blobs.folder import FolderBlobs
-from kb.documents.attachments import staged_jobs
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
+from kb.documents.staging import staged_jobs
 from kb.formats.text.extracted import Attachment
 from kb.ingest.draft import MAX_ATTACHMENTS
 from kb.store.rows import NOBODY, Content, Filter, NewChunk, NewJob, Place
 from kb.telemetry.instruments import Instruments
-from kb.worker.loop import Worker
 from tests.support.eventually import eventually
 from tests.support.stores import sqlite
+from tests.support.workers import working
 
 pytestmark = pytest.mark.requirement("E-10")
 
-
 FAULT = """CREATE TRIGGER fault BEFORE INSERT ON jobs WHEN NEW.source_path = '/m#b.txt'
   BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"""
-
-
-@contextmanager
-def working(store, embedder, staging, watch=None):
-    worker = Worker(store, embedder, staging, Originals(FolderBlobs(staging.parent), keep=True), instruments=watch)
-    worker.start()
-    yield worker
-    worker.stop()
 
 
 def sql(folder, statement):
@@ -61,7 +51,7 @@ def staging(tmp_path):
 
 @pytest.fixture
 def worker(store, embedder, staging):
-    with working(store, embedder, staging) as worker:
+    with working(store, embedder, staging.parent) as worker:
         yield worker
 
 
@@ -184,7 +174,7 @@ def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(s
         tx.documents.delete(gone)
         job_id = tx.jobs.add(NewJob("file", staged="late", filename="a.eml", source_path="/m#a.eml", part_of=gone))
     watch = Instruments(doc_types=["eml"])
-    with working(store, embedder, staging, watch):
+    with working(store, embedder, staging.parent, instruments=watch):
         until_idle(store)
     assert [(job.status, job.error) for job in jobs(store)] == [("failed", "The document that it came in was deleted.")]
     assert watch.registry.get_sample_value("kb_ingested_total", {"doc_type": "eml", "outcome": "failed"}) == 1
@@ -202,7 +192,7 @@ def test_what_waits_when_its_message_goes_to_the_bin_comes_back_with_it(store, e
         mail = tx.documents.add(a_note(), "/m", [])
         tx.jobs.add(NewJob("file", staged="late", filename="a.eml", source_path="/m#a.eml", part_of=mail))
         tx.history.discard(mail, NOBODY)
-    with working(store, embedder, staging):
+    with working(store, embedder, staging.parent):
         until_idle(store)
         [job] = jobs(store)
         assert (job.status, "bin" in job.error) == ("failed", True)
@@ -290,12 +280,12 @@ def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, em
     with sqlite(tmp_path) as store, store.write() as tx:
         job_id = tx.jobs.add(NewJob("file", staged="mail", filename="m.eml", source_path="/m"))
     sql(tmp_path, FAULT)
-    with sqlite(tmp_path) as store, working(store, embedder, staging):
+    with sqlite(tmp_path) as store, working(store, embedder, staging.parent):
         eventually("the job is tried again", lambda: any(job.attempts > 1 for job in jobs(store)))
         assert [job.id for job in jobs(store)] == [job_id]
         assert documents(store) == {}
     sql(tmp_path, "DROP TRIGGER fault")
-    with sqlite(tmp_path) as store, working(store, embedder, staging):
+    with sqlite(tmp_path) as store, working(store, embedder, staging.parent):
         until_idle(store)
         assert documents(store).keys() == {"/m", "/m#a.txt", "/m#b.txt"}
         assert len(jobs(store)) == 3

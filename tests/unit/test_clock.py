@@ -9,17 +9,15 @@ from hypothesis import strategies as st
 from kb import clock
 from kb.access.keyring import _later
 from kb.api.errors import NotFound
-from kb.blobs.folder import FolderBlobs
 from kb.clock import ACCEPTED, EARLIEST, Clock, Mark, accept, describe
-from kb.documents.originals import Originals
 from kb.maintenance.archive import age_of_newest, backup_folders
 from kb.maintenance.backup import back_up
 from kb.maintenance.schedule import BackupSchedule
 from kb.store.rows import NOBODY, AuditEvent, Filter, NamedKey, NewJob, Retention, now_iso
-from kb.worker.loop import Worker
 from kb_mcp.upload_store import UploadLimits, UploadStore
 from tests.store.test_backup import Data
 from tests.support.documents import content
+from tests.support.workers import new_worker
 
 DAY = 86_400.0
 START = datetime(2026, 11, 25, 12, tzinfo=UTC).timestamp()
@@ -346,9 +344,7 @@ def test_bin_history_audit_and_jobs_outlive_a_clock_that_is_wrong_at_the_start(
             tx.history.discard(gone, NOBODY)
         machine.jump(400 * DAY)
         (tmp_path / "staging").mkdir()
-        worker = Worker(
-            store, embedder, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True), keep_jobs_days=1
-        )
+        worker = new_worker(store, embedder, tmp_path, keep_jobs_days=1)
         worker._expire()
         with store.read() as tx:
             counts = tx.history.counts()
@@ -375,9 +371,7 @@ def test_bin_history_audit_and_jobs_outlive_a_clock_that_was_wrong_and_is_back(
 
         wrong_for_a_while(machine, own, lambda: own.keep_in(tmp_path), how)
         (tmp_path / "staging").mkdir()
-        worker = Worker(
-            store, embedder, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True), keep_jobs_days=1
-        )
+        worker = new_worker(store, embedder, tmp_path, keep_jobs_days=1)
         worker._expire()
         with store.read() as tx:
             counts = tx.history.counts()

@@ -16,10 +16,9 @@ from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted, Section, attached_room
 from kb.ingest.draft import with_line
 from kb.parser.protocol import Malformed, check, pack, unpack
-from tests.support.office import DRAWING, RELATIONS, book, package, paragraph, word, workbook
+from tests.support.office import DRAWING, book, paragraph, presentation, shape, slide, word, workbook
 
 CHARTS = "http://schemas.openxmlformats.org/drawingml/2006/chart"
-SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
 
 
 @pytest.mark.parametrize(
@@ -69,23 +68,9 @@ def deflated(data):
     return packed.getvalue()
 
 
-def slide(name, text):
-    return f"<p:{name} xmlns:p='{SLIDES}' xmlns:a='{DRAWING}'><p:cSld><p:spTree>{''.join(f'<p:sp><p:txBody><a:p><a:r><a:t>{each}</a:t></a:r></a:p></p:txBody></p:sp>' for each in text)}</p:spTree></p:cSld></p:{name}>"
-
-
 def test_slides_are_read_without_a_damaged_layout_or_slide():
-    main = f"<p:presentation xmlns:p='{SLIDES}' xmlns:r='{RELATIONS}'><p:sldIdLst><p:sldId r:id='a'/><p:sldId r:id='b'/></p:sldIdLst></p:presentation>"
-    parts = {
-        "ppt/presentation.xml": main,
-        "ppt/slides/a.xml": slide("sld", ["first", "second"]),
-        "ppt/slides/b.xml": "<damaged",
-        "ppt/layout.xml": "<damaged",
-    }
-    relations = {
-        "ppt/presentation.xml": {"a": ("slide", "ppt/slides/a.xml"), "b": ("slide", "ppt/slides/b.xml")},
-        "ppt/slides/a.xml": {"l": ("slideLayout", "ppt/layout.xml")},
-    }
-    _, extracted = extract(package("ppt/presentation.xml", parts, relations), "a.pptx")
+    slides = [slide(shape("first") + shape("second")), "<damaged"]
+    _, extracted = extract(presentation(slides, layout="<damaged"), "a.pptx")
     assert ("first\n\nsecond" in extracted.text, extracted.omitted) == (True, {"parts": 2})
 
 

@@ -23,6 +23,7 @@ from kb.formats.detect import detect
 from kb.formats.readers.json import read as read_json
 from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Section
+from kb.formats.text.titles import meaningful
 from tests.support.ole import ole
 from tests.support.reading import read, sections
 from tests.support.samples import zipped
@@ -435,56 +436,12 @@ def test_ordinary_text_has_no_headings(text):
     assert [heading for heading, _ in sections(read(text, "a.rst"))] == [()]
 
 
-# Anything at all
-
-
-def assert_sound(extracted):
-    place = 0
-    for section in extracted.sections:
-        assert section.start == place < section.end
-        place = section.end
-    assert place == len(extracted.text)
-    assert "\0" not in extracted.text
-    extracted.text.encode()
-
-
-def failure(data, filename):
-    """Why a file cannot be read; None when it can, and is sound."""
-    try:
-        assert_sound(read(data, filename))
-    except Unreadable as error:
-        return error.detail
-    return None
-
-
-@E10
-@given(
-    data=st.binary(max_size=300),
-    filename=st.sampled_from(["a", "a.md", "a.html", "a.xml", "a.csv", "a.eml", "a.org", "a.rst", "a.mbox"]),
-)
-def test_any_bytes_give_a_sound_result_or_a_reason(data, filename):
-    reason = failure(data, filename)
-    assert reason is None or (reason and "parser failed" not in reason)
-
-
-@given(
-    text=st.text(max_size=200),
-    beginning=st.sampled_from(
-        ["", "# ", "<html>", "<rss>", "<?xml version='1.0'?>", "MIME-Version: 1\nFrom: ", "{\\rtf1 ", '[{"']
-    ),
-)
-def test_any_text_gives_a_sound_result_or_a_reason(text, beginning):
-    reason = failure((beginning + text).encode("utf-8", "surrogatepass"), "a")
-    assert reason is None or (reason and "parser failed" not in reason)
-
-
 @given(
     st.lists(st.sampled_from(["# a\n", "b\n", "## c\r\n", "\n", "---\n", "```\n", "  - # d\n", "e\n===\n", "\t", "\f"]))
 )
 def test_any_markdown_keeps_its_text(lines):
     text = "".join(lines) + "end"
     extracted = read(text, "a.md")
-    assert_sound(extracted)
     assert extracted.text == text.replace("\r\n", "\n")
 
 
@@ -505,3 +462,41 @@ def test_values_that_nest_deep_stand_on_lines_of_their_own_without_indentation()
 def test_ordinary_values_are_indented():
     value = {"name": "Überlingen", "list": [{"a": [1, 2, {"b": None}]}] * 20}
     assert read_json(json.dumps(value).encode()).text == json.dumps(value, indent=2, ensure_ascii=False)
+
+
+# Titles that programs write into files
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("", "  ", None, "1", "2024", "- 3 -", "***", "…", "12.03.2020"),
+        *("Untitled", "untitled-2", "(untitled)", "Untitled document", "UNTITLED  DOCUMENT", "Untitled 1", "no title"),
+        *("PowerPoint Presentation", "PowerPoint-Präsentation", "Présentation PowerPoint", "Презентация PowerPoint"),
+        *("PowerPoint 演示文稿", "Presentación de PowerPoint", "Presentation1", "Slide 1", "Slide"),
+        *("Document1", "Document 2", "Dokument1", "Book1", "Classeur1", "Mappe1", "Microsoft Word - Document1"),
+        *("Unbenanntes Dokument", "Sans titre", "Sin título", "Без названия", "无标题文档", "無題", "제목 없음"),
+        *("Microsoft Word - report_final.doc", "x.doc", "Annual report.docx", "paper.tex", "index.html"),
+        *(r"C:\Users\ann\Desktop\letter", r"\\server\share\plan", "file:///home/ann/plan", "https://example.org/a"),
+        *("report_final", "s41586-020-2649-2", "IMG2034", "thesis-v3"),
+        *("[Title]", "Click to edit Master title style", "unknown", "anonymous", "null", "N/A"),
+    ],
+)
+def test_a_placeholder_or_the_name_of_a_file_is_no_title(title):
+    assert meaningful(title) is None
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("Annual report 2024", "The Untitled Document Project", "1984: a reading", "Book of Hours", "C++", "Q3"),
+        *("Presentation skills", "Documents", "Slide rules", "COVID-19", "MP3", "東京都の人口", "Überblick", "Map"),
+        *("Titles of nobility", "1. Introduction", "Unknown pleasures", "Node.js", "Scanning electron microscopes"),
+    ],
+)
+def test_a_title_that_says_something_is_kept(title):
+    assert meaningful(title) == title
+
+
+def test_a_title_loses_its_line_breaks_and_the_name_of_the_program():
+    assert meaningful(" Microsoft Word -  Annual\r\nreport ") == "Annual report"

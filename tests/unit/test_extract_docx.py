@@ -9,8 +9,6 @@ import pytest
 from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import MAX_UNPACKED
@@ -298,46 +296,6 @@ def test_a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(do
 def test_a_document_without_text_says_so(document):
     with pytest.raises(Unreadable, match="the file holds no text"):
         read(document)
-
-
-def whole_document():
-    document = docx.Document()
-    document.add_heading("One", 1)
-    document.add_paragraph("text", style="List Bullet")
-    document.add_table(rows=1, cols=2).cell(0, 1).text = "cell"
-    return saved(document)
-
-
-WHOLE = whole_document()
-
-
-@E10
-@given(
-    length=st.integers(min_value=1, max_value=len(WHOLE)),
-    changes=st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=8),
-)
-def test_a_cut_or_altered_document_gives_a_sound_result_or_a_reason(length, changes):
-    data = bytearray(WHOLE)
-    for place, value in changes:
-        data[place] = value
-    assert "parser failed" not in outcome(bytes(data[:length]))
-
-
-@given(st.binary(max_size=60), st.integers(0, 1500))
-def test_a_document_with_any_markup_in_it_gives_a_sound_result_or_a_reason(junk, place):
-    def change(name, content):
-        return content[:place] + junk + content[place:] if name == "word/document.xml" else content
-
-    assert "parser failed" not in outcome(rezipped(WHOLE, change))
-
-
-def outcome(data):
-    try:
-        extracted = read(data)
-    except Unreadable as error:
-        return error.detail
-    assert "".join(text for _, text in sections(extracted)) == extracted.text
-    return "it was read"
 
 
 HTML = "<html><body><h1>Minutes</h1><p>The well is dug.</p></body></html>"

@@ -13,7 +13,7 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
-from kb.formats.text.parts import MAX_PARTS
+from kb.formats.text.parts import MAX_PARTS, batch_name, batches, is_batch
 
 RAINDROP = ["id", "title", "note", "excerpt", "url", "folder", "tags", "created", "cover", "highlights", "favorite"]
 ZOTERO = [
@@ -27,9 +27,8 @@ ZOTERO = [
     "Url",
     "Abstract Note",
     "Date",
-    "Manual Tags",
-    "Automatic Tags",
 ]
+ZOTERO += ["Manual Tags", "Automatic Tags"]
 
 
 def table(header, *rows):
@@ -176,14 +175,6 @@ def test_a_large_export_loses_no_conversation(make):
     assert all(any(f"Answer {number}." in text for text in texts) for number in range(230))
 
 
-@pytest.mark.parametrize(
-    "value", [[], [{"mapping": 1}], {"mapping": {}}, [{"mapping": {}}, 1], [{"chat_messages": "x"}], "chat_messages"]
-)
-def test_other_json_stays_what_it_is(value):
-    _, read = extract(json.dumps(value).encode(), "x.json") if value != [] else ("", None)
-    assert read is None or read.attachments == ()
-
-
 def test_an_export_that_is_damaged_is_read_as_far_as_it_goes():
     odd = chatgpt(1)
     odd["mapping"]["a"]["parent"] = "a"
@@ -197,6 +188,7 @@ def test_an_export_that_is_damaged_is_read_as_far_as_it_goes():
 @pytest.mark.parametrize(
     "value",
     [
+        *([{"mapping": 1}], {"mapping": {}}, [{"mapping": {}}, 1], [{"chat_messages": "x"}]),
         [{"mapping": {"field": {"type": "text"}, "other": {"type": "date"}}}],
         [{"mapping": {"a": "b"}}],
         [{"mapping": {"a": {"message": None, "children": 3}}, "current_node": ["a"]}],
@@ -208,7 +200,7 @@ def test_an_export_that_is_damaged_is_read_as_far_as_it_goes():
 def test_json_that_has_an_exports_words_for_other_things_stays_what_it_is(value):
     doc_type, read = extract(json.dumps(value).encode(), "x.json")
     assert (doc_type, read.attachments) == ("json", ())
-    assert next(iter(value[0])) in read.text
+    assert next(iter(value[0] if isinstance(value, list) else value)) in read.text
 
 
 def test_a_conversation_without_turns_is_left_out():
@@ -222,6 +214,59 @@ def test_code_in_a_turn_stays_as_it_is_and_no_word_of_it_is_a_tag():
     [(_, (_, read))] = conversations([chatgpt(1, text)]).items()
     assert text.replace("# Then", "### Then") in read.text
     assert read.tags == ()
+
+
+# What is taken out keeps its name: it is where its document is found again
+
+TITLE = f'Re: 1/2 \\ a#b "c" ? {"x" * 100}'
+
+
+def mailbox(*subjects):
+    head = "From ann@example.org Mon Jan  1 10:00:00 2024\nSubject: "
+    return "".join(f"{head}{subject}\nFrom: Ann\n\nwords\n" for subject in subjects).encode()
+
+
+def chats(*titles):
+    return json.dumps([claude(1) | {"uuid": "0123456789", "name": title} for title in titles]).encode()
+
+
+def references(*titles):
+    return table(ZOTERO, *({"Key": "K#EY", "Title": title, "Date": "2025"} for title in titles))
+
+
+def names_in(data, filename):
+    return [each.filename for each in extract(data, filename)[1].attachments]
+
+
+@pytest.mark.parametrize(
+    ("made", "filename", "names"),
+    [
+        (mailbox, "a.mbox", [f"0001 Re- 1-2 - a#b -c- - {'x' * 80}.eml", "0002 message.eml"]),
+        (chats, "a.json", [f"Re- 1-2 - a-b -c- - {'x' * 80} 01234567.md", "Conversation 01234567.md"]),
+        (references, "a.csv", [f"Re 1 2 a b c {'x' * 80} K EY.md", "K EY.md"]),
+    ],
+)
+def test_a_part_has_the_name_that_its_title_always_gave_it(made, filename, names):
+    assert names_in(made(TITLE, ""), filename) == names
+
+
+@pytest.mark.parametrize(
+    ("made", "filename", "names"),
+    [
+        (mailbox, "a.mbox", ["0001-10000.mbox", "10001-10001.mbox"]),
+        (chats, "a.json", ["00001-10000.json", "10001-20000.json"]),
+        (references, "a.csv", ["00001-10000.csv", "10001-20000.csv"]),
+    ],
+)
+def test_more_than_a_hundred_batches_are_batches_of_batches(made, filename, names):
+    assert names_in(made(*(f"Part {number}" for number in range(10_001))), filename) == names
+
+
+def test_only_the_files_of_batches_are_called_like_them():
+    [first, second] = batches(range(150))
+    assert [batch_name(each, ".mbox") for each in (first, second)] == ["0001-0100.mbox", "0101-0150.mbox"]
+    assert is_batch("0001-0100.mbox")
+    assert not any(map(is_batch, ("0001 Trip.enex", "0001-0100.eml", "a 0001-0100.mbox")))
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(3000)

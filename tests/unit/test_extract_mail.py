@@ -1,17 +1,23 @@
 """Messages: headers, the body a person sees, the files that came with them."""
 
-import struct
-from base64 import b64encode
+import quopri
+from base64 import b64encode, encodebytes
 from email.message import EmailMessage
+from email.mime.image import MIMEImage
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
 
 import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats.detect import detect
+from kb.formats.extract import extract
 from kb.formats.text.parts import MAX_PARTS
 from kb.ingest.draft import MAX_ATTACHMENTS
 from tests.support import reading
+from tests.support.cms import element, signed, streamed
 from tests.support.ole import ole
+from tests.support.outlook import stored
 
 pytestmark = pytest.mark.requirement("E-10")
 
@@ -315,44 +321,41 @@ def test_the_names_of_messages_are_names_of_files():
 
 # Outlook
 
-
-def wide(**properties):
-    return {f"__substg1.0_{name}001F": value.encode("utf-16-le") for name, value in properties.items()}
-
-
-def fixed(header, **properties):
-    entries = (struct.pack("<HHI8s", 3, int(name[1:], 16), 6, value) for name, value in properties.items())
-    return {"__properties_version1.0": bytes(header) + b"".join(entries)}
+SUBJECT, PLAIN, RICH, HTML, HEADERS = 0x0037, 0x1000, 0x1009, 0x1013, 0x007D
+NAME, ADDRESS, LONG_NAME, DATA, METHOD, MEDIA_TYPE, CONTENT_ID = 0x3001, 0x39FE, 0x3707, 0x3701, 0x3705, 0x370E, 0x3712
+SENT = {0x0039: 133_793_006_000_000_000}
 
 
-SUBJECT, PLAIN, NAME, ADDRESS, LONG_NAME = "0037", "1000", "3001", "39FE", "3707"
-SENT = struct.pack("<Q", 133_793_006_000_000_000)
+def outlook(values, files=(), numbers=None, **more):
+    """An Outlook message with files of these folders."""
+    return ole(stored(values, numbers, 32, files) | more)
+
+
+def kept(name, data, kind=""):
+    """The folder of a file in an Outlook message."""
+    return stored({LONG_NAME: name, MEDIA_TYPE: kind, DATA: data})
 
 
 def test_an_outlook_message_is_read_with_its_people_and_its_html():
     people = {
-        f"__recip_version1.0_#0000000{number}": wide(**{NAME: name, ADDRESS: f"{name.lower()}@example.org"})
-        | fixed(8, p0C15=struct.pack("<Q", role))
+        f"__recip_version1.0_#0000000{number}": stored(
+            {NAME: name, ADDRESS: f"{name.lower()}@example.org"}, {0x0C15: role}
+        )
         for number, (name, role) in enumerate([("Bob", 1), ("Cleo", 1), ("Dan", 2), ("Eve", 3)])
     }
-    message = wide(**{SUBJECT: "Plan", "0C1A": "Ann", "5D01": "ann@example.org"}) | fixed(32, p0039=SENT) | people
-    message["__substg1.0_10130102"] = '<meta charset="cp1252"><p>dépôt'.encode("cp1252")
-    assert read(ole(message)).text == (
+    page = '<meta charset="cp1252"><p>dépôt'.encode("cp1252")
+    values = {SUBJECT: "Plan", 0x0C1A: "Ann", 0x5D01: "ann@example.org", HTML: page}
+    assert read(outlook(values, numbers=SENT, **people)).text == (
         "From: Ann <ann@example.org>\nTo: Bob <bob@example.org>, Cleo <cleo@example.org>\nCc: Dan <dan@example.org>\n"
         "Bcc: Eve <eve@example.org>\nDate: 2024-12-22 00:23:20 UTC\nSubject: Plan\n\ndépôt\n"
     )
 
 
 def test_the_files_and_messages_inside_an_outlook_message_are_its_attachments():
-    inner = wide(**{SUBJECT: "Inner", PLAIN: "inner words – ok"}) | fixed(24)
-    inner["__attach_version1.0_#00000000"] = wide(**{LONG_NAME: "deep.txt"}) | {"__substg1.0_37010102": b"deep"}
-    message = wide(**{SUBJECT: "Outer", PLAIN: "outer words"}) | fixed(32)
-    message["__attach_version1.0_#00000000"] = wide(**{LONG_NAME: "Übersicht.csv"}) | {"__substg1.0_37010102": b"a,b"}
-    message["__attach_version1.0_#00000001"] = {"__substg1.0_3701000D": inner}
-    message["__attach_version1.0_#00000002"] = wide(**{LONG_NAME: "logo.png", "3712": "1@x"}) | {
-        "__substg1.0_37010102": b"png"
-    }
-    outer = read(ole(message))
+    inner = stored({SUBJECT: "Inner", PLAIN: "inner words – ok"}, header=24, files=[kept("deep.txt", b"deep")])
+    logo = stored({LONG_NAME: "logo.png", CONTENT_ID: "1@x", DATA: b"png"})
+    files = [kept("Übersicht.csv", b"a,b"), stored({DATA: inner}), logo]
+    outer = read(outlook({SUBJECT: "Outer", PLAIN: "outer words"}, files))
     assert [each.filename for each in outer.attachments] == ["Übersicht.csv", "Inner.eml"]
     assert outer.attachments[0].data == b"a,b"
     second = read(outer.attachments[1].data, "Inner.eml")
@@ -362,8 +365,8 @@ def test_the_files_and_messages_inside_an_outlook_message_are_its_attachments():
 
 
 def test_an_outlook_message_in_a_code_page_is_decoded_with_it():
-    message = {"__substg1.0_0037001E": "Тема".encode("cp1251"), "__substg1.0_1000001E": "Привет, ещё".encode("cp1251")}
-    text = read(ole(message | fixed(32, p3FFD=struct.pack("<Q", 1251)))).text
+    texts = {"__substg1.0_0037001E": "Тема".encode("cp1251"), "__substg1.0_1000001E": "Привет, ещё".encode("cp1251")}
+    text = read(outlook({}, numbers={0x3FFD: 1251}, **texts)).text
     assert text == "Subject: Тема\n\nПривет, ещё\n"  # noqa: RUF001 - as written there
 
 
@@ -372,51 +375,282 @@ COMPRESSED = "2d0000002b0000004c5a4675f1c5c7a703000a00726370673132354232 0af3206
 
 
 def test_an_outlook_message_that_only_has_compressed_rich_text_is_read():
-    message = wide(**{SUBJECT: "Rich"}) | {"__substg1.0_10090102": bytes.fromhex(COMPRESSED.replace(" ", ""))}
-    assert read(ole(message | fixed(32))).text == "Subject: Rich\n\nhello world\n"
+    message = outlook({SUBJECT: "Rich", RICH: bytes.fromhex(COMPRESSED.replace(" ", ""))})
+    assert read(message).text == "Subject: Rich\n\nhello world\n"
 
 
 @pytest.mark.parametrize("body", [b"short", b"\0" * 20])
 def test_a_message_whose_body_cannot_be_unpacked_is_read_without_it(body):
-    message = wide(**{SUBJECT: "Rich"}) | {"__substg1.0_10090102": body} | fixed(32)
-    extracted = read(ole(message | {"__attach_version1.0_#00000000": attached("plan.txt", b"The plan.") | fixed(8)}))
+    extracted = read(outlook({SUBJECT: "Rich", RICH: body}, [kept("plan.txt", b"The plan.")]))
     assert extracted.text == "Subject: Rich\nAttachments: plan.txt\n"
     assert extracted.omitted == {"parts": 1}
 
 
-def attached(name, data, kind=""):
-    return wide(**{LONG_NAME: name, "370E": kind}) | {"__substg1.0_37010102": data}
-
-
 @pytest.mark.parametrize(
-    ("properties", "reason"),
+    ("values", "files", "reason"),
     [
-        (wide(**{"007D": "Subject: x\nContent-Type: multipart/encrypted; protocol=x\n", PLAIN: "hQEMA"}), ENCRYPTED),
-        (wide(**{"007D": "Content-Type: application/pkcs7-mime; smime-type=enveloped-data\n"}), ENCRYPTED),
-        (wide(**{PLAIN: ARMORED}), ENCRYPTED),
-        ({"__attach_version1.0_#00000000": attached("smime.p7m", ENVELOPED)}, ENCRYPTED),
-        ({"__attach_version1.0_#00000000": attached("message.rpmsg", b"x")}, "protected by rights management"),
+        ({HEADERS: "Subject: x\nContent-Type: multipart/encrypted; protocol=x\n", PLAIN: "hQEMA"}, [], ENCRYPTED),
+        ({HEADERS: "Content-Type: application/pkcs7-mime; smime-type=enveloped-data\n"}, [], ENCRYPTED),
+        ({PLAIN: ARMORED}, [], ENCRYPTED),
+        ({}, [kept("smime.p7m", ENVELOPED)], ENCRYPTED),
+        ({}, [kept("message.rpmsg", b"x")], "protected by rights management"),
     ],
 )
-def test_an_encrypted_outlook_message_says_so(properties, reason):
+def test_an_encrypted_outlook_message_says_so(values, files, reason):
     with pytest.raises(Unreadable, match=reason):
-        read(ole(wide(**{SUBJECT: "Secret"}) | fixed(32) | properties), "a.msg")
+        read(outlook({SUBJECT: "Secret"} | values, files), "a.msg")
 
 
 def test_pictures_in_an_outlook_message_are_named_and_no_attachments():
-    message = wide(**{SUBJECT: "Trip", PLAIN: "words"}) | fixed(32, p0039=SENT)
-    message["__attach_version1.0_#00000000"] = attached("photo.png", PNG, "image/png")
-    message["__attach_version1.0_#00000001"] = attached("voice.mp3", MP3)
-    extracted = read(ole(message), "a.msg")
+    files = [kept("photo.png", PNG, "image/png"), kept("voice.mp3", MP3)]
+    extracted = read(outlook({SUBJECT: "Trip", PLAIN: "words"}, files, SENT), "a.msg")
     assert extracted.attachments == ()
     assert "Attachments without text: photo.png, voice.mp3\n" in extracted.text
     assert extracted.date == "2024-12-22 00:23:20 UTC"
 
 
 def test_an_encrypted_message_inside_another_is_left_out_alone():
-    inner = wide(**{SUBJECT: "Inner"}) | fixed(24) | {"__attach_version1.0_#00000000": attached("smime.p7m", ENVELOPED)}
-    message = wide(**{SUBJECT: "Outer", PLAIN: "outer words"}) | fixed(32)
-    message["__attach_version1.0_#00000000"] = {"__substg1.0_3701000D": inner}
-    outer = read(ole(message), "a.msg")
+    inner = stored({SUBJECT: "Inner"}, header=24, files=[kept("smime.p7m", ENVELOPED)])
+    outer = read(outlook({SUBJECT: "Outer", PLAIN: "outer words"}, [stored({DATA: inner})]), "a.msg")
     assert outer.text.endswith("outer words\n")
     assert [each.filename for each in outer.attachments] == ["Inner.eml"]
+
+
+def test_an_object_in_an_outlook_message_is_named_and_counted():
+    drawing = stored({LONG_NAME: "Drawing", DATA: {"CONTENTS": b"x"}}, {METHOD: 6})
+    _, extracted = extract(outlook({SUBJECT: "Plan", PLAIN: "See the drawing"}, [drawing]), "a.msg")
+    assert (extracted.attachments, extracted.omitted) == ((), {"objects": 1})
+    assert "Attachments without text: Drawing\n" in extracted.text
+
+
+def test_a_message_in_an_outlook_message_keeps_its_pictures_and_the_names_of_other_files():
+    files = [kept("photo.png", PNG), kept("voice.mp3", b"ID3" + bytes(40)), stored({LONG_NAME: "Drawing"}, {METHOD: 6})]
+    inner = stored({SUBJECT: "Inner", PLAIN: "words"}, header=24, files=files)
+    _, extracted = extract(outlook({SUBJECT: "Outer", PLAIN: "words"}, [stored({DATA: inner})]), "a.msg")
+    assert extracted.omitted == {"objects": 1}
+    [file] = extracted.attachments
+    _, inside = extract(file.data, file.filename, pictures=True)
+    assert "Attachments without text: photo.png, voice.mp3, Drawing\n" in inside.text
+    assert [(picture.name, picture.read()) for picture in inside.pictures] == [("photo.png", PNG)]
+
+
+# Pictures that a body shows
+
+
+def sent(body, kind, headers):
+    """A message with a picture whose part has these headers."""
+    whole = MIMEMultipart("related")
+    whole["From"], whole["Subject"] = "a@example.org", "Trip"
+    whole.attach(MIMEText(body, kind))
+    picture = MIMEImage(PNG, "png")
+    for name, value in headers.items():
+        picture[name] = value
+    whole.attach(picture)
+    return extract(whole.as_bytes(), "m.eml", pictures=True)[1]
+
+
+INLINE = {"Content-Disposition": 'inline; filename="IMG_1.png"'}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "headers", "is_named"),
+    [
+        ("See the photo.", "plain", INLINE, True),
+        ("See the photo.", "plain", INLINE | {"Content-ID": "<p1@x>"}, True),
+        ("<p>See the photo.</p>", "html", INLINE | {"Content-ID": "<p1@x>"}, True),
+        ("<p>See <img src='cid:p1@x'></p>", "html", INLINE | {"Content-ID": "<p1@x>"}, False),
+        ("<p>See <img src='cid:p1%40x'></p>", "html", INLINE | {"Content-ID": "<p1@x>"}, False),
+        ("<p>See <img src='https://x/p.png'></p>", "html", INLINE | {"Content-Location": "https://x/p.png"}, False),
+    ],
+)
+def test_a_picture_that_no_body_shows_is_a_file_like_any_other(body, kind, headers, is_named):
+    extracted = sent(body, kind, headers)
+    assert ("Attachments without text: IMG_1.png" in extracted.text) == is_named
+    assert [picture.name for picture in extracted.pictures] == (["IMG_1.png"] if is_named else [])
+
+
+def test_base64_in_a_plain_body_is_a_few_words():
+    mail = EmailMessage()
+    mail["From"], mail["Subject"] = "a@example.org", "Fwd"
+    mail.set_content("It was:\n> iVBORw0KGgo" + "\n> ".join(["Ab9" * 24] * 40) + "\n\nBo\n")
+    text = extract(mail.as_bytes(), "m.eml")[1].text
+    assert "Ab9Ab9" not in text
+    assert "[picture: image/png" in text
+    assert text.endswith("Bo\n")
+
+
+# What programs for mail do that the rules do not foresee, and messages in messages
+
+HEAD = "From: a@example.org\nSubject: Tar\nMessage-ID: <1@x>\nMIME-Version: 1.0\n"
+
+
+def read_part(source, name="m.eml"):
+    return extract(source if isinstance(source, bytes) else (HEAD + source).encode(), name)[1]
+
+
+def multipart(kind, *parts):
+    return f"Content-Type: multipart/{kind}; boundary=b\n\n" + "".join(f"--b\n{part}\n" for part in parts) + "--b--\n"
+
+
+@pytest.mark.parametrize(("write", "pieces"), [(element, 1), (streamed, 1), (streamed, 3)])
+def test_mail_that_is_wrapped_in_its_signature_is_read(write, pieces):
+    inner = multipart(
+        "mixed", "Content-Type: text/plain\n\nThe keeper is on leave.", "Content-Type: text/csv; name=a.csv\n\n1,2"
+    )
+    coded = encodebytes(signed(inner.encode(), write, pieces)).decode()
+    head = "Content-Type: application/pkcs7-mime; smime-type=signed-data; name=smime.p7m\nContent-Transfer-Encoding: base64\n\n"
+    extracted = read_part(head + coded)
+    assert "The keeper is on leave." in extracted.text
+    assert [each.filename for each in extracted.attachments] == ["a.csv"]
+
+
+def test_a_file_that_is_wrapped_in_its_signature_is_read():
+    doc_type, extracted = extract(signed(b"# The lease\n\nIt ends in March.\n"), "lease.md.p7m")
+    assert (doc_type, extracted.title) == ("markdown", "The lease")
+
+
+def test_a_file_that_stands_in_the_text_in_uuencode_is_an_attachment():
+    extracted = read_part("\nSee below.\n\nbegin 644 plan.txt\n#86)C\n`\nend\nBye\n")
+    assert [(each.filename, each.data) for each in extracted.attachments] == [("plan.txt", b"abc")]
+    assert extracted.text.endswith("See below.\n\n[plan.txt]\nBye\n")
+    assert "begin 644 at the end" in read_part("\nWe begin 644 at the end\nbegin 644 the work\n").text
+
+
+def test_lines_that_flow_are_joined_and_quotes_and_signatures_stay():
+    head = "Content-Type: text/plain; format=flowed; delsp={}\n\n"
+    assert read_part(head.format("yes") + "The ferry lea \nves.\n").text.endswith("\nThe ferry leaves.\n")
+    text = "The ferry \nleaves.\n> a quote \n> goes on\nsaid \n-- \nAnn\n"
+    assert read_part(head.format("no") + text).text.endswith(
+        "\nThe ferry leaves.\n> a quote goes on\nsaid \n-- \nAnn\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        'Content-Type: text/plain; name="plan.pdf"\nX-Mozilla-Altered: AttachmentDeleted; date="Mon"\n\nYou deleted an attachment',
+        'Content-Type: application/pdf; name="plan.pdf"\nX-Mozilla-External-Attachment-URL: file:///plan.pdf\n\nYou detached it',
+        'Content-Type: message/external-body; name="plan.pdf"; access-type=URL\n\nContent-Type: application/pdf\n\n',
+    ],
+)
+def test_a_file_that_was_taken_out_of_a_message_is_named_and_counted_and_no_document(part):
+    extracted = read_part(multipart("mixed", "Content-Type: text/plain\n\nSee the plan.", part))
+    assert "Attachments without text: plan.pdf" in extracted.text
+    assert (extracted.attachments, dict(extracted.omitted)) == ((), {"files": 1})
+
+
+def test_versions_for_other_devices_are_no_attachments_and_an_invitation_is_one():
+    versions = [
+        f"Content-Type: {kind}\n\n<p>Same words</p>" for kind in ("text/x-amp-html", "text/watch-html", "text/html")
+    ]
+    extracted = read_part(
+        multipart(
+            "alternative",
+            "Content-Type: text/plain\n\nSame words",
+            *versions,
+            "Content-Type: text/calendar\n\nBEGIN:VCALENDAR",
+        )
+    )
+    assert extracted.text.count("Same words") == 1
+    assert [each.filename for each in extracted.attachments] == ["attachment.ics"]
+
+
+def test_a_note_of_joplins_has_its_date_and_title_and_none_of_its_fields():
+    fields = "id: 0123456789abcdef0123456789abcdef\nparent_id: \ncreated_time: 2024-05-01T10:00:00.000Z\nis_todo: 0\ntype_: {}"
+    note = f"Boat paint\n\nTwo coats of red lead.\n\n{fields.format(1)}"
+    extracted = read_part(note.encode(), "0123.md")
+    assert (extracted.title, extracted.date) == ("Boat paint", "2024-05-01T10:00:00.000Z")
+    assert extracted.text == "Boat paint\n\nTwo coats of red lead.\n"
+    assert "type_: 5" in read_part(f"a tag\n\n{fields.format(5)}".encode(), "0124.md").text
+
+
+def test_tasks_in_a_note_of_evernotes_are_boxes_to_tick():
+    task = "<task><title>Buy tar</title><taskStatus>{}</taskStatus><dueDate>20260301T000000Z</dueDate></task>"
+    note = f"<note><title>T</title><content>&lt;en-note&gt;a&lt;/en-note&gt;</content>{task.format('open')}{task.format('completed')}</note>"
+    extracted = read_part(f"<en-export>{note}</en-export>".encode(), "n.enex")
+    assert extracted.text.endswith("[ ] Buy tar (due 2026-03-01)\n[x] Buy tar (due 2026-03-01)\n")
+
+
+INNER = (
+    "From: Ilse <ilse@example.org>\nSubject: Compost rota\nDate: Sun, 1 Mar 2026 08:00:00 +0000\n"
+    'Content-Type: text/plain; charset="utf-8"\n\n{}\n'
+)
+LONG = "The compost heap of all gardeners, which lies between the two long hedges, is turned by Ilse, und zwar früh."
+
+
+def outer(inner, encoding, name='; name="rota.eml"', kind="message/rfc822", boundary="b"):
+    coded = {"base64": encodebytes, "quoted-printable": quopri.encodestring}.get(encoding, bytes)(inner)
+    return (
+        (
+            f"From: a@example.org\nSubject: Fwd\nMessage-ID: <1@x>\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary={boundary}"
+            f"\n\n--{boundary}\nContent-Type: text/plain\n\nSee below.\n--{boundary}\nContent-Type: {kind}{name}\n"
+            f"Content-Disposition: attachment\nContent-Transfer-Encoding: {encoding}\n\n"
+        ).encode()
+        + coded
+        + f"\n--{boundary}--\n".encode()
+    )
+
+
+def attached(data):
+    _, extracted = extract(data, "m.eml")
+    [inner] = extracted.attachments
+    return inner
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("encoding", ["base64", "quoted-printable", "8bit", "7bit"])
+def test_a_message_in_a_message_is_read_however_it_is_encoded(encoding, ends):
+    inner = attached(outer(INNER.format(LONG).encode(), encoding).replace(b"\n", ends))
+    doc_type, extracted = extract(inner.data, inner.filename)
+    assert (inner.filename, doc_type, extracted.title) == ("rota.eml", "eml", "Compost rota")
+    assert LONG in extracted.text
+
+
+def test_without_a_name_it_is_called_after_its_own_subject():
+    assert attached(outer(INNER.format(LONG).encode(), "base64", name="")).filename == "Compost rota.eml"
+    assert attached(outer(INNER.format(LONG).encode(), "base64", name='; name="Fwd rota"')).filename == "Fwd rota.eml"
+
+
+def test_encodings_within_encodings_are_followed():
+    data = INNER.format(LONG).encode()
+    for boundary, encoding in (("x", "base64"), ("y", "quoted-printable"), ("z", "base64")):
+        data = outer(data, encoding, boundary=boundary)
+    for _ in range(3):
+        data = attached(data).data
+    assert LONG in extract(data, "rota.eml")[1].text
+
+
+def test_an_encoding_that_is_said_but_not_there_changes_nothing():
+    source = INNER.format("A sign =41 is a sign, and a=b, too").encode()
+    assert b"=41 is a sign" in attached(outer(source, "8bit").replace(b"8bit", b"quoted-printable")).data
+    assert b"=41 is a sign" in attached(outer(source, "8bit").replace(b"8bit", b"base64")).data
+
+
+def test_an_encoding_that_is_there_but_not_said_is_found():
+    source = outer(INNER.format(LONG).encode(), "base64").replace(b"Content-Transfer-Encoding: base64\n\nR", b"\nR")
+    assert LONG in extract(attached(source).data, "rota.eml")[1].text
+
+
+def apple(message):
+    return (
+        f"{len(message):<10}\n".encode()
+        + message
+        + b'<?xml version="1.0"?><plist><dict><key>flags</key></dict></plist>'
+    )
+
+
+@pytest.mark.parametrize("name", ["3.emlx", "3.partial.emlx", "message", "3.eml"])
+def test_a_message_of_apple_mail_is_one_without_what_mail_put_around_it(name):
+    doc_type, extracted = extract(apple(outer(INNER.format(LONG).encode(), "base64")), name)
+    assert (doc_type, extracted.title) == ("eml", "Fwd")
+    assert "plist" not in extracted.text
+    assert [each.filename for each in extracted.attachments] == ["rota.eml"]
+
+
+def test_a_file_that_apple_mail_keeps_apart_is_named_and_counted():
+    message = outer(b"", "base64", '; name="plan.pdf"', "application/pdf").replace(
+        b"Content-Disposition", b"X-Apple-Content-Length: 9000\nContent-Disposition"
+    )
+    _, extracted = extract(apple(message), "3.partial.emlx")
+    assert "Attachments without text: plan.pdf" in extracted.text
+    assert (extracted.attachments, dict(extracted.omitted)) == ((), {"files": 1})

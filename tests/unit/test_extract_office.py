@@ -16,8 +16,21 @@ from kb.formats.extract import extract
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.extracted import Properties
 from kb.formats.text.tables import write_table
-from tests.support.office import DRAWING, ODF, RELATIONS, book, opendocument, package, word
-from tests.support.ole import ole
+from tests.support.office import (
+    DRAWING,
+    book,
+    document_content,
+    document_styles,
+    opendocument,
+    package,
+    presentation,
+    shape,
+    slide,
+    word,
+    words,
+    workbook,
+)
+from tests.support.ole import ole, record
 from tests.support.reading import read
 from tests.support.samples import zipped
 
@@ -31,31 +44,9 @@ def sections(extracted):
 # Office Open XML
 
 
-def presentation(*slides, extra_parts=(), extra_relations=()):
-    names = [f"ppt/slides/slide{number}.xml" for number in range(len(slides), 0, -1)]
-    order = "".join(f"<p:sldId id='{256 + n}' r:id='s{n}'/>" for n in range(len(slides)))
-    parts = {
-        name: f"<p:sld xmlns:p='p' xmlns:a='{DRAWING}' xmlns:r='r' xmlns:c='c'><p:cSld><p:spTree>{slide}</p:spTree></p:cSld></p:sld>"
-        for name, slide in zip(names, slides, strict=True)
-    }
-    main = f"<p:presentation xmlns:p='p' xmlns:r='r'><p:sldIdLst>{order}</p:sldIdLst></p:presentation>"
-    relations = {"ppt/presentation.xml": {f"s{n}": ("slide", name) for n, name in enumerate(names)}}
-    return package(
-        "ppt/presentation.xml",
-        {"ppt/presentation.xml": main} | parts | dict(extra_parts),
-        relations | {names[0]: dict(extra_relations)},
-    )
-
-
-def shape(*paragraphs, role=None):
-    placeholder = f"<p:nvPr><p:ph type='{role}'/></p:nvPr>" if role else "<p:nvPr/>"
-    text = "".join(f"<a:p><a:r><a:t>{paragraph}</a:t></a:r></a:p>" for paragraph in paragraphs)
-    return f"<p:sp><p:nvSpPr><p:cNvPr/>{placeholder}</p:nvSpPr><p:txBody>{text}</p:txBody></p:sp>"
-
-
 def test_slides_are_pages_in_the_order_of_the_show_with_their_titles_first():
-    first = shape("under it", "more") + shape("The title", role="ctrTitle") + shape("7", role="sldNum")
-    extracted = read(presentation(first, "", f"<p:grpSp>{shape('grouped')}</p:grpSp>"))
+    first = shape("under it\nmore") + shape("The title", role="type='ctrTitle'") + shape("7", role="type='sldNum'")
+    extracted = read(presentation([*map(slide, (first, "", f"<p:grpSp>{shape('grouped')}</p:grpSp>"))]))
     assert extracted.title == "The title"
     assert sections(extracted) == [
         (1, ("The title",), "The title\n\nunder it\nmore\n\n"),
@@ -74,19 +65,20 @@ def test_tables_charts_notes_and_comments_of_a_slide_are_read():
         "<c:ser><c:tx><c:v/><c:pt idx='0'><c:v>Sales</c:v></c:pt></c:tx><c:cat><c:pt idx='0'><c:v>May</c:v></c:pt></c:cat>"
         "<c:val><c:pt idx='0'><c:v>7</c:v></c:pt></c:val></c:ser>"
     )
+    said = shape("say this", role="type='body'") + shape("1", role="type='sldNum'")
     extracted = read(
         presentation(
-            table + chart,
-            extra_parts={
+            [slide(table + chart)],
+            {
                 "ppt/charts/chart1.xml": f"<c:chartSpace xmlns:c='c'><c:chart><c:plotArea><c:bar>{series}</c:bar></c:plotArea></c:chart></c:chartSpace>",
-                "ppt/notes.xml": f"<p:notes xmlns:p='p' xmlns:a='{DRAWING}'>{shape('say this', role='body')}{shape('1', role='sldNum')}</p:notes>",
+                "ppt/notes.xml": f"<p:notes xmlns:p='p' xmlns:a='{DRAWING}'>{said}</p:notes>",
                 "ppt/comments.xml": "<p:cmLst xmlns:p='p'><p:cm><p:text>is it so?</p:text></p:cm></p:cmLst>",
-            }.items(),
-            extra_relations={
+            },
+            {
                 "c": ("chart", "ppt/charts/chart1.xml"),
                 "n": ("notesSlide", "ppt/notes.xml"),
                 "m": ("comments", "ppt/comments.xml"),
-            }.items(),
+            },
         )
     )
     assert extracted.text == "Name | Age\nAnn | 30\n\n | Sales\nMay | 7\n\nNotes:\nsay this\n\nComment: is it so?\n\n"
@@ -97,32 +89,10 @@ def test_a_slide_is_read_whose_embedded_objects_are_of_a_kind_of_their_own():
     objects = (
         "<p:graphicFrame><a:graphic><a:graphicData><p:oleObj r:id='o'/></a:graphicData></a:graphic></p:graphicFrame>"
     )
-    parts = {"ppt/embeddings/oleObject1.bin": ole({"CONTENTS": b"x"})}.items()
-    relations = {"o": ("oleObject", "ppt/embeddings/oleObject1.bin")}.items()
-    slide = presentation(shape("a table beside") + objects, extra_parts=parts, extra_relations=relations)
-    assert read(slide).text == "a table beside\n\n"
-
-
-def workbook(sheets, styles=""):
-    parts = {
-        f"xl/worksheets/sheet{n}.xml": f"<worksheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><sheetData>{rows}</sheetData></worksheet>"
-        for n, rows in enumerate(sheets.values())
-    }
-    listed = "".join(f"<sheet name='{name}' sheetId='{n + 1}' r:id='s{n}'/>" for n, name in enumerate(sheets))
-    main = f"<workbook xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main' xmlns:r='{RELATIONS}'><sheets>{listed}</sheets></workbook>"
-    relations = {f"s{n}": ("worksheet", name) for n, name in enumerate(parts)} | {"t": ("styles", "xl/styles.xml")}
-    sheet_styles = (
-        f"<styleSheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'>{styles}</styleSheet>"
-    )
-    return package(
-        "xl/workbook.xml",
-        {"xl/workbook.xml": main, "xl/styles.xml": sheet_styles} | parts,
-        {"xl/workbook.xml": relations},
-    )
-
-
-def words(reference, text):
-    return f"<c r='{reference}' t='inlineStr'><is><t>{text}</t></is></c>"
+    parts = {"ppt/embeddings/oleObject1.bin": ole({"CONTENTS": b"x"})}
+    relations = {"o": ("oleObject", "ppt/embeddings/oleObject1.bin")}
+    data = presentation([slide(shape("a table beside") + objects)], parts, relations)
+    assert read(data).text == "a table beside\n\n"
 
 
 def cell(reference, value):
@@ -136,7 +106,7 @@ def test_a_sheet_is_a_section_with_its_columns_named_and_its_values_as_people_wr
     rows = f"<row r='1'>{words('A1', 'Name')}{words('B1', 'Born')}{words('C1', 'Sum')}</row>"
     rows += f"<row r='2'>{words('A2', 'Ann')}<c r='B2' s='1'><v>36526</v></c><c r='C2'><f>1+1</f><v>2</v></c></row>"
     rows += "<row r='4'><c r='B4' s='2'><v>36526.5</v></c><c r='C4' t='b'><v>1</v></c><c r='D4'><v>0.1</v></c></row>"
-    extracted = read(workbook({"People": rows, "Empty": "", "More": "<row><c r='C3'><v>5</v></c></row>"}, DATES))
+    extracted = read(workbook({"People": rows, "Empty": "", "More": "<row><c r='C3'><v>5</v></c></row>"}, styles=DATES))
     assert sections(extracted) == [
         (None, ("People",), "People\n\n"),
         (None, ("People", "Name | Born | Sum"), "Name | Born | Sum\nAnn | 2000-01-01 | 2\n | 2000-01-01 12:00:00 | TRUE | 0.1\n\n"),
@@ -190,8 +160,8 @@ def core(**properties):
 
 def office(properties, title="Words"):
     """A presentation of one slide."""
-    slide = f"<s xmlns:p='p' xmlns:a='{DRAWING}'><p:cSld><p:spTree>{shape(title, role='title')}</p:spTree></p:cSld></s>"
-    parts = {"p.xml": "<p xmlns:r='r'><sldIdLst><sldId r:id='s'/></sldIdLst></p>", "s.xml": slide, **properties}
+    shown = slide(shape(title, role="type='title'"))
+    parts = {"p.xml": "<p xmlns:r='r'><sldIdLst><sldId r:id='s'/></sldIdLst></p>", "s.xml": shown, **properties}
     relations = {"p.xml": {"s": ("slide", "s.xml")}}
     return package(
         "p.xml",
@@ -313,10 +283,6 @@ def test_a_book_that_only_its_shop_can_open_says_so():
 # Excel 97-2003
 
 
-def record(kind, content=b""):
-    return struct.pack("<HH", kind, len(content)) + content
-
-
 def biff5(word):
     """The stream of a workbook of Excel 5, with a word in the first cell."""
     first, end = record(0x0809, struct.pack("<HHHH", 0x0500, 5, 0, 0)), record(0x0A)
@@ -343,9 +309,8 @@ def test_an_old_workbook_with_a_password_says_that_it_needs_one(before):
 
 
 def test_a_document_that_says_what_it_is_behind_other_entries_is_read():
-    content = f"<office:document-content {ODF}><office:body><office:text><text:p>here</text:p></office:text></office:body></office:document-content>"
-    kind = "application/vnd.oasis.opendocument.text"
-    late = {"META-INF/manifest.xml": "<m/>", "content.xml": content, "mimetype": kind}
+    content = document_content("text", "<text:p>here</text:p>")
+    late = {"content.xml": content, "mimetype": "application/vnd.oasis.opendocument.text"}
     assert read(zipped(late)).text == "here\n"
 
 
@@ -392,10 +357,7 @@ def test_headers_and_footers_of_an_opendocument_text_are_read_once():
     pages = """<style:master-page><style:header><text:p>Acme Ltd</text:p></style:header><style:header-left><text:p>Acme Ltd</text:p></style:header-left>
       <style:footer><text:p>Page <text:page-number>1</text:page-number></text:p></style:footer>
       <style:footer-first style:display="false"><text:p>not shown</text:p></style:footer-first></style:master-page>"""
-    styles = (
-        f"<office:document-styles {ODF}><office:master-styles>{pages}</office:master-styles></office:document-styles>"
-    )
-    data = opendocument("text", "<text:p>words</text:p>", **{"styles.xml": styles})
+    data = opendocument("text", "<text:p>words</text:p>", **{"styles.xml": document_styles(pages)})
     assert read(data).text == "words\n\nHeaders and footers\n\n- Acme Ltd\n"
 
 
@@ -612,7 +574,7 @@ def test_a_notebook_is_read_cell_by_cell_with_what_the_code_wrote():
 def test_what_is_in_a_container_says_what_it_is():
     files = {
         "docx": zipped({"[Content_Types].xml": "", "word/document.xml": ""}),
-        "pptx": presentation(""),
+        "pptx": presentation([slide("")]),
         "xlsx": workbook({}),
         "epub": book({}),
         "odt": opendocument("text", ""),

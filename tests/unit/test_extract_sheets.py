@@ -9,17 +9,21 @@ from kb.formats.extract import extract
 from kb.formats.readers.sheet_extras import cell_name, cell_place, margin_lines, moved
 from kb.formats.readers.sheet_xlsx import xlsx_extras
 from kb.formats.text.units import unit_of_format, unit_of_text
-from tests.support.office import DRAWING, SHEETS, package, workbook
-from tests.support.ole import ole
+from tests.support.office import (
+    DRAWING,
+    SHEETS,
+    document_content,
+    document_styles,
+    opendocument,
+    package,
+    words,
+    workbook,
+)
+from tests.support.ole import label, old_workbook, record
 from tests.support.reading import reader
-from tests.support.samples import zipped
 
 E10 = pytest.mark.requirement("E-10")
 read = reader("a.xlsx")
-
-
-def words(place, text):
-    return f"<c r='{place}' t='inlineStr'><is><t>{text}</t></is></c>"
 
 
 HEAD = f"<row r='1'>{words('A1', 'item')}{words('B1', 'total')}{words('C1', 'who')}</row>"
@@ -151,14 +155,9 @@ def test_a_sheet_whose_drawing_is_damaged_is_read_without_it():
     assert read(data).text == "S\n\nx\n"
 
 
-ODS = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:xlink='x' xmlns:chart='c' xmlns:dc='dc' xmlns:calcext='calcext'"
-
-
 def spreadsheet(rows, beside="", **parts):
-    body = f"<office:spreadsheet><table:table table:name='S'>{beside}{rows}</table:table></office:spreadsheet>"
-    content = f"<office:document-content {ODS}><office:body>{body}</office:body></office:document-content>"
-    kind = "application/vnd.oasis.opendocument.spreadsheet"
-    return zipped({"mimetype": kind, "META-INF/manifest.xml": "<m/>", "content.xml": content} | parts)
+    """A spreadsheet of one sheet `S`."""
+    return opendocument("spreadsheet", f"<table:table table:name='S'>{beside}{rows}</table:table>", **parts)
 
 
 @E10
@@ -168,46 +167,29 @@ def test_a_sheet_of_opendocument_has_its_formulas_notes_boxes_and_charts():
     formula = "<table:table-cell table:formula='of:=SUM([.A1:.B2])+[$T.C$1]'/>"
     rows = f"<table:table-row table:number-rows-repeated='2'><table:table-cell/></table:table-row><table:table-row>{text.format(note, 'oars')}{formula}</table:table-row>"
     shapes = "<table:shapes><draw:frame><draw:text-box><text:p>beside it</text:p></draw:text-box></draw:frame><draw:frame><draw:object xlink:href='./Object 1'/></draw:frame><draw:frame><draw:object xlink:href='./Gone'/></draw:frame></table:shapes>"
-    chart = f"<office:document-content {ODS}><office:body><office:chart><chart:chart><chart:title><text:p>Catch</text:p></chart:title></chart:chart></office:chart></office:body></office:document-content>"
+    title = "<chart:chart><chart:title><text:p>Catch</text:p></chart:title></chart:chart>"
+    chart = document_content("chart", title)
     extracted = read(spreadsheet(rows, shapes, **{"Object 1/content.xml": chart}), "a.ods")
     assert extracted.text == "S\n\noars | =SUM(A1:B2)+$T.C$1\nNote on A3: from the shed\n\nbeside it\nCatch\n"
     assert extracted.omitted == {"formulas": 1, "objects": 1}
 
 
-def record(kind, content=b""):
-    return struct.pack("<HH", kind, len(content)) + content
+def shown(number, kind, text):
+    """The records of a note or a text box."""
+    head = record(0x5D, struct.pack("<HHHHH", 0x15, 18, kind, number, 0) + bytes(12))
+    wide = b"\1" + text.encode("utf-16-le")
+    return head + record(0x1B6, struct.pack("<HH6xHHI", 0, 0, len(text), 16, 0)) + record(0x3C, wide)
 
 
-def old_workbook():
-    """A workbook of Excel 97 with a word in A1, a note on B2, and a text box."""
-
-    def shown(number, kind, text):
-        has = record(0x5D, struct.pack("<HHHHH", 0x15, 18, kind, number, 0) + bytes(12))
-        wide = b"\1" + text.encode("utf-16-le")
-        return has + record(0x1B6, struct.pack("<HH6xHHI", 0, 0, len(text), 16, 0)) + record(0x3C, wide)
-
-    first, end = record(0x0809, struct.pack("<HHHHII", 0x0600, 5, 0, 0, 0, 0)), record(0x0A)
-    start = len(first) + 4 + 8 + 1 + len(end)
-    sheet = record(0x85, struct.pack("<IBBBB", start, 0, 0, 1, 0) + b"S")
-    label = record(0x0204, struct.pack("<HHHHB", 0, 0, 0, 4, 0) + b"oars")
-    notes = shown(1, 0x19, "from Ada – cheap") + shown(2, 6, "beside it")
-    note = record(0x1C, struct.pack("<HHHHHB", 1, 1, 0, 1, 1, 0) + b"A\0")
-    return (
-        first
-        + sheet
-        + end
-        + record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 0, 0, 0))
-        + label
-        + notes
-        + note
-        + end
-    )
+NOTED = (
+    *(label(0, "oars"), shown(1, 0x19, "from Ada – cheap"), shown(2, 6, "beside it")),
+    record(0x1C, struct.pack("<HHHHHB", 1, 1, 0, 1, 1, 0) + b"A\0"),
+)
 
 
 @E10
 def test_a_sheet_of_excel_97_has_its_notes_and_text_boxes():
-    data = old_workbook()
-    assert read(ole({"Workbook": data}), "a.xls").text == "S\n\noars\nNote on B2: from Ada – cheap\n\nbeside it\n"
+    assert read(old_workbook(*NOTED), "a.xls").text == "S\n\noars\nNote on B2: from Ada – cheap\n\nbeside it\n"
 
 
 # Comma-separated values
@@ -332,14 +314,9 @@ EMPTY, ZERO, FIVE = b"\3\0\0\0\0\0\xff\xff", bytes(8), struct.pack("<d", 5)
     ],
 )
 def test_formulas_of_excel_97_that_no_program_computed_are_counted(formulas, count):
-    begin, end = record(0x0809, struct.pack("<HHHHII", 0x0600, 5, 0, 0, 0, 0)), record(0x0A)
-    chart = record(0x0809, struct.pack("<HH", 0x0600, 0x20)) + record(0x100D, b"\0\0\5\0Catch") + end
-    start = len(begin) + 4 + 8 + 1 + len(end)
-    sheet = record(0x85, struct.pack("<IBBBB", start, 0, 0, 1, 0) + b"S")
-    label = record(0x0204, struct.pack("<HHHHB", 0, 2, 0, 4, 0) + b"oars")
-    book = begin + sheet + end + record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 0, 0, 0)) + label
-    data = book + b"".join(formulas) + chart + end
-    extracted = read(ole({"Workbook": data, "MBD00A1": {"CONTENTS": b"x"}}), "a.xls")
+    chart = record(0x0809, struct.pack("<HH", 0x0600, 0x20)) + record(0x100D, b"\0\0\5\0Catch") + record(0x0A)
+    data = old_workbook(label(2, "oars"), *formulas, chart, beside={"MBD00A1": {"CONTENTS": b"x"}})
+    extracted = read(data, "a.xls")
     assert "Catch" in extracted.text
     assert extracted.omitted == ({"formulas": count} if count else {}) | {"objects": 1}
 
@@ -387,12 +364,9 @@ def test_headers_and_footers_of_an_opendocument_sheet_follow_it():
         + text.format("footer", "R&amp;D draft")
         + text.format("footer-left", number)
     )
-    styles = f"<office:document-styles {ODS} xmlns:style='s'><office:master-styles><style:master-page>{parts}</style:master-page></office:master-styles></office:document-styles>"
+    styles = document_styles(f"<style:master-page>{parts}</style:master-page>")
     cell = "<table:table-cell office:value-type='string'><text:p>x</text:p></table:table-cell>"
-    body = f"<office:spreadsheet><table:table table:name='S'><table:table-row>{cell}</table:table-row></table:table></office:spreadsheet>"
-    content = f"<office:document-content {ODS}><office:body>{body}</office:body></office:document-content>"
-    kind = "application/vnd.oasis.opendocument.spreadsheet"
-    data = zipped({"mimetype": kind, "META-INF/manifest.xml": "<m/>", "content.xml": content, "styles.xml": styles})
+    data = spreadsheet(f"<table:table-row>{cell}</table:table-row>", **{"styles.xml": styles})
     assert extract(data, "a.ods")[1].text == f"S\n\nx{ENDING}"
 
 
@@ -402,9 +376,7 @@ def test_headers_and_footers_of_an_old_excel_sheet_follow_it():
         return record(kind, struct.pack("<HB", len(text), 1) + text.encode("utf-16-le"))
 
     margins = margin(0x14, "&LHarbour Board&R&P") + margin(0x15, "&CR&&D draft")
-    data = old_workbook()
-    end = data.rindex(record(0x0A))
-    text = extract(ole({"Workbook": data[:end] + margins + data[end:]}), "a.xls")[1].text
+    text = extract(old_workbook(*NOTED, margins), "a.xls")[1].text
     assert text.endswith(ENDING)
 
 
@@ -458,14 +430,10 @@ def test_a_format_that_shows_only_the_number_or_no_plain_one_changes_nothing(cod
 @E10
 def test_numbers_of_an_excel_sheet_have_their_units():
     formats = "<numFmts><numFmt numFmtId='164' formatCode='0.0&quot; kg&quot;'/></numFmts>"
-    styles = f"<styleSheet xmlns='{SHEETS}'>{formats}<cellXfs><xf numFmtId='0'/><xf numFmtId='9'/><xf numFmtId='164'/></cellXfs></styleSheet>"
+    styles = f"{formats}<cellXfs><xf numFmtId='0'/><xf numFmtId='9'/><xf numFmtId='164'/></cellXfs>"
     cells = "<c r='A1' s='1'><v>0.15</v></c><c r='B1' s='2'><f>6*2</f><v>12</v></c><c r='C1'><v>0.15</v></c>"
-    parts = {"xl/styles.xml": styles, "xl/_rels/workbook.xml.rels": ""}
-    relation = "<Relationship Id='{}' Type='x/{}' Target='/xl/{}'/>"
-    own = relation.format("s", "worksheet", "worksheets/sheet1.xml") + relation.format("t", "styles", "styles.xml")
-    parts["xl/_rels/workbook.xml.rels"] = f"<Relationships>{own}</Relationships>"
     text = "<c r='A2' s='1' t='inlineStr'><is><t>word</t></is></c><c r='B2' s='1'/>"
-    data = workbook(f"<row r='1'>{cells}</row><row r='2'>{text}</row>", parts=parts)
+    data = workbook(f"<row r='1'>{cells}</row><row r='2'>{text}</row>", styles=styles)
     assert extract(data, "a.xlsx")[1].text == "S\n\n15% | 12 kg | 0.15\nword\n"
 
 

@@ -6,8 +6,7 @@ from lxml import etree
 from kb.formats.extract import extract
 from kb.formats.readers import pptx
 from kb.formats.text.layout import Box, around, in_reading_order
-from tests.support.office import DRAWING, package
-from tests.support.samples import zipped
+from tests.support.office import document_content, document_styles, opendocument, position, presentation, shape, slide
 
 E10 = pytest.mark.requirement("E-10")
 
@@ -38,38 +37,16 @@ def test_a_box_around_others_holds_them():
     assert around([]) is None
 
 
-def shape(text, place=None, role=None):
-    kind = f"<p:nvPr><p:ph {role}/></p:nvPr>" if role else "<p:nvPr/>"
-    where = (
-        f"<a:xfrm><a:off x='{place[0]}' y='{place[1]}'/><a:ext cx='{place[2]}' cy='{place[3]}'/></a:xfrm>"
-        if place
-        else ""
-    )
-    body = f"<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody>"
-    return f"<p:sp><p:nvSpPr>{kind}</p:nvSpPr><p:spPr>{where}</p:spPr>{body}</p:sp>"
-
-
 def group(place, *shapes):
-    where = f"<a:xfrm><a:off x='{place[0]}' y='{place[1]}'/><a:ext cx='{place[2]}' cy='{place[3]}'/></a:xfrm>"
-    return f"<p:grpSp><p:nvGrpSpPr/><p:grpSpPr>{where}</p:grpSpPr>{''.join(shapes)}</p:grpSp>"
-
-
-def slide(shapes, kind="sld"):
-    return f"<p:{kind} xmlns:p='p' xmlns:a='{DRAWING}'><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:{kind}>"
+    return f"<p:grpSp><p:nvGrpSpPr/><p:grpSpPr>{position(place)}</p:grpSpPr>{''.join(shapes)}</p:grpSp>"
 
 
 def read(shapes, layout=""):
-    parts = {
-        "ppt/presentation.xml": "<p:presentation xmlns:p='p' xmlns:r='r'><p:sldIdLst><p:sldId r:id='s'/></p:sldIdLst></p:presentation>",
-        "ppt/slides/slide1.xml": slide(shapes),
-        "ppt/layout1.xml": slide(layout, "sldLayout"),
-    }
-    relations = {
-        "ppt/presentation.xml": {"s": ("slide", "ppt/slides/slide1.xml")},
-        "ppt/slides/slide1.xml": {"l": ("slideLayout", "ppt/layout1.xml")},
-    }
-    text = extract(package("ppt/presentation.xml", parts, relations), "a.pptx")[1].text
-    return [line for line in text.split("\n") if line]
+    return filled_lines(presentation([slide(shapes)], layout=slide(layout, "sldLayout")), "a.pptx")
+
+
+def filled_lines(data, name):
+    return [line for line in extract(data, name)[1].text.split("\n") if line]
 
 
 @E10
@@ -87,7 +64,6 @@ def test_a_text_in_a_place_of_the_layout_lies_there():
 
 
 def test_shapes_of_an_opendocument_slide_are_read_as_they_lie():
-    odp = "xmlns:office='o' xmlns:text='t' xmlns:draw='d' xmlns:svg='s' xmlns:xlink='x' xmlns:chart='c' xmlns:table='b' xmlns:math='m'"
     frame = "<draw:frame svg:x='{}' svg:y='{}' svg:width='4cm' svg:height='1cm'><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
     turned = "<draw:custom-shape draw:transform='rotate (0.1) translate (1cm 20mm)' svg:width='4cm' svg:height='1cm'><text:p>turned</text:p></draw:custom-shape>"
     shapes = (
@@ -101,11 +77,12 @@ def test_shapes_of_an_opendocument_slide_are_read_as_they_lie():
     rows = "".join(
         f"<table:table-row>{cell.format(a)}{cell.format(b)}</table:table-row>" for a, b in [("", "Catch"), ("May", "7")]
     )
-    chart = f"<office:document-content {odp}><office:body><office:chart><chart:chart><chart:title><text:p>Fish</text:p></chart:title><table:table>{rows}</table:table></chart:chart></office:chart></office:body></office:document-content>"
-    content = f"<office:document-content {odp}><office:body><office:presentation><draw:page>{shapes}</draw:page></office:presentation></office:body></office:document-content>"
-    kind = "application/vnd.oasis.opendocument.presentation"
-    data = zipped({"mimetype": kind, "content.xml": content, "Object 1/content.xml": chart})
-    lines = [line for line in extract(data, "a.odp")[1].text.split("\n") if line]
+    chart = document_content(
+        "chart",
+        f"<chart:chart><chart:title><text:p>Fish</text:p></chart:title><table:table>{rows}</table:table></chart:chart>",
+    )
+    data = opendocument("presentation", f"<draw:page>{shapes}</draw:page>", **{"Object 1/content.xml": chart})
+    lines = filled_lines(data, "a.odp")
     assert lines == ["first", "turned", "in a group", "last", "Fish", " | Catch", "May | 7"]
 
 
@@ -114,35 +91,13 @@ def test_many_shapes_side_by_side_are_ordered_at_once():
     assert in_reading_order(boxes, lambda box: box) == boxes[::-1]
 
 
-def part(kind, shapes, more=""):
-    tree = f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>"
-    return f"<p:{kind} xmlns:p='p' xmlns:a='{DRAWING}' {more}>{tree}</p:{kind}>"
-
-
-def powerpoint(slides, layout="", master=""):
-    ids = "".join(f"<p:sldId r:id='s{number}'/>" for number in range(len(slides)))
-    main = f"<p:presentation xmlns:p='p' xmlns:r='r'><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>"
-    parts = {"ppt/presentation.xml": main, "ppt/layout1.xml": layout, "ppt/master1.xml": master}
-    parts |= {f"ppt/slide{number}.xml": slide for number, slide in enumerate(slides)}
-    relations = {
-        "ppt/presentation.xml": {f"s{n}": ("slide", f"ppt/slide{n}.xml") for n in range(len(slides))},
-        "ppt/layout1.xml": {"m": ("slideMaster", "ppt/master1.xml")},
-    }
-    relations |= {f"ppt/slide{n}.xml": {"l": ("slideLayout", "ppt/layout1.xml")} for n in range(len(slides))}
-    return extract(package("ppt/presentation.xml", parts, relations), "a.pptx")[1]
-
-
 @E10
 def test_footers_and_the_words_of_the_template_follow_the_slides_once():
-    slide = part(
-        "sld",
-        shape("Boats", role="type='title'")
-        + shape("Harbour Board", role="type='ftr'")
-        + shape("3", role="type='sldNum'"),
-    )
-    layout = part("sldLayout", shape("Click to add text", role="type='body'") + shape("Draft"))
-    master = part("sldMaster", shape("Footer of the master", role="type='ftr'") + shape("Strictly confidential"))
-    extracted = powerpoint([slide, slide], layout, master)
+    shapes = shape("Boats", role="type='title'") + shape("Harbour Board", role="type='ftr'")
+    shown = slide(shapes + shape("3", role="type='sldNum'"))
+    layout = slide(shape("Click to add text", role="type='body'") + shape("Draft"), "sldLayout")
+    master = slide(shape("Footer of the master", role="type='ftr'") + shape("Strictly confidential"), "sldMaster")
+    _, extracted = extract(presentation([shown, shown], layout=layout, master=master), "a.pptx")
     assert extracted.text == (
         "Boats\n\nBoats\n\nHeaders and footers\n\n- Harbour Board\n- Draft\n- Strictly confidential\n\n"
     )
@@ -154,17 +109,17 @@ def test_footers_and_the_words_of_the_template_follow_the_slides_once():
     [({"slide": "showMasterSp='0'"}, []), ({"layout": "showMasterSp='0'"}, ["- Draft"]), ({}, ["- Draft", "- Secret"])],
 )
 def test_a_template_that_a_slide_hides_is_not_in_its_text(hides, shown):
-    slide = part("sld", shape("Boats", role="type='title'"), hides.get("slide", ""))
-    layout = part("sldLayout", shape("Draft"), hides.get("layout", ""))
-    text = powerpoint([slide], layout, part("sldMaster", shape("Secret"))).text
-    assert [line for line in text.split("\n") if line.startswith("- ")] == shown
+    boats = slide(shape("Boats", role="type='title'"), more=hides.get("slide", ""))
+    layout = slide(shape("Draft"), "sldLayout", hides.get("layout", ""))
+    data = presentation([boats], layout=layout, master=slide(shape("Secret"), "sldMaster"))
+    assert [line for line in filled_lines(data, "a.pptx") if line.startswith("- ")] == shown
 
 
 def test_the_tree_of_a_slide_is_not_kept(monkeypatch):
     slides = []
     monkeypatch.setattr(pptx._Slide, "__init__", kept_in(slides, pptx._Slide.__init__))
-    slide = part("sld", shape("Boats", "type='title'") + shape("Harbour Board", "type='ftr'"))
-    powerpoint([slide, slide])
+    shown = slide(shape("Boats", role="type='title'") + shape("Harbour Board", role="type='ftr'"))
+    extract(presentation([shown, shown]), "a.pptx")
     assert len(slides) == 2
     assert not [each for slide in slides for each in vars(slide).values() if isinstance(each, etree._Element)]
 
@@ -179,10 +134,6 @@ def kept_in(slides, make):
     return keep
 
 
-ODP = "xmlns:office='o' xmlns:text='t' xmlns:draw='d' xmlns:presentation='n' xmlns:style='s'"
-KIND = "application/vnd.oasis.opendocument.presentation"
-
-
 def frame(inner, more=""):
     return f"<draw:frame {more}><draw:text-box><text:p>{inner}</text:p></draw:text-box></draw:frame>"
 
@@ -192,10 +143,10 @@ def impress(shows, master, of_master=""):
     style = f"<style:style style:name='dp1' style:family='drawing-page'><style:drawing-page-properties {shows}/></style:style>"
     page = f"<draw:page draw:style-name='dp1' draw:master-page-name='M' presentation:use-footer-name='f1'>{frame('Boats', 'presentation:class=&quot;title&quot;'.replace('&quot;', chr(34)))}</draw:page>"
     footer = "<presentation:footer-decl presentation:name='f1'>Harbour Board</presentation:footer-decl>"
-    content = f"<office:document-content {ODP}><office:automatic-styles>{style}</office:automatic-styles><office:body><office:presentation>{footer}{page * 2}</office:presentation></office:body></office:document-content>"
-    styles = f"<office:document-styles {ODP}><office:master-styles><style:master-page style:name='M' {of_master}>{master}</style:master-page></office:master-styles></office:document-styles>"
-    data = zipped({"mimetype": KIND, "content.xml": content, "styles.xml": styles})
-    return [line for line in extract(data, "a.odp")[1].text.split("\n") if line]
+    styles = f"<office:automatic-styles>{style}</office:automatic-styles>"
+    pages = f"<style:master-page style:name='M' {of_master}>{master}</style:master-page>"
+    data = opendocument("presentation", f"{footer}{page * 2}", styles, **{"styles.xml": document_styles(pages)})
+    return filled_lines(data, "a.odp")
 
 
 PROMPTS = frame("Click to edit", "presentation:class='outline' presentation:placeholder='true'")

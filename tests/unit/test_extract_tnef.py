@@ -13,9 +13,10 @@ from tests.support.outlook import Embedded, attribute, file, file_with, message,
 
 pytestmark = pytest.mark.requirement("E-10")
 
-SUBJECT, BODY, RTF, HTML, TO_NAME, TO_ADDRESS, ROLE, DATA, LONG_NAME = (
-    *(0x0037, 0x1000, 0x1009, 0x1013, 0x3001, 0x39FE, 0x0C15, 0x3701, 0x3707),
+SUBJECT, BODY, RTF, HTML, TO_NAME, TO_ADDRESS, ROLE, DATA, LONG_NAME, CONTENT_ID = (
+    *(0x0037, 0x1000, 0x1009, 0x1013, 0x3001, 0x39FE, 0x0C15, 0x3701, 0x3707, 0x3712),
 )
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(60)
 
 
 def mail(packed, text=" \n", name="winmail.dat", kind="ms-tnef"):
@@ -136,3 +137,16 @@ def test_of_a_flood_of_files_the_first_are_taken_and_the_others_counted():
     extracted = mail(message({BODY: "words"}, *(file(f"{number}.txt", b"x") for number in range(1500))))
     assert len(extracted.attachments) + extracted.omitted["files"] == 1500
     assert len(extracted.attachments) <= 1000
+
+
+def test_an_outlook_package_with_a_damaged_body_keeps_its_files():
+    packed = message({SUBJECT: "Plan", RTF: b"short"}, file_with({LONG_NAME: "plan.txt", DATA: b"The plan."}))
+    _, extracted = extract(packed, "winmail.dat")
+    assert [file.filename for file in extracted.attachments] == ["plan.txt"]
+    assert extracted.omitted == {"parts": 1}
+
+
+def test_a_picture_that_a_package_has_for_its_body_and_no_body_shows_is_named():
+    photo = file_with({LONG_NAME: "photo.png", DATA: PNG, CONTENT_ID: "p1"})
+    _, extracted = extract(message({SUBJECT: "Plan", BODY: "See the photo"}, photo), "winmail.dat")
+    assert "Attachments without text: photo.png" in extracted.text

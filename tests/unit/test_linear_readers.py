@@ -7,8 +7,7 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
-from tests.support.office import RELATIONS, SHEETS, package, workbook
-from tests.support.samples import zipped
+from tests.support.office import opendocument, workbook
 
 CASES = {
     "links of rich text that do not end": (b"{\\rtf1 ", b'{\\field{\\*\\fldinst{HYPERLINK "', b"}", "a.rtf", 400),
@@ -45,30 +44,21 @@ def sheet(written):
 
 
 def table(written):
-    body = f"<o:body><o:spreadsheet><t:table>{written}</t:table></o:spreadsheet></o:body>"
-    content = f"<o:document-content xmlns:o='o' xmlns:t='t'>{body}</o:document-content>"
-    return zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": content})
+    return opendocument("spreadsheet", f"<table:table>{written}</table:table>")
 
 
 def styled(count):
     """A workbook with so many styles that have a unit, and as many cells with another one."""
     styles = "<xf numFmtId='0'/>" + "<xf numFmtId='9'/>" * count + "<xf numFmtId='0'/>"
-    own = {"r": ("worksheet", "xl/worksheets/sheet1.xml"), "s": ("styles", "xl/styles.xml")}
-    main = f"<workbook xmlns='{SHEETS}' xmlns:r='{RELATIONS}'><sheets><sheet name='S' r:id='r'/></sheets></workbook>"
     cells = f"<c s='{count + 1}'><v>1</v></c>" * count
-    parts = {
-        "xl/workbook.xml": main,
-        "xl/styles.xml": f"<styleSheet xmlns='{SHEETS}'><cellXfs>{styles}</cellXfs></styleSheet>",
-        "xl/worksheets/sheet1.xml": f"<worksheet xmlns='{SHEETS}'><sheetData><row r='1'>{cells}</row></sheetData></worksheet>",
-    }
-    return package("xl/workbook.xml", parts, {"xl/workbook.xml": own})
+    return workbook(f"<row r='1'>{cells}</row>", styles=f"<cellXfs>{styles}</cellXfs>")
 
 
 PACKED = {
     "cells of many styles": (styled, "a.xlsx", 4000),
     "spaces before a value": (lambda count: sheet(" " * count), "a.xlsx", 50_000),
     "cells that do not end": (
-        lambda count: table("<t:table-row><t:table-cell t:formula='a'/></t:table-row>" * count),
+        lambda count: table("<table:table-row><table:table-cell table:formula='a'/></table:table-row>" * count),
         "a.ods",
         1000,
     ),

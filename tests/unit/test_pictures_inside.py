@@ -17,8 +17,7 @@ from kb.formats.pictures import has_words, is_picture
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
-from tests.support.office import RELATIONS, opendocument
-from tests.support.samples import zipped
+from tests.support.office import opendocument, presentation, shape, slide
 from tests.support.scans import page, photo
 
 pytestmark = [
@@ -71,32 +70,14 @@ def word(*pictures, words=True):
 
 
 def slides(*pictures):
-    """Presentations: a slide of words and one of a picture alone, in turn, as PowerPoint and OpenDocument have them."""
-    entries = {}
-    numbers = range(1, 2 * len(pictures) + 1)
-    for number, picture in enumerate(pictures):
-        words, shown = 2 * number + 1, 2 * number + 2
-        entries[f"ppt/media/{number}.png"] = picture
-        entries[f"ppt/slides/{words}.xml"] = _slide(
-            f"<p:sp><p:txBody><a:p><a:r><a:t>slide {words}</a:t></a:r></a:p></p:txBody></p:sp>"
-        )
-        entries[f"ppt/slides/{shown}.xml"] = _slide("<p:pic><p:blipFill><a:blip r:embed='r1'/></p:blipFill></p:pic>")
-        entries[f"ppt/slides/_rels/{shown}.xml.rels"] = _related([("r1", "image", f"ppt/media/{number}.png")])
-    sources = "".join(f"<p:sldId id='{255 + n}' r:id='s{n}'/>" for n in numbers)
-    entries["ppt/presentation.xml"] = f"<p:p xmlns:p='p' xmlns:r='r'><p:sldIdLst>{sources}</p:sldIdLst></p:p>"
-    entries["ppt/_rels/presentation.xml.rels"] = _related([(f"s{n}", "slide", f"ppt/slides/{n}.xml") for n in numbers])
-    entries["_rels/.rels"] = _related([("r", "officeDocument", "ppt/presentation.xml")])
-    entries["[Content_Types].xml"] = "<Types/>"
-    return zipped(entries)
-
-
-def _slide(shapes):
-    return f"<p:sld xmlns:p='p' xmlns:a='a' xmlns:r='r'><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>"
-
-
-def _related(rows):
-    entries = (f"<Relationship Id='{i}' Type='{RELATIONS}/{kind}' Target='/{to}'/>" for i, kind, to in rows)
-    return f"<Relationships>{''.join(entries)}</Relationships>"
+    """A presentation: a slide of words and one of a picture alone, in turn."""
+    names = [f"ppt/media/{number}.png" for number in range(len(pictures))]
+    shown = "<p:pic><p:blipFill><a:blip r:embed='p{}'/></p:blipFill></p:pic>"
+    pairs = [(shape(f"slide {2 * number + 1}"), shown.format(number)) for number in range(len(pictures))]
+    relations = {f"p{number}": ("image", name) for number, name in enumerate(names)}
+    return presentation(
+        [slide(each) for pair in pairs for each in pair], dict(zip(names, pictures, strict=True)), relations
+    )
 
 
 IMAGE = "<draw:frame><draw:image xlink:href='Pictures/1.png'/></draw:frame>"

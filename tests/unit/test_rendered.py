@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kb.api.models import DocumentWithChunks, SearchReply
-from kb.routes.examples import EXAMPLES
+from kb.routes.openapi import read_examples
 from kb.routes.thread_route import MANY, rendered
+
+EXAMPLES = read_examples()
 
 
 @pytest.mark.parametrize("items", [0, 1, MANY, MANY + 1, 1000])

@@ -19,7 +19,7 @@ NUMBERS: Final = {"a": 1, "an": 1} | {word: number for number, word in enumerate
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "y": 365}
 DAYS_AGO: Final = {"today": 0, "yesterday": 1, "last week": 7, "last month": 30, "last year": 365}
-FORMS: Final = (
+FORMS: Final = [
     "%Y",
     "%Y-%m",
     "%Y/%m",
@@ -31,7 +31,7 @@ FORMS: Final = (
     "%d %b %Y",
     "%B %d %Y",
     "%b %d %Y",
-)
+]
 WITHOUT_YEAR: Final = ("%B", "%b", "%d %B", "%d %b", "%B %d", "%b %d")
 MAX_YEARS: Final = 9
 """In so many years there is a 29 February."""
@@ -39,6 +39,10 @@ MAX_YEARS: Final = 9
 ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.(?= |$)")
 ZONE: Final = re.compile(r"(.*\S) +(UTC|[A-Za-z_]+(?:/[\w+-]+)+)")
 EXAMPLES: Final = "2026, 2026-11, 2026-11-17, 17 Nov 2026, 3 Nov, monday, this week, yesterday or 3 days ago"
+
+_DATE: Final = re.compile(r"(\d{4})(?:[-/.](\d\d?)(?:[-/.](\d\d?))?|(\d\d)(?:(\d\d)(?:\d{6})?)?)?(?!\d)", re.ASCII)
+_MOST_MONTHS: Final = 12
+_MOST_DAYS: Final = 31
 
 
 def moment(text: str, field: str, zone: tzinfo | None = UTC) -> str | None:
@@ -160,3 +164,14 @@ def _iso(words: str) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(words.upper())
     return None
+
+
+def own_day(date: str | None) -> str | None:
+    """Return the day in ISO 8601, the first one of its month or year if a date says no more; None if it has no year."""
+    found = _DATE.match(date or "")
+    if not found:
+        return None
+    year, month, day = found[1], int(found[2] or found[4] or 1), int(found[3] or found[5] or 1)
+    if not 1 <= month <= _MOST_MONTHS:
+        month = day = 1
+    return f"{year}-{month:02}-{day if 1 <= day <= _MOST_DAYS else 1:02}"

@@ -1,4 +1,4 @@
-"""A note changes in place."""
+"""A document changes in place: a note, the tags of any, where one comes from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kb.api.errors import Changed, Invalid, NotANote, TooManyTags
+from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
 from kb.api.models import NOTE
 from kb.documents.edit import Edit
 from kb.documents.lookup import check_match, existing_document
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Author, Chunk, Content, Document
-
 
 MAX_ATTEMPTS: Final = 20
 """How often an edit is made anew on the text that someone else wrote meanwhile."""
@@ -150,3 +149,48 @@ def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | Non
         )
     check_match(document, if_match, shown=lambda: _text(tx, document_id))
     return document
+
+
+def change_tags(
+    store: Store,
+    document_id: int,
+    *,
+    add: Sequence[str],
+    remove: Sequence[str],
+    max_tags: int,
+    author: Author = NOBODY,
+) -> Document:
+    """Add tags to a document and remove others, in one step; return the document.
+
+    Raises:
+        NotFound: there is no such document.
+        TooManyTags: it would have more than `max_tags`.
+    """
+    with store.write() as tx:
+        before = set(existing_document(tx, document_id).tags)
+        if before.difference(remove).union(add) != before:
+            tx.history.keep(document_id, author)
+            tx.documents.change_tags(document_id, add=add, remove=remove)
+        document = existing_document(tx, document_id)
+        if len(document.tags) > max_tags:
+            raise TooManyTags(f"tags: a document has at most {max_tags}.")
+    return document
+
+
+def move(store: Store, document_id: int, source_path: str, author: Author = NOBODY) -> Document:
+    """Set where a document comes from; it stays the same document, of a new version. Return it.
+
+    Raises:
+        NotFound: there is no such document.
+        PathTaken: another document comes from there.
+    """
+    with store.write() as tx:
+        document = existing_document(tx, document_id)
+        if document.source_path == source_path:
+            return document
+        there = tx.documents.at_path(source_path)
+        if there is not None:
+            raise PathTaken(f"Document {there.id} comes from {source_path}.")
+        tx.history.keep(document_id, author)
+        tx.documents.move(document_id, source_path)
+        return existing_document(tx, document_id)

@@ -1,23 +1,26 @@
-"""Which chunks of a document stand at a place: a chunk, a page, a heading."""
+"""A part of a document: the chunks at a place (a chunk, a page, a heading), or some lines, characters or pages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from kb.api.errors import Invalid
+from kb.api.errors import Invalid, NotPaged
 from kb.ingest.chunk import RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kb.store.rows import ChunkPlace
+    from kb.store.protocol import Documents
+    from kb.store.rows import Chunk, ChunkPlace
 
 MAX_HEADINGS: Final = 12
 """How many headings an error names."""
 
 MAX_HEADING: Final = 80
+
+Unit = Literal["lines", "characters", "pages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +107,53 @@ def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[Chun
         f"heading: there is no such section; document {document_id} has {len(names)} to be read by their heading.",
         extra={"headings": [name[:MAX_HEADING] for name in names[:MAX_HEADINGS]]},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """What was asked for, brought within what there is: `total` units, lines and pages from 1, characters from 0."""
+
+    start: int
+    end: int
+    total: int
+    text: str
+
+
+def excerpt(chunks: Sequence[Chunk], unit: Unit, start: int | None, end: int | None) -> Excerpt:
+    """Return the chunks' text from `start` to `end`: from its beginning, to its end where one is not given.
+
+    Raises:
+        NotPaged: pages were asked of a document that has none.
+    """
+    pieces = _pieces(chunks, unit)
+    start, end = _within(start, end, 1, len(pieces))
+    return Excerpt(start, end, len(pieces), "".join(pieces[start - 1 : end]))
+
+
+def excerpt_of_characters(documents: Documents, document_id: int, start: int | None, end: int | None) -> Excerpt:
+    """Return the text from character `start` to `end`, as `excerpt` does, without reading the others."""
+    total = documents.extent(document_id).characters
+    start, end = _within(start, end, 0, total)
+    chunks = documents.chunks_between(document_id, start, end)
+    before = start - chunks[0].place.char_start if chunks else 0
+    text = "".join(chunk.text for chunk in chunks)
+    return Excerpt(start, end, total, text[before : before + end - start])
+
+
+def _within(start: int | None, end: int | None, first: int, total: int) -> tuple[int, int]:
+    """Bring both ends within what there is, counted from `first`."""
+    start = first if start is None else min(max(start, first), total + first)
+    end = total if end is None else min(end, total)
+    return start, max(end, start - first)
+
+
+def _pieces(chunks: Sequence[Chunk], unit: Unit) -> Sequence[str]:
+    if unit == "lines":
+        lines = "".join(chunk.text for chunk in chunks).split("\n")
+        return [line + "\n" for line in lines[:-1]] + lines[-1:]
+    pages: dict[int, str] = {}
+    for chunk in chunks:
+        if chunk.place.page is None:
+            raise NotPaged
+        pages[chunk.place.page] = pages.get(chunk.place.page, "") + chunk.text
+    return [pages.get(page, "") for page in range(1, max(pages) + 1)]

@@ -54,7 +54,7 @@ class Manifest:
         window: the most tokens of one text that it reads.
         query_prefix: what it reads before each query.
         passage_prefix: what it reads before each passage.
-        pooling: how the vectors of the tokens become one.
+        pooling: how the vectors of the tokens become one: `mean`, `cls`, ….
         normalize: whether the model itself scales its vectors to length 1; the graph does in any case.
         truncate_dim: how many dimensions the graph keeps, if not all.
     """

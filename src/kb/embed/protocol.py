@@ -24,9 +24,6 @@ class ModelSpec:
         special_tokens: how many tokens the tokenizer adds to each text.
         query_prefix: what the model reads before each query.
         passage_prefix: what it reads before each passage.
-        pooling: how the vectors of the tokens become one: `mean`, `cls`, ….
-        normalize: whether the model itself scales its vectors to length 1. The embedder always does.
-        truncate_dim: how many dimensions are kept, if not all.
     """
 
     name: str
@@ -37,9 +34,6 @@ class ModelSpec:
     special_tokens: int = 2
     query_prefix: str = ""
     passage_prefix: str = ""
-    pooling: str = "mean"
-    normalize: bool = True
-    truncate_dim: int | None = None
 
 
 class Tokenizer(Protocol):

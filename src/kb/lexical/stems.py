@@ -11,13 +11,14 @@ import re
 import threading
 from functools import lru_cache
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.lexical.function_words import FUNCTION_WORDS
 from kb.lexical.variants import PLAIN, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 ALGORITHMS: Final = {
     "ar": "arabic",
@@ -77,6 +78,9 @@ WORD: Final = re.compile(rf"(?<!\w)[^\W\d_]{{{SHORTEST},{LONGEST}}}(?!\w)")
 _stemming = threading.Lock()
 _stemmers: dict[str, Any] = {}
 
+ENDINGS = ("", "e", "ion", "tion", "ation", "ness", "ess", "ity", "er", "ing", "al", "able")
+"""What English words often go on with: *organiz* begins *organization*, whose stem is *organ*."""
+
 
 def mark_of(language: str) -> str:
     """Return the mark of a language, by the two letters of its code."""
@@ -135,3 +139,21 @@ def _stemmer(language: str) -> Any:  # noqa: ANN401 - snowballstemmer declares n
         module = import_module(f"snowballstemmer.{name}_stemmer")
         _stemmers[language] = getattr(module, f"{name.capitalize()}Stemmer")()
     return _stemmers[language]
+
+
+def completions(beginning: str, stems_of: Callable[[str], Sequence[str]]) -> dict[str, str]:
+    """Return words that begin so, by their stems: those stems that do not begin with the stem of the beginning."""
+    begun = tuple(stems_of(beginning)[-1:])
+    words: dict[str, str] = {}
+    for word in (beginning + ending for ending in ENDINGS):
+        for stem in stems_of(word)[-1:]:
+            if not stem.startswith(begun):
+                words.setdefault(stem, word)
+    return words
+
+
+def completed(words: Iterable[str], stems_of: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
+    """Return the words, and behind them the completions of each beginning among them."""
+    given = tuple(words)
+    begun = (word.removesuffix("*") for word in given if word.endswith("*"))
+    return (*given, *chain.from_iterable(completions(word, stems_of).values() for word in begun))

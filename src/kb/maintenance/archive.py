@@ -264,24 +264,6 @@ class ArchiveWriter:
         self._tar.addfile(member, file)
 
 
-class Backup(Protocol):
-    """A backup that can be read."""
-
-    name: str
-    manifest: Manifest
-    seal: Seal
-
-    def open(self, name: str) -> BinaryIO:
-        """Open the database, or a file by its `object_name`.
-
-        Raises:
-            FileNotFoundError: it is not there.
-        """
-
-    def is_there(self) -> bool:
-        """Return whether the backup is there yet: a later one takes its place in the end."""
-
-
 class FolderBackup:
     """A backup in a folder.
 
@@ -331,6 +313,9 @@ class ArchiveBackup:
     def is_there(self) -> bool:
         """It is open."""
         return True
+
+
+Backup = FolderBackup | ArchiveBackup
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,7 +418,7 @@ def _seal(raw: bytes, key: SecretStr) -> bytes:
     return f"{hmac.new(key.get_secret_value().encode(), b'kb-backup ' + raw, sha256).hexdigest()}\n".encode()
 
 
-def _load(backup: FolderBackup | ArchiveBackup, key: SecretStr | None) -> tuple[Manifest, Seal]:
+def _load(backup: Backup, key: SecretStr | None) -> tuple[Manifest, Seal]:
     try:
         raw, recorded = (_read(backup, name) for name in (MANIFEST, DIGEST))
         if recorded != f"{sha256(raw).hexdigest()}  {MANIFEST}\n".encode():
@@ -443,7 +428,7 @@ def _load(backup: FolderBackup | ArchiveBackup, key: SecretStr | None) -> tuple[
         raise StoreError(f"The manifest of the backup {backup.name} cannot be used: {error}.") from error
 
 
-def _check_seal(backup: FolderBackup | ArchiveBackup, raw: bytes, key: SecretStr | None) -> Seal:
+def _check_seal(backup: Backup, raw: bytes, key: SecretStr | None) -> Seal:
     """Return whether a backup is sealed.
 
     Raises:
@@ -460,7 +445,7 @@ def _check_seal(backup: FolderBackup | ArchiveBackup, raw: bytes, key: SecretStr
     return "sealed"
 
 
-def _read(backup: FolderBackup | ArchiveBackup, name: str) -> bytes:
+def _read(backup: Backup, name: str) -> bytes:
     with backup.open(name) as file:
         raw = file.read(LARGEST_MANIFEST + 1)
     if len(raw) > LARGEST_MANIFEST:

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import stat
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -22,6 +21,7 @@ from kb.api.models import FileRequest
 from kb.documents.submit import submit_file
 from kb.filesystem import sync
 from kb.store.rows import Author
+from kb.threads import BackgroundThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,8 +48,10 @@ State = tuple[int, int]
 """When a file was changed, in nanoseconds, and its size."""
 
 
-class Inbox:
-    """A thread that sends what is new or changed in a folder; files stay where they are, and so do their documents.
+class Inbox(BackgroundThread):
+    """Sends what is new or changed in a folder; files stay where they are, and so do their documents.
+
+    What was not sent when it stops is sent by the next engine.
 
     Args:
         folder: is watched, with its folders; what is hidden, empty, a link or left by a program is left alone.
@@ -70,6 +72,7 @@ class Inbox:
             raise SettingError(f"KB_INBOX_DIR: there is no folder {folder}")
         if is_within(data_dir, folder):  # each file that it takes would become another one
             raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}; name another folder")
+        super().__init__("kb-inbox")
         self._folder = folder.absolute()
         self._store = cast("Store", CallerStore(store, Caller(INBOX)))
         self._blobs = blobs
@@ -82,16 +85,6 @@ class Inbox:
         self._before: dict[str, State] = {}
         self._unreadable: dict[str, str] = {}
         self._seconds = POLL_SECONDS
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kb-inbox", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        """Stop; what was not sent is sent by the next engine."""
-        self._stopping.set()
-        self._thread.join()
 
     def _run(self) -> None:
         while not self._stopping.wait(self._seconds):

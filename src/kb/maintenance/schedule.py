@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 from typing import TYPE_CHECKING, Final
 
 from kb import clock
 from kb.api.errors import Stopped, StoreError
 from kb.maintenance.archive import age_of_newest
 from kb.maintenance.backup import back_up
+from kb.threads import BackgroundThread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,8 +26,8 @@ WAIT_SECONDS: Final = 3600.0
 """After how long it is looked again whether a backup is due: clocks are put back and forth."""
 
 
-class BackupSchedule:
-    """A thread that makes a backup whenever the newest one is old enough.
+class BackupSchedule(BackgroundThread):
+    """Makes a backup whenever the newest one is old enough; one that is not finished when it stops is none.
 
     Args:
         settings: those of the engine.
@@ -35,18 +35,9 @@ class BackupSchedule:
     """
 
     def __init__(self, settings: Settings, folder: Path) -> None:
+        super().__init__("kb-backup")
         self._settings = settings
         self._folder = folder
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kb-backup", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        """Stop; a backup that is not finished is none."""
-        self._stopping.set()
-        self._thread.join()
 
     def _run(self) -> None:
         pause = 0.0

@@ -8,7 +8,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 _ZIP: Final = b"PK\x03\x04"
 
 logger = logging.getLogger(__name__)
+
+
+class _Limit(NamedTuple):
+    """Until when extractors may be at a file, and how much text it may give."""
+
+    deadline: float
+    characters: int
 
 
 class ExtractingSandbox(Sandbox):
@@ -91,114 +98,101 @@ class ExtractingSandbox(Sandbox):
 
     def extract(self, path: Path, filename: str, *, is_part: bool = False) -> tuple[str, Extracted]:
         deadline = time.monotonic() + self.seconds
-        characters = self.limits.characters(path.stat().st_size, is_part=is_part)
+        limit = _Limit(deadline, self.limits.characters(path.stat().st_size, is_part=is_part))
         if extractor := self.extractors.of_name(filename):
-            return self._read(extractor, path, filename, characters, deadline)
+            return self._read(extractor, path, filename, limit)
         try:
             reads_pictures = self.extractors.of_kind("image") is not None
             doc_type, extracted = self._parse(path, filename, is_part=is_part, pictures=reads_pictures)
         except Opaque as opaque:
             if extractor := self.extractors.of_kind(opaque.kind):
-                return self._read(extractor, path, filename, characters, deadline)
+                return self._read(extractor, path, filename, limit)
             extractor = self.extractors.of_kind("image")
             if extractor is None or opaque.kind != "scan":
                 raise
-            return self._read_pages(extractor, path, opaque.pages, characters, deadline)
+            return self._read_pages(extractor, path, opaque.pages, limit)
         extractor = self.extractors.of_kind("image")
         if extractor is None:
             return doc_type, with_remark(extracted, extracted.scans, NO_OCR)
-        extracted = self._read_pictures(extractor, extracted, characters, deadline)
-        return doc_type, self._read_scans(extractor, path, extracted, characters, deadline)
+        extracted = self._read_pictures(extractor, extracted, limit)
+        return doc_type, self._read_scans(extractor, path, extracted, limit)
 
-    def _read_pages(
-        self, extractor: Extractor, path: Path, count: int, characters: int, deadline: float
-    ) -> tuple[str, Extracted]:
+    def _read_pages(self, extractor: Extractor, path: Path, count: int, limit: _Limit) -> tuple[str, Extracted]:
         """Return what an extractor for pictures finds on the pages of a PDF."""
         if count > self.limits.pages:
             raise Unreadable(self.limits.too_many_pages(count))
         found = dict[Scan, str]()
         for number in range(1, count + 1):
-            found[Scan(number)] = self._read_page(extractor, path, number, characters, deadline)
-            self._check_length(found.values(), characters)
+            found[Scan(number)] = self._read_picture(extractor, self.picture_to_read(path, number), limit)
+            self._check_length(found.values(), limit)
         if not any(found.values()):
             raise Unreadable(f"its extractor {extractor.name} found no text")
         return "pdf", with_pages(Extracted(None, "", ()), found)
 
-    def _read_scans(
-        self, extractor: Extractor, path: Path, extracted: Extracted, characters: int, deadline: float
-    ) -> Extracted:
+    def _read_scans(self, extractor: Extractor, path: Path, extracted: Extracted, limit: _Limit) -> Extracted:
         """Return a document with what an extractor finds on those of its pages that are pictures.
 
         A page that it fails on is named, and costs none of the others.
         """
         found, failed, reason = dict[Scan, str](), list[Scan](), ""
         for scan in extracted.scans:
-            if failed and time.monotonic() >= deadline:
+            if failed and time.monotonic() >= limit.deadline:
                 failed.append(scan)
                 continue
             try:
-                found[scan] = self._read_page(extractor, path, scan.page, characters, deadline)
+                found[scan] = self._read_picture(extractor, self.picture_to_read(path, scan.page), limit)
             except OutOfReach:
                 raise
             except Unreadable as error:
                 failed.append(scan)
                 reason = error.detail
-            self._check_length([extracted.text, *found.values()], characters)
+            self._check_length([extracted.text, *found.values()], limit)
         return with_remark(with_pages(extracted, found), failed, reason)
 
-    def _read_pictures(self, extractor: Extractor, extracted: Extracted, characters: int, deadline: float) -> Extracted:
+    def _read_pictures(self, extractor: Extractor, extracted: Extracted, limit: _Limit) -> Extracted:
         """Return a document with what an extractor finds in the pictures in it, as far as there is time."""
         found = list[tuple[Picture, str]]()
         for picture in extracted.pictures:
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= limit.deadline:
                 break
             data = picture.read()
             if not is_picture(data):
                 continue
             try:
-                words = self._read_picture(extractor, data, characters, deadline)
+                words = self._read_picture(extractor, data, limit)
             except OutOfReach:
                 raise
             except Unreadable:
                 continue
             if has_words(words):
                 found.append((picture, words))
-            self._check_length([extracted.text, *(words for _, words in found)], characters)
+            self._check_length([extracted.text, *(words for _, words in found)], limit)
         whole = with_pictures(extracted, found)
         if not whole.shows_text:
             raise Unreadable(NO_TEXT)
         return whole
 
-    def _read_page(self, extractor: Extractor, path: Path, number: int, characters: int, deadline: float) -> str:
-        return self._read_picture(extractor, self.picture_to_read(path, number), characters, deadline)
-
-    def _read_picture(self, extractor: Extractor, data: bytes, characters: int, deadline: float) -> str:
+    def _read_picture(self, extractor: Extractor, data: bytes, limit: _Limit) -> str:
         with tempfile.NamedTemporaryFile(prefix="kb-page-", suffix=".png", dir=self.folder) as picture:
             picture.write(data)
             picture.flush()
-            page = self._read(extractor, Path(picture.name), "page.png", characters, deadline, may_be_empty=True)
-        return page[1].text
+            return self._read(extractor, Path(picture.name), "page.png", limit, may_be_empty=True)[1].text
 
-    def _check_length(self, texts: Iterable[str], characters: int) -> None:
-        if sum(map(len, texts)) > characters:
-            raise Unreadable(self.limits.too_many_characters(characters))
+    def _check_length(self, texts: Iterable[str], limit: _Limit) -> None:
+        if sum(map(len, texts)) > limit.characters:
+            raise Unreadable(self.limits.too_many_characters(limit.characters))
 
     def _read(
-        self,
-        extractor: Extractor,
-        path: Path,
-        filename: str,
-        characters: int,
-        deadline: float,
-        *,
-        may_be_empty: bool = False,
+        self, extractor: Extractor, path: Path, filename: str, limit: _Limit, *, may_be_empty: bool = False
     ) -> tuple[str, Extracted]:
         too_slow = f"its extractor {extractor.name} took more than {self.seconds:g} seconds (KB_EXTRACT_SECONDS)"
-        self._run = ExtractorRun(extractor, self.limits, deadline, too_slow, self.folder, unconfined=self.unconfined)
+        self._run = ExtractorRun(
+            extractor, self.limits, limit.deadline, too_slow, self.folder, unconfined=self.unconfined
+        )
         if self._stopped:
             raise Stopped
         try:
-            printed = self._run.read(path, filename, characters)
+            printed = self._run.read(path, filename, limit.characters)
         finally:
             self._run = None
         if not printed.strip():

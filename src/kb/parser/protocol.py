@@ -92,18 +92,11 @@ def receive_bytes(pipe: BinaryIO, limit: int | None = None) -> bytes:
 
 def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
     """Return a document as a message; the attachments' bytes follow it, and then the pictures'."""
-    sections = [[each.start, each.end, each.heading, each.page] for each in extracted.sections]
-    names = [attachment.filename for attachment in extracted.attachments]
     return {
         "doc_type": doc_type,
-        "title": extracted.title,
-        "text": extracted.text,
-        "sections": sections,
-        "attachments": names,
-        "tags": extracted.tags,
-        "date": extracted.date,
-        "aliases": extracted.aliases,
-        "scans": extracted.scans,
+        **{name: getattr(extracted, name) for name in ("title", "text", "tags", "date", "aliases", "scans")},
+        "sections": [[each.start, each.end, each.heading, each.page] for each in extracted.sections],
+        "attachments": [attachment.filename for attachment in extracted.attachments],
         "pictures": [[each.place, each.page, each.name] for each in extracted.pictures],
         "omitted": dict(extracted.omitted),
     }

@@ -53,17 +53,7 @@ _LARGEST_PICTURE: Final = 32 << 20
 _PLACE: Final = re.compile(r"(?<=/)[\w.-]+/[\w.-]+\.py\", line \d+, in <?\w+>?|^\w*(?:Error|Exception)\b", re.MULTILINE)
 _MOST_PLACES: Final = 12
 _MAX_RLIMIT: Final = 1 << 31
-_ENVIRONMENT: Final = {
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "SYSTEMROOT",
-    "LD_LIBRARY_PATH",
-}
+_ENVIRONMENT: Final = {"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

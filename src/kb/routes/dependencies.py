@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol, cast
 from uuid import uuid4
@@ -142,6 +143,21 @@ WRITE: Any = Depends(RequiredRight("write"))
 ADMIN: Any = Depends(RequiredRight("admin"))
 
 ServicesDep = Annotated[Services, Depends(services_of)]
+
+
+def turn(queue: Callable[[Services], TurnQueue]) -> Any:  # noqa: ANN401 - FastAPI's own
+    """Return the dependency of a route whose requests wait for their turn in one of the queues.
+
+    They wait in no thread: those are for requests that are at work. It raises `Busy` if too many wait already.
+    """
+
+    async def wait(services: ServicesDep, request: Request) -> AsyncIterator[None]:
+        async with queue(services).turn(request.scope):
+            yield
+
+    return Depends(wait, scope="function")
+
+
 OPERATION_KEY = re.compile(r"[0-9A-Za-z-]{1,64}")
 MAX_CLIENT = 100
 """How much of a client's name is kept."""

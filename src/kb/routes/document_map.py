@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 
 from kb.api.models import TagCount
 from kb.api.overview_models import DocumentMap, MappedDocument
-from kb.routes.dependencies import READ, ServicesDep, caller_of
+from kb.routes.dependencies import READ, ServicesDep, caller_of, turn
 from kb.routes.thread_route import ThreadRoute
 from kb.search.document_map import MAX_SHOWN
 from kb.store.rows import Filter
@@ -20,22 +19,13 @@ if TYPE_CHECKING:
     from kb.store import rows
 
 router = APIRouter(route_class=ThreadRoute, tags=["documents"])
+TURN: Any = turn(lambda services: services.map_queue)
 
 MAX_TAGS: Final = 20
 MAX_TITLE: Final = 100
 
 
-async def turn(services: ServicesDep, request: Request) -> AsyncIterator[None]:
-    """Wait until the map may be answered, in no thread: those are for requests that are at work.
-
-    Raises:
-        Busy: too many wait already.
-    """
-    async with services.map_queue.turn(request.scope):
-        yield
-
-
-@router.get("/map", summary="Get the map", dependencies=[READ, Depends(turn, scope="function")])
+@router.get("/map", summary="Get the map", dependencies=[READ, TURN])
 def get_map(services: ServicesDep, request: Request) -> DocumentMap:
     """Up to 10,000 documents in a plane, the last changed ones: near each other, if they are about the same."""
     limit = caller_of(request, services).limit

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
@@ -19,12 +19,14 @@ from kb.api.models import (
     DEFAULT_PAGE,
     MAX_TAGS,
     UPDATED_AFTER,
+    Chunk,
     DayBound,
     Deleted,
     DocType,
     Document,
     DocumentId,
     DocumentList,
+    DocumentPages,
     DocumentsCursor,
     DocumentText,
     DocumentWithChunks,
@@ -42,22 +44,33 @@ from kb.api.models import (
     TagCount,
     TagList,
 )
-from kb.documents import tags
+from kb.documents import update
 from kb.documents.delete import delete, purge
-from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.lookup import existing_document, existing_version
-from kb.documents.move import move
-from kb.documents.window import place_of, window
-from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, ServicesDep, check_right
-from kb.routes.document_models import model_of, models_of, with_chunks
+from kb.documents.window import excerpt, excerpt_of_characters, place_of, window
+from kb.routes.dependencies import (
+    MAX_ID,
+    READ,
+    WRITE,
+    AuthorDep,
+    Id,
+    PageLimit,
+    QueryModel,
+    Services,
+    ServicesDep,
+    check_right,
+    turn,
+)
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
+from kb.store.protocol import Transaction
 from kb.store.row_mapping import cursor_after
 
 router = APIRouter(route_class=ThreadRoute)
+TURN: Any = turn(lambda services: services.picture_queue)
 
 
 class TextQuery(QueryModel):
@@ -227,7 +240,7 @@ def as_attachment(filename: str) -> str:
 )
 def move_document(document_id: Id, change: Move, services: ServicesDep, author: AuthorDep) -> Document:
     """Say where a document comes from now: its file was renamed or moved. It keeps its id, dates, tags and text."""
-    return model_of(services, move(services.store, document_id, change.source_path, author))
+    return model_of(services, update.move(services.store, document_id, change.source_path, author))
 
 
 @router.delete(
@@ -271,7 +284,7 @@ def delete_document(
 def change_tags(document_id: Id, change: TagChange, services: ServicesDep, author: AuthorDep) -> Document:
     """Add tags to a document and remove others, in one step."""
     check_tags(add=change.add, remove=change.remove)
-    document = tags.change_tags(
+    document = update.change_tags(
         services.store,
         document_id,
         add=change.add,
@@ -287,3 +300,64 @@ def list_tags(services: ServicesDep) -> TagList:
     """Every tag in use, and how many documents carry it."""
     with services.store.view() as tx:
         return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])
+
+
+@router.get(
+    "/documents/{document_id}/pages",
+    summary="Get how many pages a document has",
+    responses=problems(404, 409),
+    tags=["documents"],
+    dependencies=[READ, TURN],
+)
+def get_pages(document_id: Id, services: ServicesDep) -> DocumentPages:
+    """Of a PDF whose file is kept: all of its pages, those without text, too."""
+    with services.store.view() as tx:
+        document = existing_document(tx, document_id)
+    return DocumentPages(document_id=document_id, pages=services.pages.count(document))
+
+
+@router.get(
+    "/documents/{document_id}/pages/{number}.png",
+    summary="Get a page's picture",
+    response_class=Response,
+    responses={200: {"content": {"image/png": {}}, "description": "The page as PNG."}, **problems(404, 409)},
+    tags=["documents"],
+    dependencies=[READ, TURN],
+)
+def get_page_picture(
+    document_id: Id,
+    number: Annotated[int, Path(ge=1, le=MAX_ID, description="Of the page, from 1.")],
+    services: ServicesDep,
+    chunk: Annotated[int | None, Query(ge=0, le=MAX_ID, description="The index of the chunk to be marked.")] = None,
+) -> Response:
+    """A page of a PDF as it looks, with a chunk marked if it stands on that page."""
+    with services.store.view() as tx:
+        document = existing_document(tx, document_id)
+    return Response(services.pages.draw(document, number, chunk), media_type="image/png")
+
+
+def models_of(tx: Transaction, documents: Sequence[rows.Document]) -> list[Document]:
+    """Return documents, each with what took its place."""
+    successors = tx.documents.successors([document.id for document in documents])
+    models = [Document.model_validate(document) for document in documents]
+    for model in models:
+        if model.replaces and not (tx.documents.get(model.replaces) or tx.history.binned(model.replaces)):
+            model.replaces = None
+        model.replaced_by = successors[model.id][-1] if model.id in successors else None
+    return models
+
+
+def model_of(services: Services, document: rows.Document) -> Document:
+    """Return a document as it stands."""
+    with services.store.read() as tx:
+        [model] = models_of(tx, [document])
+        return model
+
+
+def with_chunks(
+    document: Document, chunks: Sequence[rows.Chunk], count: int, author: rows.Author, part_of: int | None = None
+) -> DocumentWithChunks:
+    """Return the document with some of its chunks, how many it has, who made it what it is, and what it came inside."""
+    models = [Chunk.model_validate(chunk) for chunk in chunks]
+    by = {"by": author.by, "client": author.client}
+    return DocumentWithChunks(**dict(document), **by, chunks=models, chunk_count=count, part_of=part_of)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from kb.api.errors import FolderTaken
 from kb.api.models import FolderClaim, SyncedFolder, SyncedFolders
-from kb.documents.folders import claim
 from kb.routes.dependencies import READ, WRITE, ServicesDep
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
+from kb.store.protocol import Store
 
 router = APIRouter(route_class=ThreadRoute, prefix="/folders", tags=["folders"])
 
@@ -28,3 +29,38 @@ def claim_folder(wanted: FolderClaim, services: ServicesDep) -> SyncedFolder:
     folder = rows.SyncedFolder(wanted.prefix, wanted.machine, wanted.host, wanted.path, wanted.mounts, rows.now_iso())
     claim(services.store, folder, take_over=wanted.take_over)
     return SyncedFolder.model_validate(folder)
+
+
+def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> None:
+    """Let a folder be kept in step under its prefix.
+
+    Raises:
+        FolderTaken: another one is, and it is not to be taken over; the message says which one.
+    """
+    with store.write() as tx:
+        others = [each for each in tx.folders.all() if is_in_conflict(folder, each)]
+        if others and not take_over:
+            [first, *_] = others
+            raise FolderTaken(
+                f"{first.prefix.rstrip('/')!r} is already the name of {first.path} on {first.host}, which was kept in"
+                f" step last at {first.at}.",
+                extra={
+                    "machine": first.machine,
+                    "host": first.host,
+                    "path": first.path,
+                    "prefix": first.prefix,
+                    "mounts": first.mounts,
+                },
+            )
+        for each in others:
+            tx.folders.remove(each.prefix)
+        tx.folders.put(folder)
+
+
+def is_in_conflict(one: rows.SyncedFolder, other: rows.SyncedFolder) -> bool:
+    """Return whether two folders would change the same documents and are not the same files."""
+    outer, inner = sorted((one, other), key=lambda each: len(each.prefix))
+    if not inner.prefix.startswith(outer.prefix):
+        return False
+    place = inner.prefix.removeprefix(outer.prefix).rstrip("/")
+    return one.machine != other.machine or inner.path != "/".join(filter(None, (outer.path.rstrip("/"), place)))

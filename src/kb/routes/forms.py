@@ -16,7 +16,6 @@ from starlette.exceptions import HTTPException
 from kb.api.errors import Invalid
 from kb.api.models import MAX_TAGS, WORD, FileRequest, NoteRequest
 from kb.asgi.bodies import MAX_FIELD, check_charset
-from kb.routes.examples import EXAMPLES
 from kb.routes.limits import JSON_LIMITS, check_note, check_tags, too_many_values
 from kb.settings import Settings
 
@@ -43,7 +42,7 @@ BODIES: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            "application/json": {"schema": NoteRequest.model_json_schema() | {"examples": [EXAMPLES["NoteRequest"]]}},
+            "application/json": {"schema": NoteRequest.model_json_schema()},
             "multipart/form-data": {"schema": _FORM},
         },
     }

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
 from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
+from kb.documents.lookup import existing_job
 from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
-from kb.routes.dependencies import READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
+from kb.routes.dependencies import MAX_ID, READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
 from kb.routes.forms import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
-from kb.routes.waiting import WaitQuery, awaited_job, preferred_wait
+from kb.store import rows
 from kb.store.rows import Author
 
 logger = logging.getLogger(__name__)
 
 router = APIRouter(route_class=ThreadRoute, prefix="/jobs", tags=["jobs"])
+
+
+class WaitQuery(QueryModel):
+    """How long to wait."""
+
+    wait: Annotated[int, Field(ge=0, le=MAX_ID, description="Answer when the job ends, or after so many seconds.")] = 0
 
 
 class ListQuery(QueryModel):
@@ -139,3 +149,28 @@ def _accept_file(services: Services, form: FormData, idempotency_key: str | None
     file, request = parse_form(form, services.settings)
     blobs, filename = services.originals.blobs, basename(file.filename or "")
     return submit_file(services.store, blobs, file.file, filename, request, idempotency_key, author)
+
+
+def preferred_wait(prefer: str | None) -> int:
+    """Return the seconds that a Prefer header asks to wait (RFC 7240)."""
+    found = re.search(r'(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})\b', prefer or "", re.IGNORECASE)
+    return int(found[1]) if found else 0
+
+
+async def awaited_job(services: Services, job_id: int, seconds: int) -> rows.Job:
+    """Return a job when it has ended, or as it is after so many seconds or when the engine stops.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    deadline = asyncio.get_running_loop().time() + min(seconds, services.settings.max_wait_seconds)
+    goes_on = seconds > 0
+    with services.worker.ends.subscribe(job_id) as subscription:
+        while (job := await run_in_threadpool(_job, services, job_id)).status not in ENDED and goes_on:
+            goes_on = await subscription.wait(deadline)
+    return job
+
+
+def _job(services: Services, job_id: int) -> rows.Job:
+    with services.store.read() as tx:
+        return existing_job(tx, job_id)

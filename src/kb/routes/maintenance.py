@@ -1,18 +1,42 @@
-"""Backups and examinations, for those who may do anything."""
+"""Backups, examinations, and every vector made anew by another model, for those who may do anything."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
+from kb.api.models import Reembedding, ReembedRequest
 from kb.api.overview_models import Maintenance, MaintenanceRequest
 from kb.routes.dependencies import ADMIN, ServicesDep
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 
-router = APIRouter(route_class=ThreadRoute, tags=["maintenance"])
+router = APIRouter(route_class=ThreadRoute)
 
 
-@router.get("/maintenance", summary="Get the backups and the last examination", dependencies=[ADMIN])
+@router.get("/reembed", summary="Get the state of the vectors", tags=["reembed"], dependencies=[ADMIN])
+def get_reembedding(services: ServicesDep) -> Reembedding:
+    """Say what the vectors are of, and how far others are made that are to take their place."""
+    return services.reembedder.progress()
+
+
+@router.post(
+    "/reembed",
+    summary="Make every vector anew",
+    tags=["reembed"],
+    dependencies=[ADMIN],
+    responses=problems(400, 409, 413, 507),
+)
+def change_reembedding(wanted: ReembedRequest, services: ServicesDep) -> Reembedding:
+    """Have every vector made anew in the background by the model that the settings name, or stop that, or take it back.
+
+    Searches go on with the vectors in use, until all others are made: they take their place at once then.
+    """
+    return services.reembedder.act(wanted.action)
+
+
+@router.get(
+    "/maintenance", summary="Get the backups and the last examination", tags=["maintenance"], dependencies=[ADMIN]
+)
 def get_maintenance(services: ServicesDep) -> Maintenance:
     """The backups that there are, and what was found when the data were last examined."""
     return services.maintenance.state()
@@ -22,6 +46,7 @@ def get_maintenance(services: ServicesDep) -> Maintenance:
     "/maintenance",
     summary="Back up or examine",
     status_code=202,
+    tags=["maintenance"],
     dependencies=[ADMIN],
     responses=problems(400, 409, 413),
 )

@@ -12,7 +12,7 @@ from kb.api.models import MAX_TAGS, DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
 from kb.documents.update import NoteChange, NoteLimits, update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
-from kb.routes.document_models import models_of, with_chunks
+from kb.routes.documents import models_of, with_chunks
 from kb.routes.limits import check_note, check_tags
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute

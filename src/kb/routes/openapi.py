@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi.openapi.docs import get_swagger_ui_html
 
 from kb.api.models import MAX_TAG_CHARS, MAX_TAGS
-from kb.routes.examples import EXAMPLES
+from kb.asgi.security_headers import with_own_scripts
 from kb.routes.limits import most_results
 
 if TYPE_CHECKING:
@@ -16,6 +19,10 @@ if TYPE_CHECKING:
     from kb.settings import Settings
 
     Schema = dict[str, Any]
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+STATIC: Final = "/docs/static"
 
 
 def describe(app: FastAPI, settings: Settings) -> None:
@@ -25,17 +32,29 @@ def describe(app: FastAPI, settings: Settings) -> None:
     def complete() -> Schema:
         if app.openapi_schema is None:
             api = generate()
-            add_examples(api["components"]["schemas"])
+            add_examples(api)
             add_limits(api, settings)
         return generate()
 
     app.openapi = complete  # type: ignore[method-assign] # as FastAPI says to
 
 
-def add_examples(models: dict[str, Schema]) -> None:
-    """Show each model's example."""
-    for name in models.keys() & EXAMPLES.keys():
-        models[name]["examples"] = [EXAMPLES[name]]
+def add_examples(api: Schema) -> None:
+    """Show each model's example, and those of bodies."""
+    examples = read_examples()
+    models = [*api["components"]["schemas"].values(), *(body["schema"] for body in _bodies(api))]
+    for model in models:
+        if model.get("title") in examples:
+            model["examples"] = [examples[model["title"]]]
+
+
+def read_examples() -> dict[str, Any]:
+    """Return the examples by the names of their models."""
+    import yaml  # here, as the engine's start does not need it
+
+    examples: dict[str, Any] = yaml.safe_load(files("kb.routes").joinpath("examples.yaml").read_text("utf-8"))
+    del examples[".shared"]
+    return examples
 
 
 def add_limits(api: Schema, settings: Settings) -> None:
@@ -57,6 +76,30 @@ def _asked(api: Schema) -> Iterator[tuple[str, Schema]]:
         for operation in path.values():
             for parameter in operation.get("parameters", []):
                 yield parameter["name"], parameter["schema"]
-            for body in operation.get("requestBody", {}).get("content", {}).values():
-                model = body["schema"].get("$ref", "").rpartition("/")[2]
-                yield from (api["components"]["schemas"][model] if model else body["schema"])["properties"].items()
+    for body in _bodies(api):
+        model = body["schema"].get("$ref", "").rpartition("/")[2]
+        yield from (api["components"]["schemas"][model] if model else body["schema"])["properties"].items()
+
+
+def _bodies(api: Schema) -> Iterator[Schema]:
+    for path in api["paths"].values():
+        for operation in path.values():
+            yield from operation.get("requestBody", {}).get("content", {}).values()
+
+
+def add_docs(app: FastAPI) -> None:
+    """Serve the page."""
+
+    async def docs(request: Request) -> Response:
+        root = request.scope.get("root_path", "")
+        page = get_swagger_ui_html(
+            openapi_url=f"{root}/openapi.json",
+            title=f"{app.title}: HTTP API",
+            swagger_js_url=f"{root}{STATIC}/swagger-ui-bundle.js",
+            swagger_css_url=f"{root}{STATIC}/swagger-ui.css",
+            swagger_favicon_url=f"{root}{STATIC}/favicon.png",
+        )
+        page.headers.update(with_own_scripts(bytes(page.body), forms="'none'"))
+        return page
+
+    app.add_route("/docs", docs)

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query
 
 from kb.api.errors import Invalid
 from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.documents.lookup import existing_document
-from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep
+from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep, turn
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
-from kb.search.passages import Passage
+from kb.search.passages import Passage, in_succession
 from kb.search.query import Query as SearchQuery
-from kb.search.succession import in_succession
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
+TURN: Any = turn(lambda services: services.queue)
 
 
-async def turn(services: ServicesDep, request: Request) -> AsyncIterator[None]:
-    """Wait until the search may run.
-
-    Raises:
-        Busy: too many searches wait already.
-    """
-    async with services.queue.turn(request.scope):
-        yield
-
-
-@router.post(
-    "/search", summary="Search", responses=problems(400, 413), dependencies=[READ, Depends(turn, scope="function")]
-)
+@router.post("/search", summary="Search", responses=problems(400, 413), dependencies=[READ, TURN])
 def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
     if request.fts_only and request.vec_only:
@@ -66,7 +53,7 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     "/documents/{document_id}/similar",
     summary="Similar documents",
     responses=problems(400, 404),
-    dependencies=[READ, Depends(turn, scope="function")],
+    dependencies=[READ, TURN],
 )
 def find_similar(
     document_id: Id,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+import logging
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
 
 from kb import __version__, clock
+from kb.api.errors import StoreError, StoreUnavailable
 from kb.api.models import (
     ClockStatus,
     HistoryStatus,
@@ -23,9 +26,16 @@ from kb.routes.dependencies import READ, ServicesDep, caller_of
 from kb.routes.thread_route import ThreadRoute
 from kb.telemetry import last_hour
 
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from kb.store.protocol import Store
+
 TopTags = Annotated[int, Query(ge=0, le=100, description="How many of the tags used most are named.")]
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])
+
+logger = logging.getLogger(__name__)
 
 
 @router.get("/activity", summary="Get what was done in the last hour", dependencies=[READ])
@@ -72,12 +82,7 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         version=__version__,
         schema_version=services.store.schema_version,
         full_text=services.store.full_text,
-        model=ModelStatus(
-            name=embedder.spec.name,
-            dimensions=embedder.spec.dimensions,
-            window=embedder.spec.window,
-            precision=embedder.spec.precision,
-        ),
+        model=ModelStatus.model_validate(embedder.spec),
         device=embedder.device,
         provider=embedder.provider,
         documents=counts.documents,
@@ -86,11 +91,7 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         chunks=counts.chunks,
         precisions=counts.precisions,
         queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
-        parser=ParserStatus(
-            confined=services.worker.confined,
-            extracts=services.worker.extracts,
-            extractors_confined=services.worker.extractors_confined,
-        ),
+        parser=ParserStatus.model_validate(services.worker),
         history=HistoryStatus(versions=history.versions, size=history.size, begins=history.begins, bin=history.binned),
         database_size=counts.size,
         replica=ReplicaStatus.model_validate(replica) if (replica := services.store.replica) else None,
@@ -103,3 +104,19 @@ def clock_status() -> ClockStatus | None:
     """Return the jump of the machine's clock, if there is one."""
     jump = clock.own.look()
     return ClockStatus(moved=jump.moved, until=clock.shown(jump.until), says=clock.describe(jump)) if jump else None
+
+
+async def ready(request: Request) -> bool:
+    """Return whether the model is warm and the database answers."""
+    services = request.app.state.services
+    return services is not None and await run_in_threadpool(answers, services.store)
+
+
+def answers(store: Store) -> bool:
+    """Return whether the database can be read; the log says why not."""
+    try:
+        store.check()
+    except (StoreError, StoreUnavailable) as error:
+        logger.warning("%s", error)
+        return False
+    return True

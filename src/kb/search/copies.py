@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.search.fusion import Candidates
+    from kb.search.fusion import Ranking
 
 ALIKE: Final = 0.8
 """Which cosine the vectors of copies have at least: their titles may differ. Only such passages are compared."""
@@ -46,7 +46,7 @@ class Folded(NamedTuple):
 
 
 def fold(
-    candidates: Candidates,
+    ranking: Ranking,
     order: Sequence[int],
     top: int,
     vectors_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
@@ -58,7 +58,7 @@ def fold(
     Each candidate is compared with those only that are kept so far.
 
     Args:
-        candidates: the candidates.
+        ranking: the candidates with their scores.
         order: the indexes of those to compare, best first.
         top: how many are kept at most.
         vectors_of: the vectors of chunks, by ascending id.
@@ -66,7 +66,7 @@ def fold(
         texts_of: the texts of chunks.
     """
     kept, copies = list[int](), dict[int, list[int]]()
-    comparison = _Comparison(candidates, order, documents, vectors_of, texts_of)
+    comparison = _Comparison(ranking, order, documents, vectors_of, texts_of)
     for start in range(0, len(order), BLOCK):
         if len(kept) >= top and start >= COUNTED:
             break
@@ -86,14 +86,14 @@ class _Comparison:
 
     def __init__(
         self,
-        candidates: Candidates,
+        ranking: Ranking,
         order: Sequence[int],
         documents: Sequence[int],
         vectors_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
         texts_of: Callable[[Sequence[int]], Sequence[str]],
     ) -> None:
         places = np.array(order, np.int64)
-        self._ids = candidates.ids[places]
+        self._ids = ranking.candidates.ids[places]
         self._owners = np.array(documents, np.int64)
         self._vectors_of, self._texts_of = vectors_of, texts_of
         self._vectors: dict[int, NDArray[np.float32]] = {}
@@ -101,8 +101,7 @@ class _Comparison:
         self._texts: dict[int, str] = {}
         self._words: dict[int, list[str]] = {}
         self._shingles: dict[int, frozenset[int]] = {}
-        typed = candidates.typed if candidates.typed is not None else np.zeros(candidates.ids.size)
-        self._fts, self._typed = np.nan_to_num(candidates.fts[places]), typed[places]
+        self._fts, self._typed = np.nan_to_num(ranking.candidates.fts[places]), ranking.fused.typed[places]
 
     def read(self, block: range, kept: Sequence[int], *, is_full: bool) -> None:
         """Read the next candidates; unless `is_full`, some of them may be kept and compared with those behind them."""

@@ -16,6 +16,8 @@ import numpy as np
 from kb.vectors.scores import NO_CONTEXT, Context
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
 ALPHA = 0.5
@@ -58,8 +60,7 @@ class Candidates:
 
     A score is NaN where the leg did not run, and in `fts` also where no word of the query matched. Those in `context`
     are ranked by what they score together with their neighbours. `scale` is that of other candidates, for scores that
-    can be compared with theirs; None for their own. `typed` is which share of the query each has as it was typed; None
-    where that is not known.
+    can be compared with theirs; None for their own.
     """
 
     ids: NDArray[np.int64]
@@ -67,17 +68,6 @@ class Candidates:
     vec: NDArray[np.float64]
     context: Context = NO_CONTEXT
     scale: Scale | None = None
-    typed: NDArray[np.float64] | None = None
-
-
-class Ranked(NamedTuple):
-    """A candidate in its place; a leg's score is None where it has none."""
-
-    chunk_id: int
-    score: float
-    fts_score: float | None
-    vec_score: float | None
-    context_score: float | None
 
 
 class Fused(NamedTuple):
@@ -97,37 +87,45 @@ class Fused(NamedTuple):
     lent: NDArray[np.float64]
     typed: NDArray[np.float64]
 
+    def with_typed(self, shares: NDArray[np.float64]) -> Fused:
+        """Return the same scores, and what it adds that candidates have these shares of the query as it was typed."""
+        is_alone = np.isnan(self.words).all()
+        typed = (float(self.scores.max(initial=0.0)) if is_alone else TYPED) * shares**TYPED_POWER
+        return self._replace(scores=self.scores + typed, typed=typed)
 
-def ranked(candidates: Candidates, fused: Fused, order: NDArray[np.int64]) -> list[Ranked]:
-    """Return the candidates with these indexes."""
-    columns = (candidates.ids, fused.scores, candidates.fts, candidates.vec, fused.lent)
-    rows = zip(*(column[order].tolist() for column in columns), strict=True)
-    return [Ranked(chunk_id, score, *map(or_none, others)) for chunk_id, score, *others in rows]
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates with their scores, computed once for all who ask for them.
+
+    Args:
+        candidates: the candidates.
+        fused: their scores.
+        order: their indexes, best first, but what was replaced behind what replaced it.
+        limit: how long each leg's list is.
+        successors: what replaced the documents, the nearest first.
+    """
+
+    candidates: Candidates
+    fused: Fused
+    order: NDArray[np.int64]
+    limit: int
+    successors: Mapping[int, Sequence[int]]
 
 
 def fuse(candidates: Candidates) -> Fused:
-    """Return the scores of candidates.
+    """Return the scores of candidates, without what it adds that the query stands there as it was typed.
 
     A leg's missing scores count as its lowest possible ones: no matching word is a BM25 of 0. If only one leg ran,
     its own scores stand.
     """
-    nothing = np.full(candidates.ids.size, np.nan)
+    nothing, typed = np.full(candidates.ids.size, np.nan), np.zeros(candidates.ids.size)
     if (alone := _leg_alone(candidates)) is not None:
-        typed = _typed(candidates, float(alone.max(initial=0.0)))
-        return Fused(alone + typed, nothing, nothing, nothing, typed)
+        return Fused(alone, nothing, nothing, nothing, typed)
     fts, vec = _in_context(candidates)
     scale = candidates.scale or _scale(fts, vec)
     words, meaning = (1 - ALPHA) * _z(fts, scale.fts), ALPHA * _z(vec, scale.vec)
-    typed = _typed(candidates, TYPED)
-    return Fused(meaning + words + typed, words, meaning, _lent(candidates, fts, vec, scale), typed)
-
-
-def _typed(candidates: Candidates, most: float) -> NDArray[np.float64]:
-    """Return what it adds that the query stands there as it was typed, `most` if all of it does."""
-    if candidates.typed is None:
-        return np.zeros(candidates.ids.size)
-    added: NDArray[np.float64] = most * candidates.typed**TYPED_POWER
-    return added
+    return Fused(meaning + words, words, meaning, _lent(candidates, fts, vec, scale), typed)
 
 
 def scale_of(candidates: Candidates) -> Scale | None:

@@ -1,20 +1,25 @@
-"""Documents that are called what a query says."""
+"""Documents that are called what a query says, and files that could not be read."""
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kb.api.models import UnreadableFile
 from kb.api.stream_safe import composed
-from kb.lexical.names import ending_of, folders_of, key_of, stem_of, telling
+from kb.lexical.names import ending_of, folded, folded_name, folders_of, key_of, stem_of, telling
 from kb.lexical.spelling import plain
 from kb.lexical.variants import variants
+from kb.store.row_mapping import stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kb.search.query import Unit
-    from kb.store.rows import Named
+    from kb.search.query import Query, Unit
+    from kb.store.protocol import Analyzer, Transaction
+    from kb.store.rows import Filter, Job, Named
 
 MOST_CALLED: Final = 500
 """In the names of how many documents a word stands at most that tells them apart."""
@@ -44,6 +49,9 @@ DIGIT: Final = re.compile(r"\d")
 BLANKS: Final = re.compile(r"[\s_-]+")
 
 WHOLE: Final = PART_OF_NAME + REST_OF_NAME + NAMED_ALONE
+
+MOST_FAILED = 50
+"""Among how many files that could not be read, the last ones, those that a query names are looked for."""
 
 
 class Called(NamedTuple):
@@ -133,3 +141,44 @@ def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
 def _folded(text: str) -> str:
     """Return a text as names are compared: blanks and what is written instead of them are one."""
     return BLANKS.sub(" ", composed(text).casefold())
+
+
+def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[UnreadableFile]:
+    """Return the files that a query names, within its filter, and that could not be read, the last ones first."""
+    if not (query.units and (failed := tx.jobs.page(status="failed", limit=MOST_FAILED, before=None))):
+        return []
+    wanted, _ = sought(query.units, analyzer.indexed)
+    return [
+        UnreadableFile(job_id=job.id, filename=job.filename, error=job.error or "")
+        for job in failed
+        if job.filename and is_meant(job.filename, wanted, analyzer.indexed) and admits(query.where, job)
+    ]
+
+
+def admits(where: Filter, job: Job) -> bool:
+    """Return whether a search's filter would admit the document of a file. Its type and its language are not known."""
+    tags, path, created = set(job.tags), job.source_path or "", datetime.fromisoformat(job.created_at)
+    earliest = (where.created_after, where.updated_after, where.after)
+    latest = (where.created_before, where.before)
+    return (
+        tags.issuperset(where.tags)
+        and (not where.tag_any or not tags.isdisjoint(where.tag_any))
+        and tags.isdisjoint(where.tag_not)
+        and where.source_path in (None, job.source_path)
+        and (where.source_prefix is None or path.startswith(where.source_prefix))
+        and (where.name is None or _is_called(where.name, job))
+        and where.document_id in (None, job.document_id)
+        and all(created >= _to_millisecond(bound) for bound in earliest if bound)
+        and all(created < _to_millisecond(bound) for bound in latest if bound)
+    )
+
+
+def _is_called(pattern: str, job: Job) -> bool:
+    is_part = job.filename is not None and (job.source_path or "").endswith(f"#{job.filename}")
+    name = folded_name(job.source_path, job.title or job.filename or "", is_part)
+    return fnmatchcase(name, folded(pattern).replace("[", "[[]"))
+
+
+def _to_millisecond(instant: datetime) -> datetime:
+    """Return a moment cut to the millisecond, as SQL compares it."""
+    return datetime.fromisoformat(f"{stored(instant)}Z")

@@ -1,4 +1,4 @@
-"""Numbers as they are meant: 1,872.00 and 1.872,00 and 1872 are one."""
+"""Numbers as they are meant: 1,872.00 and 1.872,00 and 1872 are one. ISBNs with hyphens, and without."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ PRICED_FROM: Final = 2
 """From how many digits before the point on zeros behind it say nothing: 12.50 is 12.5, but version 2.10 is not 2.1."""
 
 YEARS: Final = ("1900", "2099")
+
+HYPHENS: Final = re.compile("[-\u2010-\u2015]")
+ISBN: Final = re.compile(r"(97[89]|)([0-9]{9})([0-9x])")
+COUNTRIES: Final = {
+    "978": re.compile(r"[0-57]|6[0-4][0-9]|65|8[0-9]|9[0-4]|9[5-8][0-9]|99[0-8][0-9]|99900|99[0-9]{3}"),
+    "979": re.compile(r"8|1[0-9]"),
+}
+"""What the number of a language or country may be."""
+
+REGISTRANTS: Final = range(2, 8)
+"""How many digits a publisher's number may have."""
 
 
 class Number(NamedTuple):
@@ -73,3 +84,33 @@ def number_of(found: re.Match[str]) -> Number:
     """Return what a number that was found means."""
     whole, decimals = re.sub(r"\D", "", found["grouped"]), found["decimals"] or ""
     return Number(whole, decimals.rstrip("0") if len(whole) >= PRICED_FROM else decimals)
+
+
+def other_spellings(word: str) -> list[str]:
+    """Return how else an ISBN may be written: without its hyphens, or with them. None if it is no ISBN."""
+    digits = HYPHENS.sub("", word)
+    found = ISBN.fullmatch(digits)
+    if not (found and is_checked(digits)):
+        return []
+    return [digits] if digits != word else hyphenated(*found.groups())
+
+
+def is_checked(digits: str) -> bool:
+    """Return whether the last digit is that which the others give."""
+    values = [10 if each == "x" else int(each) for each in digits]
+    if len(values) == 10:
+        return not sum(weight * value for weight, value in zip(range(10, 0, -1), values, strict=True)) % 11
+    return "x" not in digits and not (sum(values[::2]) + 3 * sum(values[1::2])) % 10
+
+
+def hyphenated(prefix: str, body: str, check: str) -> list[str]:
+    """Return the ways to part an ISBN: how long a publisher's number is only its country knows."""
+    group = COUNTRIES[prefix or "978"].match(body)
+    if not group:
+        return []
+    rest = body[group.end() :]
+    return [
+        "-".join(filter(None, (prefix, group[0], rest[:size], rest[size:], check)))
+        for size in REGISTRANTS
+        if size < len(rest)
+    ]

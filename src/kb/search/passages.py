@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from kb.lexical.beginnings import completions
-from kb.lexical.segment import is_letter
-from kb.lexical.stems import language_of
+from kb.lexical.segment import WITH_MARKS, is_letter
+from kb.lexical.stems import completions, language_of
 from kb.store.rows import Hit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kb.search.explain import Explanation
-    from kb.search.fusion import Ranked
-    from kb.search.token_budget import TokenBudget
+    from kb.api.models import CopyOf, Explanation
     from kb.store.protocol import Analyzer
+
+OF_HIT = tuple(each.name for each in fields(Hit))
 
 PASSAGES = 3
 """How many passages of a document come back when grouped by document."""
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """A document that says in a passage what another one says."""
+CHINESE_AND_JAPANESE = r"\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
-    document_id: int
-    title: str
-    source_path: str | None
+# Where there is no space between words, each letter may be the last of one; Korean has spaces.
+WORD_ENDS = re.compile(rf"\S(?=\s)|(?![\uac00-\ud7a3]){WITH_MARKS.pattern}|[{CHINESE_AND_JAPANESE}]")
 
-    @classmethod
-    def of(cls, passage: Passage) -> Copy:
-        """Return the document of a passage."""
-        return cls(passage.document_id, passage.title, passage.source_path)
+UNBROKEN = re.compile(r"[!-~]{40,}")
+"""What is no word: keys, hashes, base64. The embedding model's tokenizer counts each as one token."""
+
+UNKNOWN = re.compile(rf"[^\x00-\x7f\s{CHINESE_AND_JAPANESE}]{{4,}}")
+"""What may be of a script that the embedding model does not know: its tokenizer counts a sentence as one token."""
+
+CHARS_PER_TOKEN = 3
+"""How many characters of these a language model reads as one token."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,21 +56,14 @@ class Passage(Hit):
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
     more: list[Passage] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
+    copies: list[CopyOf] = field(default_factory=list)
     copy_count: int = 0
     explanation: Explanation | None = None
 
     @classmethod
-    def of(cls, hit: Hit, ranked: Ranked, successors: Sequence[int] = ()) -> Passage:
+    def of(cls, hit: Hit, **details: Any) -> Passage:  # noqa: ANN401 - its other fields
         """Return the whole chunk with its scores."""
-        return cls(
-            **{each.name: getattr(hit, each.name) for each in fields(Hit)},
-            score=ranked.score,
-            fts_score=ranked.fts_score,
-            vec_score=ranked.vec_score,
-            context_score=ranked.context_score,
-            successors=successors,
-        )
+        return cls(**{name: getattr(hit, name) for name in OF_HIT}, **details)
 
     @property
     def by(self) -> str | None:
@@ -145,6 +141,24 @@ def _places_of(phrase: Sequence[str], stems: Sequence[str], *, begins: bool) -> 
                 yield from range(start, end + 1)
 
 
+def in_succession(items: Sequence[T], documents: Sequence[int], successors: Mapping[int, Sequence[int]]) -> list[T]:
+    """Return items in their order, but none before the first of a document that replaced its own: that takes its place.
+
+    Args:
+        items: what stands in an order.
+        documents: the document of each.
+        successors: what replaced documents, the nearest first.
+    """
+    first: dict[int, int] = {}
+    for place, document_id in enumerate(documents):
+        first.setdefault(document_id, place)
+    order: dict[int, None] = {}
+    for place, document_id in enumerate(documents):
+        later = [first[each] for each in reversed(successors.get(document_id, ())) if each in first]
+        order |= dict.fromkeys(each for each in (*later, place) if each not in order)
+    return [items[place] for place in order]
+
+
 def group(passages: Iterable[Passage]) -> list[Passage]:
     """Return one passage a document, in the order of their best ones, with the next best in `more`."""
     documents: dict[int, Passage] = {}
@@ -177,3 +191,46 @@ def _fits(passage: Passage, budget: TokenBudget, highlighter: Highlighter) -> bo
     passage.text = text
     passage.highlights = highlighter.ranges(text, passage.language)
     return bool(text)
+
+
+class TokenBudget:
+    """So many tokens, to be spent on texts in their order.
+
+    Args:
+        tokens: how many; None is no limit.
+        count_tokens: how many a text has.
+    """
+
+    def __init__(self, tokens: int | None, count_tokens: Callable[[str], int]) -> None:
+        self._left = tokens
+        self._count = count_tokens
+
+    def spend(self, text: str) -> str:
+        """Return as much of the text as there is left for, cut after a word.
+
+        It is empty, and nothing is spent, if not even one word fits.
+        """
+        if self._left is None:
+            return text
+        if not self._left:
+            return ""
+        needed = self._tokens(text)
+        if needed > self._left:
+            text = self._cut(text, self._left)
+            needed = self._left if text else 0
+        self._left -= needed
+        return text
+
+    def _cut(self, text: str, room: int) -> str:
+        ends = [match.end() for match in WORD_ENDS.finditer(text)]
+        fitting = bisect_right(ends, room, key=lambda end: self._tokens(text[:end]))
+        return text[: ends[fitting - 1]] if fitting else ""
+
+    def _tokens(self, text: str) -> int:
+        return self._count(text) + sum(map(len, UNBROKEN.findall(text))) // CHARS_PER_TOKEN + self._uncounted(text)
+
+    def _uncounted(self, text: str) -> int:
+        """Return how many tokens a language model reads in unknown scripts beyond those that were counted."""
+        if text.isascii() or not (unknown := UNKNOWN.findall(text)):
+            return 0
+        return max(0, sum(map(len, unknown)) // CHARS_PER_TOKEN - self._count(" ".join(unknown)))

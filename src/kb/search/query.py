@@ -25,7 +25,7 @@ from kb.search.apostrophes import (
     is_possessive,
     with_apostrophe,
 )
-from kb.search.isbn import other_spellings
+from kb.search.numbers import other_spellings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -14,26 +14,31 @@ from kb.lexical.alternatives import alternatives
 from kb.lexical.emoji import written
 from kb.search.copies import Folded, fold
 from kb.search.explain import TermScores, explained
-from kb.search.fusion import Candidates, best, fuse, scale_of
+from kb.search.fusion import Candidates, Ranking, best, fuse, or_none, scale_of
 from kb.search.literal import coverage
 from kb.search.literal import sought as literals
 from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, Called, likeness, sought, spelling, with_name
-from kb.search.passages import Passage
-from kb.search.succession import in_succession
+from kb.search.passages import Passage, in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
-    from kb.search.explain import Explanation
-    from kb.search.fusion import Ranked, Scale
+    from kb.api.models import Explanation
+    from kb.search.fusion import Scale
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection
     from kb.store.rows import Hit, Named
     from kb.telemetry.instruments import Instruments
+
+WIDER = 8
+"""How much longer a list is asked for when one had too few documents in it."""
+
+MOST_CANDIDATES = 20_000
+"""How long a list may become then: documents that one document's passages keep out of it are not found."""
 
 IN_CONTEXT = 50
 """How many of the best chunks are ranked by what stands beside them, too."""
@@ -69,6 +74,7 @@ class Retriever:
         instruments: the instruments.
         successors: answers for documents what replaced them, the nearest first; None where nothing was replaced.
         named: answers for words which documents have some of them in their names; None where names are not known.
+        explain: whether passages say what their scores are made of.
     """
 
     def __init__(
@@ -79,54 +85,55 @@ class Retriever:
         instruments: Instruments,
         successors: SuccessorsOf | None = None,
         named: NamedBy | None = None,
+        *,
+        explain: bool = False,
     ) -> None:
         self._index = index
-        self._where = query.where
-        self._terms = query.terms
-        self._units = query.units
-        self._whole = query.whole
-        self._telling = query.telling
-        self._exact = query.exact
+        self._query = query
         self._vector = vector
         self._instruments = instruments
         self._successors_of = successors
         self._named_by = named
-        self._successors: dict[int, Sequence[int]] = {}
+        self._explain = explain
         self._known: dict[int, Hit] = {}
-        self._lists: list[tuple[Candidates, int]] = []
-        self._scale: Scale | None = None
 
-    def candidates(self, limit: int, top: int = 0) -> Candidates:
-        """Return the `limit` best chunks of each leg, and for each of them the other leg's score.
+    def rankings(self, limit: int, top: int = 0) -> Iterator[Ranking]:
+        """Yield the `limit` best chunks of each leg in their order, then longer lists while there is more.
 
-        What replaced one of the `top` best documents is among them. Asked again for more, the scores are measured by
-        the scale of the first.
+        What replaced one of the `top` best documents is among them. The scores of all are measured by the scale of
+        the first.
         """
-        self._selection.look_up([*self._terms, *(form for unit in self._units for form in unit.forms)])
-        called, literal = self._called, self._literal  # both while the model is at work
-        found = self._with_successors(self._candidates(limit), top)
-        self._scale = self._scale or scale_of(found)
-        found = self._joined(replace(found, scale=self._scale), literal) if literal.size else found
-        if missing := called.keys() - set(self._index.documents_of(found.ids)) if called else ():
-            found = self._joined(replace(found, scale=self._scale), self._first_of(missing))
-        found = replace(found, typed=self._typed(found))
-        self._lists.append((found, limit))
-        return found
+        scale = None
+        while True:
+            yield (ranking := self._ranking(limit, top, scale))
+            if ranking.candidates.ids.size < limit or limit >= MOST_CANDIDATES:
+                return
+            limit, scale = min(limit * WIDER, MOST_CANDIDATES), ranking.candidates.scale
 
-    def explain(self, passages: Iterable[Passage]) -> None:
-        """Say of some of the candidates what their scores are made of, in the first list that has them."""
-        shown = [*passages]
-        missing = np.array(sorted({passage.chunk_id for passage in shown}), np.int64)
-        explanations: dict[int, Explanation] = {}
-        for found, limit in self._lists:
-            is_here = np.isin(missing, found.ids)
-            ids, missing = missing[is_here], missing[~is_here]
-            if not ids.size:
-                continue
-            by_word = {written(words[0]): self._adds(words, ids) for words in alternatives(self._terms)}
-            explanations |= explained(found, limit, ids, by_word)
-        for passage in shown:
-            passage.explanation = explanations[passage.chunk_id]
+    def _ranking(self, limit: int, top: int, scale: Scale | None) -> Ranking:
+        query = self._query
+        self._selection.look_up([*query.terms, *(form for unit in query.units for form in unit.forms)])
+        called, literal = self._called, self._literal  # both while the model is at work
+        found = self._candidates(limit, scale)
+        successors = self._successors_of(set(self._index.documents_of(found.ids))) if self._successors_of else {}
+        found = self._with_successors(found, top, successors) if successors else found
+        found = self._joined(replace(found, scale=scale or scale_of(found)), literal)
+        if missing := called.keys() - set(self._index.documents_of(found.ids)) if called else ():
+            found = self._joined(found, self._first_of(missing))
+        fused = fuse(found)
+        fused = fused.with_typed(self._typed(found, fused.scores))
+        order = best(found, fused.scores, found.ids.size)
+        if successors:
+            documents = self._index.documents_of(found.ids[order])
+            order = np.array(in_succession(order.tolist(), documents, successors), np.int64)
+        return Ranking(found, fused, order, limit, successors)
+
+    def _explanations(self, ranking: Ranking, ids: NDArray[np.int64]) -> Mapping[int, Explanation]:
+        """Return what the scores of candidates with these ascending ids are made of."""
+        if not self._explain:
+            return {}
+        by_word = {written(words[0]): self._adds(words, ids) for words in alternatives(self._query.terms)}
+        return explained(ranking, ids, by_word)
 
     def _adds(self, words: Sequence[str], ids: NDArray[np.int64]) -> TermScores:
         """Return what a word adds, in all its forms."""
@@ -135,18 +142,10 @@ class Retriever:
         idf = found[0].idf if found and len(words) == 1 else None
         return TermScores(scores, idf, np.max([each.counts for each in found], axis=0) if found else None)
 
-    def ordered(self, candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the indexes of the candidates, best first, but what was replaced behind what replaced it."""
-        order = best(candidates, scores, candidates.ids.size)
-        if not self._successors:
-            return order
-        documents = self._index.documents_of(candidates.ids[order])
-        return np.array(in_succession(order.tolist(), documents, self._successors), np.int64)
-
-    def _typed(self, found: Candidates) -> NDArray[np.float64]:
+    def _typed(self, found: Candidates, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return which share of the query each candidate has as it was typed."""
-        scores = fuse(found).scores
-        shares = coverage(self._units, self._whole, found.ids, scores, self._selection.occurrences, self._texts)
+        query = self._query
+        shares = coverage(query.units, query.whole, found.ids, scores, self._selection.occurrences, self._texts)
         if self._called:
             order = np.lexsort((found.ids, -scores, -shares)).tolist()
             documents = self._index.documents_of(found.ids)
@@ -159,62 +158,62 @@ class Retriever:
     @cached_property
     def _literal(self) -> NDArray[np.int64]:
         """The chunks that have the words of what is looked for as it is."""
-        wanted = literals(self._units, self._selection.occurrences)
+        wanted = literals(self._query.units, self._selection.occurrences)
         near = [self._selection.best_ids(unit.forms, count) for unit, count in wanted]
         return np.concatenate([EMPTY_SCORES.ids, *near])
 
     @cached_property
     def _called(self) -> Mapping[int, Called]:
         """The documents that are called what the query says, and how well they are."""
-        if self._named_by is None or not self._units:
+        units = self._query.units
+        if self._named_by is None or not units:
             return {}
         tokens_of = self._index.analyzer.indexed
-        words, whole = sought(self._units, tokens_of)
+        words, whole = sought(units, tokens_of)
         if not words:
             return {}
         found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
         like = ((each, likeness(each, words, tokens_of)) for each in found)
-        called = {
-            each.document_id: Called(alike, spelling(each, self._units, tokens_of)) for each, alike in like if alike
-        }
+        called = {each.document_id: Called(alike, spelling(each, units, tokens_of)) for each, alike in like if alike}
         ordered = sorted(called, key=lambda each: (-called[each].counted, each))
         return {each: called[each] for each in ordered[:BEST]}
 
     def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
         """Return the chunk of each document that the query matches best, or the first, if the filter admits it."""
-        selection = self._index.select(replace(self._where, among=tuple(documents)))
+        selection = self._among(documents)
         ids = selection.chunk_ids()
-        scores = np.nan_to_num(selection.full_text_scores(self._terms, ids), nan=-1.0)
-        ids = ids[np.lexsort((-ids, scores))]
-        found = dict(zip(self._index.documents_of(ids), ids.tolist(), strict=True))
-        return np.array(sorted(found.values()), np.int64)
+        scores = np.nan_to_num(selection.full_text_scores(self._query.terms, ids), nan=-1.0)
+        return self._one_each(ids[np.lexsort((ids, -scores))])
 
     def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
         """Return what chunks stand under and their texts, as they were written."""
         return [" ".join((hit.title, *hit.place.heading, hit.text)) for hit in self._hits(chunk_ids)]
 
-    def _with_successors(self, found: Candidates, top: int) -> Candidates:
-        if self._successors_of is None:
-            return found
+    def _with_successors(self, found: Candidates, top: int, successors: Successors) -> Candidates:
         documents = self._index.documents_of(found.ids)
-        self._successors |= self._successors_of(set(documents))
-        if not self._successors:
-            return found
         order = best(found, fuse(found).scores, found.ids.size).tolist()
         highest = islice(dict.fromkeys(documents[place] for place in order), top)
-        missing = {self._successors[each][-1] for each in highest if each in self._successors}.difference(documents)
-        return self._joined(found, self._best_of(missing)) if missing and self._where.document_id is None else found
+        missing = {successors[each][-1] for each in highest if each in successors}.difference(documents)
+        if not missing or self._query.where.document_id is not None:
+            return found
+        return self._joined(found, self._best_of(missing))
 
     def _best_of(self, documents: Collection[int]) -> NDArray[np.int64]:
         """Return the best chunk of each document that the query finds within its filter."""
-        selection = self._index.select(replace(self._where, among=tuple(documents)))
+        selection = self._among(documents)
         if self._vector is None:
-            near = selection.full_text(self._terms, OF_SUCCESSORS)
+            near = selection.full_text(self._query.terms, OF_SUCCESSORS)
         else:
             near = selection.nearest(self._vector.result(), OF_SUCCESSORS)
-        ids = near.ids[np.argsort(-near.scores, kind="stable")]
-        found = dict(zip(reversed(self._index.documents_of(ids)), reversed(ids.tolist()), strict=True))
-        return np.array(sorted(found.values()), np.int64)
+        return self._one_each(near.ids[np.argsort(-near.scores, kind="stable")])
+
+    def _among(self, documents: Collection[int]) -> Selection:
+        return self._index.select(replace(self._query.where, among=tuple(documents)))
+
+    def _one_each(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the first of these chunks of each document."""
+        _, first = np.unique(self._index.documents_of(ids), return_index=True)
+        return ids[first]
 
     def _joined(self, found: Candidates, ids: NDArray[np.int64]) -> Candidates:
         """Return candidates with others of these ids."""
@@ -222,75 +221,79 @@ class Retriever:
         if ids.size == found.ids.size:
             return found
         fts, vec = (ScoredChunks(found.ids, scores) for scores in (found.fts, found.vec))
-        score_words = partial(self._selection.full_text_scores, self._terms)
+        score_words = partial(self._selection.full_text_scores, self._query.terms)
         vectors = np.full(ids.size, np.nan)
         if self._vector is not None:
             vectors = filled(vec, ids, partial(self._selection.cosines, self._vector.result()))
         return replace(found, ids=ids, fts=filled(fts, ids, score_words), vec=vectors)
 
-    def _candidates(self, limit: int) -> Candidates:
-        matches = EMPTY_SCORES
-        if self._terms:  # while the model is at work
+    def _candidates(self, limit: int, scale: Scale | None) -> Candidates:
+        terms, matches = self._query.terms, EMPTY_SCORES
+        if terms:  # while the model is at work
             with self._instruments.search("full_text"):
-                matches = self._selection.full_text(self._terms, limit)
+                matches = self._selection.full_text(terms, limit)
         if self._vector is None:
             return Candidates(matches.ids, matches.scores, np.full(matches.ids.size, np.nan))
         vector = self._vector.result()
         with self._instruments.search("vectors"):
-            near = self._selection.nearest(vector, limit, exact=self._exact)
+            near = self._selection.nearest(vector, limit, exact=self._query.exact)
             ids = np.union1d(near.ids, matches.ids)
-            scores = filled(matches, ids, partial(self._selection.full_text_scores, self._terms))
+            scores = filled(matches, ids, partial(self._selection.full_text_scores, terms))
             cosines = filled(near, ids, partial(self._selection.cosines, vector))
-            found = Candidates(ids, scores, cosines, scale=self._scale)
+            found = Candidates(ids, scores, cosines, scale=scale)
             return found if np.isnan(scores).all() else self._in_context(found, vector)
 
     def _in_context(self, found: Candidates, vector: NDArray[np.float32]) -> Candidates:
         """Return candidates of both legs with the context of the best, and with the neighbours these brought along."""
         seeds = found.ids[best(found, fuse(found).scores, IN_CONTEXT)]
-        context = self._selection.in_context(self._terms, vector, seeds)
+        context = self._selection.in_context(self._query.terms, vector, seeds)
         return self._joined(replace(found, context=context), context.ids)
 
     @cached_property
     def _selection(self) -> Selection:
-        return self._index.select(self._where)
+        return self._index.select(self._query.where)
 
     def is_weak(self, passages: Sequence[Passage]) -> bool:
         """Return whether none of some passages, the best ones, answers the query well.
 
         Such a one has half of its words or fewer, and is farther in meaning than what answers a question.
         """
-        if not (passages and self._telling) or any(self._called.get(each.document_id) for each in passages):
+        telling = self._query.telling
+        if not (passages and telling) or any(self._called.get(each.document_id) for each in passages):
             return False
         if any((each.vec_score or 0.0) >= NEAR_ENOUGH for each in passages):
             return False
         ids = np.array(sorted(each.chunk_id for each in passages), np.int64)
-        words = list(dict.fromkeys(form for each in self._telling for form in each.forms))
+        words = list(dict.fromkeys(form for each in telling for form in each.forms))
         there = {
             word: ~np.isnan(self._selection.full_text_scores((word,), ids)) if found is None else found.counts > 0
             for word, found in zip(words, self._selection.occurrences(words, ids), strict=True)
         }
-        shares = [np.mean([there[form] for form in each.forms], axis=0) > each.least for each in self._telling]
+        shares = [np.mean([there[form] for form in each.forms], axis=0) > each.least for each in telling]
         return not bool((2 * np.sum(shares, axis=0) > len(shares)).any())
 
-    def without_copies(self, candidates: Candidates, order: Sequence[int], top: int) -> Folded:
+    def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Folded:
         """Return the `top` best candidates, given best first, without copies of a better one of another document.
 
         Copies are counted among many only if there are some among those near the best.
         """
-        documents = self._index.documents_of(candidates.ids[np.array(order, np.int64)])
+        documents = self._documents_at(ranking, order)
         first = Folded([], {})
         for compared in (min(top + MORE_COMPARED, len(order)), len(order)):
-            first = fold(candidates, order[:compared], top, self._selection.vectors, documents, self._plain_texts)
+            first = fold(ranking, order[:compared], top, self._selection.vectors, documents, self._plain_texts)
             if not first.copies:
                 break
         return first
 
-    def copies_of(self, candidates: Candidates, place: int, copies: Sequence[int]) -> tuple[list[int], int]:
+    def copies_of(self, ranking: Ranking, place: int, copies: Sequence[int]) -> tuple[list[int], int]:
         """Return one copy of each document that repeats a candidate, at most `COPIES_SHOWN`, and how many there are."""
-        documents = self._index.documents_of(candidates.ids[np.array([place, *copies], np.int64)])
+        documents = self._documents_at(ranking, [place, *copies])
         first = dict(reversed([*zip(documents, (place, *copies), strict=True)]))
         first.pop(documents[0])
         return sorted(first.values(), key=copies.index)[:COPIES_SHOWN], len(first)
+
+    def _documents_at(self, ranking: Ranking, places: Sequence[int]) -> list[int]:
+        return self._index.documents_of(ranking.candidates.ids[np.array(places, np.int64)])
 
     def _plain_texts(self, chunk_ids: Sequence[int]) -> list[str]:
         return [hit.text for hit in self._hits(chunk_ids)]
@@ -301,18 +304,30 @@ class Retriever:
         self._known |= {hit.chunk_id: hit for hit in self._index.hits(missing)}
         return [self._known[each] for each in chunk_ids]
 
-    def documents_of(self, ids: NDArray[np.int64]) -> list[int]:
-        """Return the documents of chunks, in their order."""
+    def documents(self, ranking: Ranking) -> list[int]:
+        """Return the documents of the candidates, best first."""
         with self._instruments.search("fetch"):
-            return self._index.documents_of(ids)
+            return self._index.documents_of(ranking.candidates.ids[ranking.order])
 
-    def passages(self, ranked: Sequence[Ranked]) -> list[Passage]:
+    def passages(self, ranking: Ranking, places: Sequence[int]) -> list[Passage]:
         """Return candidates with what the store knows of them, in their order."""
+        found, fused = ranking.candidates, ranking.fused
+        columns = (found.ids, fused.scores, found.fts, found.vec, fused.lent)
+        ids, *scores = (column[np.array(places, np.int64)].tolist() for column in columns)
+        explanations = self._explanations(ranking, np.unique(ids))
         with self._instruments.search("fetch"):
-            hits = self._hits([each.chunk_id for each in ranked])
+            hits = self._hits(ids)
         return [
-            Passage.of(hit, each, self._successors.get(hit.document_id, ()))
-            for hit, each in zip(hits, ranked, strict=True)
+            Passage.of(
+                hit,
+                score=score,
+                fts_score=or_none(words),
+                vec_score=or_none(meaning),
+                context_score=or_none(lent),
+                successors=ranking.successors.get(hit.document_id, ()),
+                explanation=explanations.get(hit.chunk_id),
+            )
+            for hit, score, words, meaning, lent in zip(hits, *scores, strict=True)
         ]
 
 

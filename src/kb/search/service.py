@@ -13,18 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
+from kb.api.models import CopyOf, UnknownWord, UnreadableFile
 from kb.lexical.segment import folded
 from kb.lexical.stems import stemmed
 from kb.lexical.variants import spellings
 from kb.search.copies import Folded
-from kb.search.fusion import fuse, ranked
-from kb.search.named import MOST_CALLED
-from kb.search.passages import PASSAGES, Copy, Highlighter, Passage, count, fit, group
+from kb.search.named import MOST_CALLED, unreadable
+from kb.search.passages import PASSAGES, Highlighter, Passage, TokenBudget, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
-from kb.search.similar import mean_vector
-from kb.search.token_budget import TokenBudget
-from kb.search.unreadable import unreadable
 from kb.store.rows import Filter, VectorSpace
 
 if TYPE_CHECKING:
@@ -32,37 +29,25 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from kb.embed.protocol import Embedder
-    from kb.search.fusion import Candidates, Fused
+    from kb.search.fusion import Ranking
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
-    from kb.search.unreadable import Unreadable
     from kb.store.protocol import Index, Store, Transaction
     from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
 """How many chunks each leg offers."""
 
-WIDER = 8
-"""How much longer a list is asked for when one had too few documents in it."""
+MAX_CHUNKS = 1000
+"""How many chunks of a document at most say what it is about."""
 
 MOST_UNREADABLE = 3
 """How many of the files that a query names and that could not be read are named; the others are counted."""
-
-MOST_CANDIDATES = 20_000
-"""How long a list may become then: documents that one document's passages keep out of it are not found."""
 
 NOT_LOADED = (
     "The vectors are of {space} now. This engine is about to load that model; if it does not find it, its log says so."
     " Try again in a few seconds. Searches by words alone go on."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A word that no document has, and others that are spelled nearly alike, the nearest first."""
-
-    word: str
-    nearest: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +62,8 @@ class Answer:
     results: list[Passage]
     omitted: int
     pending: int
-    unknown: list[Unknown] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    unknown: list[UnknownWord] = field(default_factory=list)
+    unreadable: list[UnreadableFile] = field(default_factory=list)
     unreadable_count: int = 0
     weak: bool = False
 
@@ -152,24 +137,21 @@ class SearchService:
             query = query.stemmed(index.languages)
             vector = None if query.text is None else self._vector(embedder, query.text)
             successors, named = successors_in(tx), tx.documents.named
-            retriever = Retriever(index, query, vector, self._instruments, successors, named)
-            found = find(retriever, top)
-            if not found and query != query.without_phrases:
-                retriever = Retriever(index, query.without_phrases, vector, self._instruments, successors, named)
-                found = find(retriever, top)
+            for asked in dict.fromkeys((query, query.without_phrases)):
+                retriever = Retriever(index, asked, vector, self._instruments, successors, named, explain=explain)
+                if found := find(retriever, top):
+                    break
             if vector and not query.exact:
                 self._recall.observe(vector.result(), query.where, tx.space)
             failed = unreadable(tx, query, index.analyzer)
             total = count(found)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(found, budget, Highlighter(index.analyzer, query.shown)))
-            if explain and results:
-                retriever.explain(each for passage in results for each in (passage, *passage.more))
             return Answer(
                 results,
                 total - count(results),
                 tx.jobs.pending(),
-                [Unknown(*each) for each in unknown.items()],
+                [UnknownWord(word=word, nearest=nearest) for word, nearest in unknown.items()],
                 failed[:MOST_UNREADABLE],
                 len(failed),
                 retriever.is_weak(results),
@@ -232,34 +214,35 @@ def successors_in(tx: Transaction) -> SuccessorsOf | None:
     return tx.documents.successors if tx.documents.has_successors() else None
 
 
+def mean_vector(tx: Transaction, document_id: int) -> NDArray[np.float32]:
+    """Return the unit vector between those of a document's chunks."""
+    ids = np.array([chunk.id for chunk in tx.documents.chunk_places(document_id)[:MAX_CHUNKS]], np.int64)
+    total: NDArray[np.float32] = tx.index.select(Filter()).vectors(np.sort(ids)).sum(axis=0)
+    length = max(float(np.linalg.norm(total)), float(np.finfo(np.float32).tiny))
+    return total / np.float32(length)
+
+
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:
     """Return the `top` best passages, those that repeat another one with it."""
-    limit = max(CANDIDATES, top)
-    while True:
-        candidates = retriever.candidates(limit, top)
-        fused = fuse(candidates)
-        order = retriever.ordered(candidates, fused.scores).tolist()
-        folded = retriever.without_copies(candidates, order, top)
-        if len(folded.kept) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES or not folded.copies:
-            return _with_copies(retriever, candidates, fused, folded, folded.kept)
-        limit = min(limit * WIDER, MOST_CANDIDATES)
+    for ranking in retriever.rankings(max(CANDIDATES, top), top):
+        folded = retriever.without_copies(ranking, ranking.order.tolist(), top)
+        if len(folded.kept) >= top or not folded.copies:
+            break
+    return _with_copies(retriever, ranking, folded, folded.kept)
 
 
-def _with_copies(
-    retriever: Retriever, candidates: Candidates, fused: Fused, folded: Folded, places: Sequence[int]
-) -> list[Passage]:
+def _with_copies(retriever: Retriever, ranking: Ranking, folded: Folded, places: Sequence[int]) -> list[Passage]:
     """Return candidates as passages, each with the documents that repeat it."""
     if not places:
         return []
     repeated = [place for place in places if place in folded.copies]
-    copies = {place: retriever.copies_of(candidates, place, folded.copies[place]) for place in repeated}
-    every = [*places, *(other for shown, _ in copies.values() for other in shown)]
-    found = retriever.passages(ranked(candidates, fused, np.array(every, np.int64)))
+    copies = {place: retriever.copies_of(ranking, place, folded.copies[place]) for place in repeated}
+    found = retriever.passages(ranking, [*places, *(other for shown, _ in copies.values() for other in shown)])
     passages, others = found[: len(places)], iter(found[len(places) :])
     for place, passage in zip(places, passages, strict=True):
         if place in copies:
             shown, passage.copy_count = copies[place]
-            passage.copies = [Copy.of(each) for each in islice(others, len(shown))]
+            passage.copies = [CopyOf.model_validate(each) for each in islice(others, len(shown))]
     return passages
 
 
@@ -271,22 +254,18 @@ def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> lis
     """
     found: list[Passage] = []
     seen = set[int]()
-    limit = CANDIDATES * PASSAGES
-    while True:
-        candidates = retriever.candidates(limit, max(CANDIDATES, top))
-        fused = fuse(candidates)
-        order = retriever.ordered(candidates, fused.scores)
-        documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
+    for ranking in retriever.rankings(CANDIDATES * PASSAGES, max(CANDIDATES, top)):
+        documents = by_document(ranking.order.tolist(), retriever.documents(ranking))
         first = {places[0]: each for each, places in documents.items()}
-        folded = retriever.without_copies(candidates, [*first], top) if folds else Folded([*first], {})
+        folded = retriever.without_copies(ranking, [*first], top) if folds else Folded([*first], {})
         kept = [first[place] for place in folded.kept if first[place] not in seen]
         added = kept[: top - len({each.document_id for each in found})]
         chosen = [place for each in added for place in documents[each]]
-        found += _with_copies(retriever, candidates, fused, folded, chosen)
+        found += _with_copies(retriever, ranking, folded, chosen)
         seen.update(added, (first[each] for place in folded.copies for each in folded.copies[place]))
-        if len({each.document_id for each in found}) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
-            return group(found)
-        limit = min(limit * WIDER, MOST_CANDIDATES)
+        if len({each.document_id for each in found}) >= top:
+            break
+    return group(found)
 
 
 def by_document(order: Sequence[int], documents: Sequence[int]) -> dict[int, list[int]]:

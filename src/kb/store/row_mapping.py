@@ -49,9 +49,11 @@ def raw(stamp: str) -> str:
     return stamp.replace("T", " ").removesuffix("Z")
 
 
-def strings(array: str) -> tuple[str, ...]:
-    """Return a JSON array of strings."""
-    return tuple(json.loads(array)) if array != "[]" else ()
+def strings(array: str | list[str] | None) -> tuple[str, ...]:
+    """Return an array of strings, which may be JSON, or none."""
+    if isinstance(array, str):
+        return tuple(json.loads(array)) if array != "[]" else ()
+    return tuple(array or ())
 
 
 def mapped(make: Callable[..., Row], cursor: apsw.Cursor) -> list[Row]:
@@ -331,9 +333,17 @@ def moment(instant: datetime) -> str:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
-def array(texts: Sequence[str]) -> str:
-    """Strings as a JSON array."""
-    return json.dumps(texts, ensure_ascii=False) if texts else "[]"
+def moment_or_first(stamp: str) -> str:
+    """Return a moment as it is stored, from a cursor; what no store has said comes before all."""
+    try:
+        return datetime.fromisoformat(stamp).replace(tzinfo=None).isoformat(" ", "milliseconds")
+    except ValueError:
+        return "-infinity"
+
+
+def array(values: Sequence[str] | Sequence[int]) -> str:
+    """Return strings or numbers as a JSON array."""
+    return json.dumps(values, ensure_ascii=False) if values else "[]"
 
 
 def counts(omitted: Mapping[str, int] | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -10,11 +11,13 @@ from string import Template
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from importlib.resources.abc import Traversable
 
 SHARED: Final = "kb.store.sql"
-"""The package with the statements of both stores: with `:name` for a parameter, and `$name` for a word of a dialect."""
+"""The package with the statements of both stores."""
+
+Statements = Callable[[str], Mapping[str, str]]
+"""Returns a store's statements about a subject, by name."""
 
 
 @dataclass(frozen=True)
@@ -22,27 +25,48 @@ class Dialect:
     """How a database is asked.
 
     Args:
-        package: where the statements are that it alone has.
-        timestamp: its type of a time.
+        package: where the statements are that it alone has; those named `dialect` are words of any subject.
         has_colons: whether it takes parameters as `:name`, and not as `%(name)s`.
     """
 
     package: str
-    timestamp: str
     has_colons: bool
 
     def translated(self, statement: str) -> str:
-        """Return a statement of both stores as this one is asked."""
-        said = Template(statement).substitute(timestamp=self.timestamp)
-        return said if self.has_colons else re.sub(r"(?<![:\w]):(\w+)", r"%(\1)s", said.replace("%", "%%"))
+        """Return a statement with `:name`, or `?`, for each parameter as this one is asked."""
+        if self.has_colons:
+            return statement
+        return re.sub(r"(?<![:\w]):(\w+)", r"%(\1)s", statement.replace("%", "%%")).replace("?", "%s")
+
+    def own(self, subject: str) -> dict[str, str]:
+        """Return the statements that it alone has."""
+        return _named(files(self.package).joinpath("sql", f"{subject}.sql"))
+
+
+class _Words(dict[str, str]):
+    """What `$name` stands for: the statement of that name without what is said before it."""
+
+    def __getitem__(self, name: str) -> str:
+        return Template(re.sub(r"\A(--.*\n?)*", "", super().__getitem__(name))).substitute(self)
 
 
 @cache
 def read_statements(dialect: Dialect, subject: str) -> Mapping[str, str]:
-    """Return the statements about a subject: the store's own, and those of both stores that it has none instead of."""
-    shared = _named(files(SHARED).joinpath(f"{subject}.sql"))
-    own = _named(files(dialect.package).joinpath("sql", f"{subject}.sql"))
-    return {name: dialect.translated(statement) for name, statement in shared.items()} | own
+    """Return the statements about a subject: the store's own, and those of both stores that it has none instead of.
+
+    Where both stores have some, all are written with `:name` or `?` for a parameter, and `$name` for another of them
+    or a word of the dialect. A store's own are written in its own way where they stand alone.
+    """
+    shared, own = _named(files(SHARED).joinpath(f"{subject}.sql")), dialect.own(subject)
+    if not shared:
+        return own
+    words = _Words(dialect.own("dialect") | shared | own)
+    return {name: dialect.translated(Template(text).substitute(words)) for name, text in (shared | own).items()}
+
+
+def condition(sql: Mapping[str, str], names: Iterable[str]) -> str:
+    """Return the conditions of these names as one; that all rows meet if there is none."""
+    return " AND ".join(sql[name] for name in names) or "TRUE"
 
 
 def _named(file: Traversable) -> dict[str, str]:

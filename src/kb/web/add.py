@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlencode
 
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
@@ -12,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from kb.api.errors import KbError, Unauthorized
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.documents import split_tags
-from kb.web.pages import redirect, render
+from kb.web.pages import later_page, redirect, render
 from kb.web.search import job_row
 from kb.web.text import Row
 from kb.web.visits import Visit
@@ -55,14 +54,13 @@ async def jobs(request: Request, visit: Visit) -> Response:
     status = request.query_params.get("status")
     status = status if status in STATES else None
     page = await visit.engine.jobs(status=status, limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    kept = {"status": status} if status else {}
-    later = page["next_cursor"] and "?" + urlencode({**kept, "cursor": page["next_cursor"]})
+    kept = [("status", status)] if status else []
     queue = (await visit.engine.status())["queue"]
     return render(
         request,
         "jobs.html",
         jobs=[job_row(each) for each in page["jobs"]],
-        later=later,
+        later=later_page(page, *kept),
         states={each: queue[each] for each in STATES},
         state=status,
     )

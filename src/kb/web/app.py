@@ -102,7 +102,7 @@ def create_app(context: Context | None = None) -> Starlette:
 
 def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
     """Return the pages of an engine."""
-    from kb.web.pages import Pages, on_error
+    from kb.web.pages import on_error
     from kb.web.visits import Visits
 
     registry = CollectorRegistry()
@@ -125,7 +125,6 @@ def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
         ],
     )
     stopping = asyncio.Event()
-    app.state.pages = Pages()
     app.state.visits = Visits(engine)
     app.state.settings = settings
     app.state.registry = registry

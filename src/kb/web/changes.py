@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.web.pages import redirect, render
+from kb.web.pages import later_page, redirect, render
 from kb.web.text import Row, plain
 from kb.web.visits import Visit
 
@@ -25,8 +24,8 @@ ACTIONS: Final = {
 async def changes(request: Request, visit: Visit) -> Response:
     """What can be taken back, newest first."""
     page = await visit.engine.operations(limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    later = page["next_cursor"] and "?" + urlencode({"cursor": page["next_cursor"]})
-    return render(request, "changes.html", operations=list(map(operation_row, page["operations"])), later=later)
+    operations = list(map(operation_row, page["operations"]))
+    return render(request, "changes.html", operations=operations, later=later_page(page))
 
 
 async def change(request: Request, visit: Visit) -> Response:

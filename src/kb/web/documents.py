@@ -7,14 +7,13 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
-from kb.web.pages import language_asked, redirect, render
+from kb.web.pages import language_asked, later_page, redirect, render
 from kb.web.search import document_row, place
 from kb.web.text import MAIL, SEPARATOR, Row, body, matched, plain
 from kb.web.visits import Visit
@@ -49,13 +48,12 @@ async def browse(request: Request, visit: Visit) -> Response:
         visit.engine.tags(),
     )
     kept = [(name, value) for name, value in params.multi_items() if name != "cursor"]
-    later = page["next_cursor"] and "?" + urlencode([*kept, ("cursor", page["next_cursor"])])
     return render(
         request,
         "documents.html",
         documents=[document_row(each) for each in page["documents"]],
         total=page["total"],
-        later=later,
+        later=later_page(page, *kept),
         is_later=bool(cursor),
         asked=asked,
         status=status,

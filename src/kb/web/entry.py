@@ -8,11 +8,11 @@ from typing import Final
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
 from kb.asgi.hosts import outer_address
-from kb.web.pages import redirect, render
+from kb.web.pages import STATIC, redirect, render
 from kb.web.visits import Visit
 
 WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x00-\x20\\]*|")
@@ -54,25 +54,7 @@ async def open_link(request: Request, visit: Visit) -> Response:
 
 async def manifest(_: Request, __: Visit) -> Response:
     """What a system needs to treat the pages as a program."""
-    about = {
-        "name": "kb",
-        "short_name": "kb",
-        "description": "Your knowledge base",
-        "start_url": "./",
-        "scope": "./",
-        "display": "minimal-ui",
-        "background_color": "#faf9f7",
-        "theme_color": "#faf9f7",
-        "icons": [{"src": "static/icon.svg", "sizes": "any", "type": "image/svg+xml"}],
-        "share_target": {
-            "action": "new",
-            "method": "GET",
-            "enctype": "application/x-www-form-urlencoded",
-            "params": {"title": "title", "text": "text", "url": "url"},
-        },
-        "protocol_handlers": [{"protocol": "web+kb", "url": "open?u=%s"}],
-    }
-    return JSONResponse(about, media_type="application/manifest+json")
+    return Response((STATIC / "manifest.json").read_bytes(), media_type="application/manifest+json")
 
 
 async def opensearch(request: Request, _: Visit) -> Response:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import HistoryGone, Invalid, NotInBin, Occupied
 from kb.web.documents import number_in
-from kb.web.pages import redirect, render
+from kb.web.pages import later_page, redirect, render
 from kb.web.search import document_row
 from kb.web.text import Row, plain
 from kb.web.visits import Visit
@@ -34,7 +33,7 @@ async def versions(request: Request, visit: Visit) -> Response:
         id=document_id,
         title=rows[0]["title"] if rows else f"Document {document_id}",
         versions=rows,
-        later=page["next_cursor"] and "?" + urlencode({"cursor": page["next_cursor"]}),
+        later=later_page(page),
     )
 
 
@@ -93,8 +92,7 @@ async def binned(request: Request, visit: Visit) -> Response:
     """What was deleted and can be restored."""
     page = await visit.engine.bin(limit=PAGE, cursor=request.query_params.get("cursor") or None)
     rows = [document_row(each) | {"why": plain(each["why"] or "", 300)} for each in page["documents"]]
-    later = page["next_cursor"] and "?" + urlencode({"cursor": page["next_cursor"]})
-    return render(request, "bin.html", documents=rows, later=later)
+    return render(request, "bin.html", documents=rows, later=later_page(page))
 
 
 async def restore(request: Request, visit: Visit) -> Response:

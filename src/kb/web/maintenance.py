@@ -18,24 +18,16 @@ async def backups(request: Request, visit: Visit) -> Response:
     """The backups; a form makes one, or has all of them verified."""
     if request.method == "POST":
         return await begin(request, visit, ("back-up", "verify"))
-    state = await visit.engine.maintenance()
-    tasks = {each["action"]: each for each in state["tasks"]}
-    return render(
-        request,
-        "backups.html",
-        state=state,
-        made=tasks.get("back-up"),
-        verified=tasks.get("verify"),
-        running=running(state),
-    )
+    state, tasks, running = await maintenance_state(visit)
+    made, verified = tasks.get("back-up"), tasks.get("verify")
+    return render(request, "backups.html", state=state, made=made, verified=verified, running=running)
 
 
 async def doctor(request: Request, visit: Visit) -> Response:
     """What was found when the data were last examined; a form has it done again, or mends."""
     if request.method == "POST":
         return await begin(request, visit, ("examine", "mend"))
-    state = await visit.engine.maintenance()
-    tasks = {each["action"]: each for each in state["tasks"]}
+    _, tasks, running = await maintenance_state(visit)
     last = max(filter(None, map(tasks.get, ("examine", "mend"))), key=lambda task: task["begun_at"], default=None)
     findings = last["findings"] if last else []
     faulty = [each for each in findings if each["faults"]]
@@ -43,7 +35,7 @@ async def doctor(request: Request, visit: Visit) -> Response:
         request,
         "doctor.html",
         last=last,
-        running=running(state),
+        running=running,
         wrong=[each for each in faulty if not each["is_notice"]],
         noted=[each for each in faulty if each["is_notice"]],
         well=[each["check"] for each in findings if not each["faults"]],
@@ -61,9 +53,11 @@ async def begin(request: Request, visit: Visit, actions: tuple[str, ...]) -> Res
     return redirect(visit, request.url.path.lstrip("/"))
 
 
-def running(state: Row) -> Row | None:
-    """Return what is done just now."""
-    return next((task for task in state["tasks"] if not task["ended_at"]), None)
+async def maintenance_state(visit: Visit) -> tuple[Row, dict[str, Row], Row | None]:
+    """Return what the engine says of its data, the last task of each kind, and the one that runs."""
+    state = await visit.engine.maintenance()
+    running = next((task for task in state["tasks"] if not task["ended_at"]), None)
+    return state, {task["action"]: task for task in state["tasks"]}, running
 
 
 async def keys(request: Request, visit: Visit) -> Response:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
@@ -19,7 +21,7 @@ from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
 from kb.api.omitted import phrase
 from kb.asgi.problem import on_http_exception, on_kb_error
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.text import plain
+from kb.web.text import Row, plain
 from kb.web.visits import Visit
 
 if TYPE_CHECKING:
@@ -37,46 +39,6 @@ TYPE_NAMES: Final = {
 }  # fmt: skip
 
 
-class Pages:
-    """The templates. They are loaded when the first page is asked for."""
-
-    @cached_property
-    def _templates(self) -> Environment:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        templates = Environment(
-            loader=PackageLoader("kb.web"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        templates.filters |= {
-            "when": when,
-            "moment": moment,
-            "size": size,
-            "kind": kind,
-            "omitted": phrase,
-            "count": count,
-            "plain": plain,
-        }
-        templates.globals |= {"assets": assets(), "types": TYPE_NAMES}
-        return templates
-
-    def render(self, request: Request, template: str, status_code: int = 200, **context: object) -> Response:
-        """Return the page that a template makes."""
-        visit: Visit = request.state.visit
-        about = {
-            "root": visit.root,
-            "token": visit.token,
-            "is_signed_in": visit.session is not None,
-            "here": request.url.path,
-            "is_fragment": "x-kb-fragment" in request.headers,
-        }
-        text = self._templates.get_template(template).render(**about, **context)
-        return HTMLResponse(text, status_code, PAGE_HEADERS)
-
-
 @cache
 def assets() -> str:
     """Return what tells the stylesheet and the scripts from those of another kb: browsers keep them for good."""
@@ -86,8 +48,35 @@ def assets() -> str:
 
 def render(request: Request, template: str, status_code: int = 200, **context: object) -> Response:
     """Return the page that a template makes."""
-    pages: Pages = request.app.state.pages
-    return pages.render(request, template, status_code, **context)
+    visit: Visit = request.state.visit
+    about = {
+        "root": visit.root,
+        "token": visit.token,
+        "is_signed_in": visit.session is not None,
+        "here": request.url.path,
+        "is_fragment": "x-kb-fragment" in request.headers,
+    }
+    text = templates().get_template(template).render(**about, **context)
+    return HTMLResponse(text, status_code, PAGE_HEADERS)
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates. They are loaded when the first page is asked for."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("kb.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    filters = (moment, size, kind, count, plain, milliseconds, line_path)
+    environment.filters |= {each.__name__: each for each in filters} | {"when": when, "omitted": phrase}
+    environment.globals |= {"assets": assets(), "types": TYPE_NAMES}
+    return environment
+
+
+def later_page(page: Row, *kept: tuple[str, str]) -> str | None:
+    """Return the address of the page after one of the engine's, with what else the address says; None at the end."""
+    return page["next_cursor"] and "?" + urlencode([*kept, ("cursor", page["next_cursor"])])
 
 
 def redirect(visit: Visit, place: str) -> Response:
@@ -180,3 +169,20 @@ def kind(doc_type: str) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number of things."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def milliseconds(number: float) -> str:
+    """Return a time for people."""
+    return f"{number / 1000:.1f} s" if number >= 1000 else f"{number:.0f} ms" if number >= 10 else f"{number:.1f} ms"
+
+
+def line_path(values: Sequence[float | None], width: float, most: float, height: int) -> str:
+    """Return the path through values at equal distances; where one is not known it begins anew."""
+    step, parts = width / max(1, len(values)), []
+    for index, (before, value, after) in enumerate(zip([None, *values], values, [*values[1:], None], strict=False)):
+        if value is None:
+            continue
+        x, y = round((index + 0.5) * step, 1), round(height - 6 - value / most * (height - 26), 1)
+        is_alone = before is None and after is None
+        parts.append(f"M{x} {y}m-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0" if is_alone else f"{'ML'[before is not None]}{x} {y}")
+    return "".join(parts)

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from kb.api.access import OF_JOB
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_of
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.web.pages import language_asked, render
 from kb.web.text import Row, matched, plain, snippet
 from kb.web.visits import Visit
@@ -258,8 +258,8 @@ MONTH: Final = 7
 def chips(asked: SearchForm, results: Sequence[Row]) -> list[Row]:
     """Return what the search can be narrowed by, with counts among its results; the filters that are set first."""
     found = [
-        *_types(asked, results),
-        *_languages(asked, results),
+        *_values(asked, "type", "type", asked.doc_type, (each["doc_type"] for each in results)),
+        *_values(asked, "language", "lang", asked.lang, (each["language"] for each in results)),
         *_tags(asked, results),
         *_folders(asked, results),
         *_times(asked, results),
@@ -269,18 +269,12 @@ def chips(asked: SearchForm, results: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def _types(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
-    counts = Counter(each["doc_type"] for each in results)
-    for name in _most(counts, [asked.doc_type]):
-        is_set = name == asked.doc_type
-        yield _chip("type", name, counts[name], asked.with_(type=None if is_set else name), is_set=is_set)
-
-
-def _languages(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
-    counts = Counter(each["language"] for each in results if each["language"])
-    for code in _most(counts, [asked.lang]):
-        is_set = code == asked.lang
-        yield _chip("language", code, counts[code], asked.with_(lang=None if is_set else code), is_set=is_set)
+def _values(asked: SearchForm, kind: str, parameter: str, chosen: str, values: Iterable[str]) -> Iterator[Row]:
+    counts = Counter(filter(None, values))
+    for value in _most(counts, [chosen]):
+        is_set = value == chosen
+        href = asked.with_(**{parameter: None if is_set else value})
+        yield _chip(kind, value, counts[value], href, is_set=is_set)
 
 
 def _tags(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.access.store import as_caller
@@ -14,26 +14,27 @@ from kb.api.access import Caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
 from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.blobs.protocol import staged_as
-from kb.documents.attachments import staged_jobs
 from kb.documents.replacement import check_current, replacement_remedy
 from kb.documents.save import save
-from kb.documents.staging import discard
+from kb.documents.staging import discard, staged_jobs
 from kb.ingest.draft import Draft, contents_of, draft_file, draft_note, embed_slices
+from kb.ingest.stop import Stop
+from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extractors import Extractors
+from kb.parser.sandbox import Limits
+from kb.telemetry.instruments import Instruments
+from kb.worker.job_ends import JobEnds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from concurrent.futures import Executor, Future
     from pathlib import Path
 
-    from kb.blobs.protocol import Blobs
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
-    from kb.ingest.stop import Stop
-    from kb.parser.extraction import ExtractingSandbox
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Content, Job, NewJob
-    from kb.telemetry.instruments import Instruments, Outcome
-    from kb.worker.job_ends import JobEnds
+    from kb.telemetry.instruments import Outcome
     from kb.worker.lease import Lease
 
 logger = logging.getLogger(__name__)
@@ -81,48 +82,51 @@ class Writes:
             last.result()
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """What a worker works with.
+
+    Args:
+        store: where jobs wait and documents go.
+        embedder: the model.
+        originals: what keeps files, and has those that wait for their job.
+        sandbox: what reads files.
+        instruments: where it is counted what was done.
+        stop: what says that the engine stops, and is asked amid a text.
+        ends: where it is published that a job has ended.
+    """
+
+    store: Store
+    embedder: Embedder
+    originals: Originals
+    sandbox: ExtractingSandbox = field(default_factory=lambda: ExtractingSandbox(Limits(), Extractors(), 0))
+    instruments: Instruments = field(default_factory=Instruments)
+    stop: Stop = field(default_factory=Stop)
+    ends: JobEnds = field(default_factory=JobEnds)
+
+
 class Ingestion:
     """Turns claimed jobs into documents.
 
     Args:
-        store: where documents go.
-        embedder: the model.
-        blobs: where files wait for their job.
-        originals: what keeps them afterwards.
-        sandbox: what reads them.
+        parts: what it works with.
         reader: the one thread that uses the sandbox.
         cutter: what reads notes, which wait for no file.
         writer: the one thread that writes documents.
-        ends: where it is published that a job has ended.
-        instruments: where it is counted what was done.
-        stop: what says that the engine stops.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        blobs: Blobs,
-        originals: Originals,
-        sandbox: ExtractingSandbox,
-        reader: Executor,
-        cutter: Executor,
-        writer: Executor,
-        ends: JobEnds,
-        instruments: Instruments,
-        stop: Stop,
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._blobs = blobs
-        self._originals = originals
-        self._sandbox = sandbox
+    def __init__(self, parts: WorkerParts, reader: Executor, cutter: Executor, writer: Executor) -> None:
+        self._store = parts.store
+        self._embedder = parts.embedder
+        self._originals = parts.originals
+        self._blobs = parts.originals.blobs
+        self._sandbox = parts.sandbox
+        self._ends = parts.ends
+        self._instruments = parts.instruments
+        self._stop = parts.stop
         self._reader = reader
         self._cutter = cutter
         self._writer = writer
-        self._ends = ends
-        self._instruments = instruments
-        self._stop = stop
 
     def drafts(self, lease: Lease) -> Iterator[DraftedJob | None]:
         """Read the jobs' contents, some ahead; those that hold no text, or failed too often, end here.

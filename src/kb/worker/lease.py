@@ -1,20 +1,33 @@
-"""Jobs while they are worked on."""
+"""Jobs while they are worked on, and their sign of life, whatever takes the time: a file, a model, or the disk.
+
+Several engines may share a database. One that gives none for too long loses its jobs to the others.
+"""
 
 from __future__ import annotations
 
 import errno
+import logging
+from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from kb.api.errors import DiskFull, Overloaded, Unavailable
+from kb.api.errors import DiskFull, KbError, Overloaded, Unavailable
+from kb.threads import BackgroundThread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Job
+
+logger = logging.getLogger(__name__)
+
+BEAT_SECONDS = 4.0
+"""How often: an engine whose connection breaks is taken for gone if the last time was ten seconds ago."""
+
+RETRY_SECONDS: Final = 1.0
 
 
 class Lease:
@@ -85,3 +98,38 @@ def is_ours(error: BaseException) -> bool:
     if isinstance(error, (Unavailable, DiskFull, GeneratorExit)) or Overloaded.is_why(error):
         return True
     return isinstance(error, OSError) and error.errno == errno.EROFS
+
+
+class Heartbeat(BackgroundThread):
+    """Renews leases as long as its block runs."""
+
+    def __init__(self) -> None:
+        super().__init__("kb-heartbeat")
+        self._leases: set[Lease] = set()
+
+    @contextmanager
+    def of(self, lease: Lease) -> Iterator[None]:
+        """Renew a lease during the block."""
+        self._leases.add(lease)
+        try:
+            yield
+        finally:
+            self._leases.discard(lease)
+
+    def _run(self) -> None:
+        pause = BEAT_SECONDS
+        while not self._stopping.wait(pause):
+            went_well = [self._renew(lease) for lease in tuple(self._leases)]
+            pause = BEAT_SECONDS if all(went_well) else RETRY_SECONDS
+
+    def _renew(self, lease: Lease) -> bool:
+        """Renew a lease; return whether that went well."""
+        try:
+            lease.renew()
+        except KbError as error:
+            logger.warning("jobs give no sign of life for the moment: %s", error.detail)
+            return False
+        except Exception:
+            logger.exception("jobs give no sign of life for the moment")
+            return False
+        return True

@@ -29,26 +29,17 @@ from kb.blobs.protocol import staged_as
 from kb.documents.staging import discard, sweep_staged
 from kb.filesystem import remove_folder
 from kb.ingest.draft import SLICE
-from kb.ingest.stop import Stop
-from kb.parser.extraction import ExtractingSandbox
-from kb.parser.extractors import Extractors
-from kb.parser.sandbox import Limits
 from kb.store.blob_place import bind
 from kb.store.rows import VectorSpace
-from kb.telemetry.instruments import FollowingPool, Instruments
-from kb.worker.heartbeat import Heartbeat
-from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
-from kb.worker.job_ends import JobEnds
-from kb.worker.lease import Lease
+from kb.telemetry.instruments import FollowingPool
+from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion, WorkerParts
+from kb.worker.lease import Heartbeat, Lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from kb.api.models import Restriction
-    from kb.documents.originals import Originals
-    from kb.embed.protocol import Embedder
-    from kb.store.protocol import Store
     from kb.store.rows import Job
     from kb.worker.job import DraftedJob
 
@@ -106,56 +97,27 @@ class Worker:
     """One thread that empties the queue.
 
     Args:
-        store: where jobs wait and documents go.
-        embedder: the model.
+        parts: what it works with.
         staging: a folder of this engine's; in a data directory it is where files wait for their job.
-        originals: what keeps files, and has those that wait.
-        sandbox: what reads files.
-        instruments: where it is counted what was done.
         keep_jobs_days: for how many days done jobs stay; 0 is for ever.
-        stop: what says that the engine stops, and is asked amid a text.
-        ends: where it is published that a job has ended.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        staging: Path,
-        originals: Originals,
-        sandbox: ExtractingSandbox | None = None,
-        instruments: Instruments | None = None,
-        keep_jobs_days: int = 0,
-        stop: Stop | None = None,
-        ends: JobEnds | None = None,
-    ) -> None:
-        self.ends = ends or JobEnds()
-        self._store = store
-        self._embedder = embedder
+    def __init__(self, parts: WorkerParts, staging: Path, keep_jobs_days: int = 0) -> None:
+        self.ends = parts.ends
+        self._store = parts.store
+        self._embedder = parts.embedder
         self._staging = staging
-        self._originals = originals
-        self._blobs = originals.blobs
+        self._originals = parts.originals
+        self._blobs = parts.originals.blobs
         self._size = lru_cache(SIZES)(self._size_of)
-        self._sandbox = sandbox or ExtractingSandbox(Limits(), Extractors(), 0)
+        self._sandbox = parts.sandbox
         self._reader = FollowingPool(1, "kb-reader")
         self._cutter = FollowingPool(1, "kb-cutter")
         self._writer = FollowingPool(1, "kb-writer")
         self._heartbeat = Heartbeat()
-        self._instruments = instruments or Instruments()
-        self._stop = stop or Stop()
-        self._ingestion = Ingestion(
-            store=store,
-            embedder=embedder,
-            blobs=self._blobs,
-            originals=originals,
-            sandbox=self._sandbox,
-            reader=self._reader,
-            cutter=self._cutter,
-            writer=self._writer,
-            ends=self.ends,
-            instruments=self._instruments,
-            stop=self._stop,
-        )
+        self._instruments = parts.instruments
+        self._stop = parts.stop
+        self._ingestion = Ingestion(parts, self._reader, self._cutter, self._writer)
         self._keep_jobs_days = keep_jobs_days
         self._claims = 0
         self._expire_at = self._sweep_at = time.monotonic()

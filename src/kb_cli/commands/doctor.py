@@ -25,7 +25,9 @@ def doctor(
     """
     settings = data_settings()
     if accept_clock:
-        return believe_clock(settings)
+        require("kb.clock").accept(settings.data_dir)
+        output.print_line("kb goes by the machine's clock again: old versions and deleted documents expire as usual.")
+        return exit_codes.OK
     maintenance = require("kb.maintenance.doctor")
     with status_line(quiet=json) as show_status:
 
@@ -46,11 +48,3 @@ def doctor(
             for line in [f"{fault} ({remedy.value})" for fault in faults] or ["well"]:
                 output.print_line(f"{name}: {line}")
     return exit_codes.OK if is_well else exit_codes.FAILURE
-
-
-def believe_clock(settings: Any) -> int:  # noqa: ANN401 - the engine's
-    """Have the engine believe the machine's clock, now or at its next start."""
-    clock = require("kb.clock")
-    clock.accept(settings.data_dir)
-    output.print_line("kb goes by the machine's clock again: old versions and deleted documents expire as usual.")
-    return exit_codes.OK

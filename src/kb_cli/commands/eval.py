@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kb_cli.evaluation.measures import mean
+from kb_cli.evaluation.questions import read_questions
+from kb_cli.evaluation.run import MODES, PASSAGES, ask, drawn
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.options import Json
@@ -39,36 +42,23 @@ def eval_(
     are the documents' paths. With --compare, it also prints the gain over an earlier run with other settings or another
     model.
     """
-    from kb_cli.evaluation.questions import read_questions
-
     asked = read_questions(questions)
     before = read_run(compare) if compare else None
 
     async def ask_all(client: "EngineClient") -> Run:
-        from kb_cli.evaluation.run import MODES, ask
-
         return {mode: [asdict(await ask(client, question, mode)) for question in asked] for mode in MODES}
 
     run = call(ask_all)
     if plot:
-        from kb_cli.evaluation.run import drawn
-
         plot.write_text(drawn(run, before), "utf-8")
     if json:
         output.print_json(run)
         return exit_codes.OK
-    output.print_table(["", *MEASURES.values(), f"passage in {passages()}"], rows_of(run))
+    output.print_table(["", *MEASURES.values(), f"passage in {PASSAGES}"], rows_of(run))
     if before:
         print_gains(run, before)
     print_worst(run["both"], worst)
     return exit_codes.OK
-
-
-def passages() -> int:
-    """Return among how many passages the one must be that answers."""
-    from kb_cli.evaluation.run import PASSAGES
-
-    return PASSAGES
 
 
 def read_run(path: Path) -> Run:
@@ -99,8 +89,6 @@ def rows_of(run: Run) -> list[list[str]]:
 
 def format_mean(values: Sequence[float]) -> str:
     """Return a mean with its interval."""
-    from kb_cli.evaluation.measures import mean
-
     found = mean(values)
     return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
 

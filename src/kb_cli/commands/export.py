@@ -15,7 +15,9 @@ def export(
     plain: Annotated[
         bool, typer.Option("--plain", help="Notes as Markdown with front matter, and files in their folders.")
     ] = False,
-    vectors: Annotated[bool, typer.Option("--vectors", help="Also the vectors, so that an import makes none anew.")] = False,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="Also the vectors, so that an import makes none anew.")
+    ] = False,
 ) -> int:
     """Write everything to files that other programs can read.
 

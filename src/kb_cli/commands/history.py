@@ -15,6 +15,17 @@ MARKS = {"equal": PLAIN, "delete": Style((9, 31)), "insert": GREEN}
 SIGNS = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
 """How `git diff --word-diff` marks words, too."""
 
+COLUMNS: output.Columns = {
+    "VERSION": "number",
+    "SINCE": "at",
+    "BY": "by",
+    "CLIENT": "client",
+    "WHY": "why",
+    "TITLE": "title",
+    "TAGS": output.format_tags,
+    "PATH": "source_path",
+}
+
 
 def history(
     document_id: Id,
@@ -67,22 +78,7 @@ def print_versions(answer: dict[str, Any]) -> None:
     """Print versions, one a line."""
     if answer["deleted_at"]:
         output.print_error(f"it has been in the bin since {output.format_time(answer['deleted_at'])}")
-    output.print_table(
-        ("VERSION", "SINCE", "BY", "CLIENT", "WHY", "TITLE", "TAGS", "PATH"),
-        [
-            (
-                version["number"],
-                output.format_time(version["at"]),
-                version["by"],
-                version["client"],
-                version["why"],
-                version["title"],
-                output.format_tags(version),
-                version.get("source_path"),
-            )
-            for version in answer["versions"]
-        ],
-    )
+    output.print_list(answer, "versions", COLUMNS, json=False)
 
 
 def print_diff(answer: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import typer
 from kb.api.job_errors import remedy_of
 from kb.api.omitted import phrase
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call, call_async, call_for_each
+from kb_cli.runtime.call import call, call_async, report_each
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.options import HOW_TO_ADD, Json
 from kb_cli.runtime.progress import status_line
@@ -65,11 +65,12 @@ def jobs(
         answer = call(lambda client: client.jobs(status=status, limit=limit))
     else:
         answer = call(lambda client: client.job(job_id))
-    if json:
-        output.print_json(answer)
-    elif job_id is None:
+    if job_id is None:
         none_so = "no job has failed" if status == "failed" else f"no job is {status}"
-        print_jobs(answer["jobs"], none_so if status else f"nothing was added yet; {HOW_TO_ADD}")
+        nothing = none_so if status else f"nothing was added yet; {HOW_TO_ADD}"
+        output.print_list(answer, "jobs", COLUMNS, nothing, json=json)
+    elif json:
+        output.print_json(answer)
     else:
         print_job(answer)
     return exit_codes.OK
@@ -88,22 +89,22 @@ def parse_ids(words: list[str]) -> list[int]:
 
 def retry(ids: list[int], json: bool) -> int:
     """Try failed jobs again, and return the exit code."""
-    return report_each(*call_for_each(ids, lambda client, job_id: client.retry_job(job_id)), json, " is queued again")
+    return report_each(
+        ids,
+        lambda client, job_id: client.retry_job(job_id),
+        lambda receipt: f"job {receipt['job_id']} is queued again",
+        json=json,
+    )
 
 
 def drop(ids: list[int], json: bool, done: str = ", which was {was}, is dropped") -> int:
     """Drop jobs that are not done, say so, and return the exit code."""
-    return report_each(*call_for_each(ids, lambda client, job_id: client.drop_job(job_id)), json, done)
-
-
-def report_each(receipts: list[dict[str, Any]], code: int, json: bool, done: str) -> int:
-    """Print what was done with jobs, and return the exit code."""
-    if json:
-        output.print_json(receipts)
-    else:
-        for receipt in receipts:
-            output.print_line(f"job {receipt['job_id']}{done.format_map(receipt)}")
-    return code
+    return report_each(
+        ids,
+        lambda client, job_id: client.drop_job(job_id),
+        lambda receipt: f"job {receipt['job_id']}{done.format_map(receipt)}",
+        json=json,
+    )
 
 
 def dismiss(ids: list[int] | None, json: bool) -> int:
@@ -171,25 +172,6 @@ def report(job: dict[str, Any], json: bool) -> None:
         output.print_line("; ".join(filter(None, (line, not_read(job)))))
 
 
-def print_jobs(jobs: list[dict[str, Any]], nothing: str) -> None:
-    """Print jobs, one a line, or that there are none."""
-    output.print_table(
-        ("ID", "STATUS", "DOCUMENT", "CREATED", "WHAT", "ERROR"),
-        [
-            (
-                job["id"],
-                format_state(job),
-                job["document_id"],
-                output.format_time(job["created_at"]),
-                title_of(job),
-                job["error"] or not_read(job),
-            )
-            for job in jobs
-        ],
-        nothing,
-    )
-
-
 def print_job(job: dict[str, Any]) -> None:
     """Print a job."""
     output.print_fields(
@@ -228,3 +210,13 @@ def title_of(job: dict[str, Any]) -> str:
 def exit_code_of(job: dict[str, Any]) -> int:
     """Return what a finished job means to a script."""
     return exit_codes.FAILURE if job["status"] == "failed" else exit_codes.OK
+
+
+COLUMNS: output.Columns = {
+    "ID": "id",
+    "STATUS": format_state,
+    "DOCUMENT": "document_id",
+    "CREATED": "created_at",
+    "WHAT": title_of,
+    "ERROR": lambda job: job["error"] or not_read(job),
+}

@@ -45,8 +45,7 @@ def keys(
     anything, such as KB_API_KEY, which must be set.
     """
     if not words:
-        answer = call(lambda client: client.keys())
-        return output.print_json(answer) if json else print_keys(answer["keys"])
+        return output.print_list(call(lambda client: client.keys()), "keys", KEY_COLUMNS, NO_KEYS, json=json)
     if len(words) != WORDS or words[0] not in (MAKE, ROTATE, REVOKE):
         raise exit_codes.UsageError("Say 'make', 'rotate' or 'revoke', and the name of one key.")
     action, name = words
@@ -79,34 +78,8 @@ def audit(
     hold. KB_AUDIT_DAYS bounds it.
     """
     answer = call(lambda client: client.audit(document_id=document, by=by, limit=limit))
-    if json:
-        output.print_json(answer)
-        return
-    output.print_table(
-        ("TIME", "KEY", "CLIENT", "ACTION", "WHAT"),
-        [
-            (output.format_time(line["at"]), line["by"], line["client"], line["action"], subject(line))
-            for line in answer["lines"]
-        ],
-        "nothing of this is in the log" if by or document else "nothing was changed yet",
-    )
-
-
-def print_keys(rows: list[dict[str, Any]]) -> None:
-    """Print the keys."""
-    output.print_table(
-        ("NAME", "RIGHTS", "MADE", "LAST USED"),
-        [
-            (
-                row["name"],
-                described(row),
-                output.format_time(row["created_at"]),
-                output.format_time(row["used_at"]) if row["used_at"] else "never",
-            )
-            for row in rows
-        ],
-        "no key has rights of its own; 'kb keys make NAME' makes one",
-    )
+    nothing = "nothing of this is in the log" if by or document else "nothing was changed yet"
+    output.print_list(answer, "lines", LINE_COLUMNS, nothing, json=json)
 
 
 def described(key: dict[str, Any]) -> str:
@@ -121,3 +94,13 @@ def subject(line: dict[str, Any]) -> str:
     if line["key"]:
         return f"key {line['key']}"
     return f"job {line['job_id']}" if line["job_id"] else f"document {line['document_id']}"
+
+
+KEY_COLUMNS: output.Columns = {
+    "NAME": "name",
+    "RIGHTS": described,
+    "MADE": "created_at",
+    "LAST USED": lambda key: output.format_time(key["used_at"]) or "never",
+}
+NO_KEYS = "no key has rights of its own; 'kb keys make NAME' makes one"
+LINE_COLUMNS: output.Columns = {"TIME": "at", "KEY": "by", "CLIENT": "client", "ACTION": "action", "WHAT": subject}

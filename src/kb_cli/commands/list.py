@@ -33,12 +33,10 @@ def list_(
     sort = "id" if oldest and not recent else "recent"
     answer = call(lambda client: fetch(client, None if everything else limit, query, sort))
     documents = answer["documents"]
-    if json:
-        output.print_json(answer)
-    elif ids:
+    if ids and not json:
         output.write("".join(f"{document['id']}\n" for document in documents))
-    elif documents:
-        print_documents(documents)
+    elif documents or json:
+        output.print_list(answer, "documents", COLUMNS, json=json)
     if documents and len(documents) < answer["total"] and not json:
         output.print_error(f"{len(documents)} of {answer['total']}; --all shows all")
     elif not documents and not (json or ids):
@@ -60,20 +58,17 @@ async def join(pages: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
     return page | {"documents": documents}
 
 
-def print_documents(documents: list[dict[str, Any]]) -> None:
-    """Print documents, one a line."""
-    output.print_table(
-        ("ID", "TYPE", "DATE", "TITLE", "TAGS", "SOURCE PATH"),
-        [
-            (
-                document["id"],
-                document["doc_type"],
-                output.format_date(document.get("date"))
-                or output.format_time(document["updated_at"] or document["created_at"]),
-                document["title"],
-                output.format_tags(document),
-                document["source_path"],
-            )
-            for document in documents
-        ],
-    )
+def date_of(document: dict[str, Any]) -> str | None:
+    """Return the date a document gives itself, or else when it was changed or added."""
+    changed = document["updated_at"] or document["created_at"]
+    return output.format_date(document.get("date")) or output.format_time(changed)
+
+
+COLUMNS: output.Columns = {
+    "ID": "id",
+    "TYPE": "doc_type",
+    "DATE": date_of,
+    "TITLE": "title",
+    "TAGS": output.format_tags,
+    "SOURCE PATH": "source_path",
+}

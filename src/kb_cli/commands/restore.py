@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call_for_each
+from kb_cli.runtime.call import report_each
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.optional import data_settings, require
 from kb_cli.runtime.options import Json, Why
@@ -30,24 +30,17 @@ def restore(
     With --json, prints a list of the documents.
     """
     if all(each.isdecimal() and int(each) for each in what):
-        return _restore_documents([int(each) for each in what], why, json=json)
+        return report_each(
+            dict.fromkeys(map(int, what)),
+            lambda client, document_id: client.restore(document_id, why=why),
+            lambda document: f"document {document['id']} is restored: {output.one_line(document['title'])}",
+            json=json,
+        )
     path = Path(what[0])
     if len(what) > 1 or not path.exists():
         raise UsageError(f"{' '.join(what)!r} is neither a backup nor a list of documents' ids.")
     restore_backup(path, unsealed=unsealed)
     return 0
-
-
-def _restore_documents(ids: list[int], why: str | None, *, json: bool) -> int:
-    documents, code = call_for_each(
-        dict.fromkeys(ids), lambda client, document_id: client.restore(document_id, why=why)
-    )
-    if json:
-        output.print_json(documents)
-    else:
-        for document in documents:
-            output.print_line(f"document {document['id']} is restored: {output.one_line(document['title'])}")
-    return code
 
 
 def restore_backup(path: Path, *, unsealed: bool) -> None:

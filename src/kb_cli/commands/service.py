@@ -296,10 +296,7 @@ def run_quietly(command: list[str]) -> None:
     Raises:
         LocalError: it is not here, or fails.
     """
-    try:
-        ended = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - of our own words
-    except OSError:
-        raise LocalError(f"{command[0]} is not here: 'kb serve' runs the engine in a terminal.") from None
+    ended = end_of(command, ": 'kb serve' runs the engine in a terminal")
     if ended.returncode:
         raise LocalError(f"{shlex.join(command)} failed: {ended.stderr.strip() or ended.stdout.strip()}")
 
@@ -310,10 +307,19 @@ def print_status(command: list[str]) -> None:
     Raises:
         LocalError: it is not here, or knows nothing.
     """
-    try:
-        ended = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - of our own words
-    except OSError:
-        raise LocalError(f"{command[0]} is not here.") from None
+    ended = end_of(command)
     if not ended.stdout.strip():
         raise LocalError("There is no service of kb here: 'kb service install' makes one.")
     output.print_line(ended.stdout.rstrip())
+
+
+def end_of(command: list[str], remedy: str = "") -> subprocess.CompletedProcess[str]:
+    """Return how a program of the system's ended, and what it printed.
+
+    Raises:
+        LocalError: it is not here.
+    """
+    try:
+        return subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - of our own words
+    except OSError:
+        raise LocalError(f"{command[0]} is not here{remedy}.") from None

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call, call_for_each
+from kb_cli.runtime.call import call, report_each
 from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Ids, Json, Why, split_tags
@@ -28,21 +28,15 @@ def tag(
     new, old = split_tags(add), split_tags(remove)
     if not (new or old):
         raise UsageError("Say which tags to --add or to --remove.")
-    documents, code = call_for_each(
-        dict.fromkeys(ids), lambda client, document_id: client.change_tags(document_id, add=new, remove=old, why=why)
+    return report_each(
+        dict.fromkeys(ids),
+        lambda client, document_id: client.change_tags(document_id, add=new, remove=old, why=why),
+        lambda document: f"document {document['id']}: {output.format_tags(document) or 'no tags'}",
+        json=json,
     )
-    if json:
-        output.print_json(documents)
-    else:
-        for document in documents:
-            output.print_line(f"document {document['id']}: {output.format_tags(document) or 'no tags'}")
-    return code
 
 
 def tags(json: Json = False) -> None:
     """List all tags, and how many documents carry each."""
     answer = call(lambda client: client.tags())
-    if json:
-        output.print_json(answer)
-    else:
-        output.print_table(("TAG", "DOCUMENTS"), [(row["tag"], row["documents"]) for row in answer["tags"]], NO_TAGS)
+    output.print_list(answer, "tags", {"TAG": "tag", "DOCUMENTS": "documents"}, NO_TAGS, json=json)

@@ -45,7 +45,8 @@ def undo(
     shows earlier operations with their numbers.
     """
     if list_:
-        return list_operations(limit, json)
+        output.print_list(call(lambda client: client.operations(limit=limit)), "operations", COLUMNS, json=json)
+        return exit_codes.OK
     if number is not None and (since or key):
         raise exit_codes.UsageError("An OPERATION goes with neither --since nor --key.")
     moment = parse_moment("--since", since)
@@ -63,22 +64,6 @@ def undo(
             raise
         output.print_error(NOTHING)
         return exit_codes.OK
-
-
-def list_operations(limit: int, json: bool) -> int:
-    """Print what can be taken back, newest first."""
-    answer = call(lambda client: client.operations(limit=limit))
-    if json:
-        output.print_json(answer)
-        return exit_codes.OK
-    output.print_table(
-        ("OPERATION", "GIVEN", "BY", "CLIENT", "WHAT"),
-        [
-            (each["number"], output.format_time(each["at"]), each["by"], each["client"], counted(each))
-            for each in answer["operations"]
-        ],
-    )
-    return exit_codes.OK
 
 
 def confirm(planned: dict[str, Any]) -> None:
@@ -129,6 +114,9 @@ def counted(answer: dict[str, Any]) -> str:
     parts = [f"{answer[name]} {name}" for name in ("added", "changed", "deleted") if answer[name]]
     parts += [f"{answer['jobs']} on the way in"] if answer["jobs"] else []
     return ", ".join(parts or ["nothing changed"])
+
+
+COLUMNS: output.Columns = {"OPERATION": "number", "GIVEN": "at", "BY": "by", "CLIENT": "client", "WHAT": counted}
 
 
 def described(step: dict[str, Any]) -> str:

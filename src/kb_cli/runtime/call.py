@@ -20,13 +20,14 @@ from kb.api.errors import (
 from kb.api.versions import MIN_ENGINE_VERSION, engine_mismatch
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import config_path, load_config
-from kb_cli.runtime.output import print_error
+from kb_cli.runtime.output import print_error, print_json, print_line
 from kb_cli.runtime.rephrase import rephrase
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from kb.client.client import EngineClient
+    from kb.client.transport import Transport
 
 T = TypeVar("T")
 
@@ -42,33 +43,27 @@ def call(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEO
     Raises:
         KbError: what the engine answered, or that it did not.
     """
-    from kb.client.client import EngineClient
     from kb.client.stdlib import StdlibTransport, run
 
-    config = load_config()
-    if not config.engine_url.startswith("http://"):
+    url = load_config().engine_url
+    if not url.startswith("http://"):
         return call_async(request, timeout)
-    transport = StdlibTransport(config.engine_url)
-    client = EngineClient(
-        config.engine_url,
-        config.api_key,
-        transport=transport,
-        timeout=timeout,
-        agent="cli",
-        operation=operation_key(),
-    )
-    return run(_session(client, request))
+    return run(_session(_client(timeout, StdlibTransport(url)), request))
 
 
 def call_async(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEOUT) -> T:
     """As `call`, in an event loop."""
     import asyncio
 
+    return asyncio.run(_session(_client(timeout), request))
+
+
+def _client(timeout: float, transport: Transport | None = None) -> EngineClient:
     from kb.client.client import EngineClient
 
     config = load_config()
-    client = EngineClient(config.engine_url, config.api_key, timeout=timeout, agent="cli", operation=operation_key())
-    return asyncio.run(_session(client, request))
+    key, operation = config.api_key, operation_key()
+    return EngineClient(config.engine_url, key, transport=transport, timeout=timeout, agent="cli", operation=operation)
 
 
 @cache
@@ -146,6 +141,22 @@ def call_for_each(
         return answers, code
 
     return call(request_all)
+
+
+def report_each(
+    ids: Iterable[int],
+    request: Callable[[EngineClient, int], Awaitable[dict[str, Any]]],
+    describe: Callable[[dict[str, Any]], str],
+    *,
+    json: bool,
+) -> int:
+    """Have the engine do something with each id, print its answers, and return the exit code."""
+    answers, code = call_for_each(ids, request)
+    if json:
+        print_json(answers)
+    for answer in () if json else answers:
+        print_line(describe(answer))
+    return code
 
 
 async def run_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], limit: int) -> None:

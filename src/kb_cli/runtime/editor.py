@@ -74,12 +74,21 @@ def has_new_text(draft: Path, before: str) -> bool:
 def open_editor(file: Path) -> None:
     """Open the file in the editor that VISUAL or EDITOR names, and wait until it is closed."""
     command = editor_command(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    run_editor([*command, str(file)], "; nothing was sent.")
+
+
+def run_editor(command: list[str], consequence: str = ".") -> None:
+    """Run an editor until it is closed.
+
+    Raises:
+        LocalError: it fails.
+    """
     try:
-        status = subprocess.run([*command, file], check=False).returncode  # noqa: S603 - the user's own editor
+        status = subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own editor
     except OSError as error:
         raise LocalError(f"The editor {command[0]} does not start: {error.strerror}.") from None
     if status:
-        raise LocalError(f"The editor {command[0]} ended with status {status}; nothing was sent.")
+        raise LocalError(f"The editor {command[0]} ended with status {status}{consequence}")
 
 
 def editor_command(editor: str) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any, Final
 
 from kb_cli.runtime.config import load_config
-from kb_cli.runtime.editor import editor_command
+from kb_cli.runtime.editor import editor_command, run_editor
 from kb_cli.runtime.exit_codes import LocalError
 from kb_cli.runtime.output import print_error
 from kb_cli.sync.disk import find_file
@@ -72,7 +72,8 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
         raise LocalError(f"{reason}: 'kb get {document_id}' shows its text.")
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     if editor and document["doc_type"] in IN_EDITOR and not source.startswith(URL_SCHEMES):
-        run([*editor_command(editor), *at_line(editor_command(editor)[0], source, line)])
+        command = editor_command(editor)
+        run_editor([*command, *at_line(command[0], source, line)])
         return
     if not source.startswith(URL_SCHEMES):
         refuse_unsafe(source)
@@ -141,16 +142,6 @@ def launch(target: str) -> None:
         status = 1
     if status:
         raise LocalError(f"No program opens {target} here.")
-
-
-def run(command: list[str]) -> None:
-    """Run an editor until it is closed."""
-    try:
-        status = subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own editor
-    except OSError as error:
-        raise LocalError(f"The editor {command[0]} does not start: {error.strerror}.") from None
-    if status:
-        raise LocalError(f"The editor {command[0]} ended with status {status}.")
 
 
 def refuse_elsewhere(source: str, *, is_windows: bool = sys.platform == "win32") -> None:

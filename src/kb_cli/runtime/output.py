@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -24,6 +24,10 @@ from kb_cli.runtime.styled import (
     shorten_start,
     width_of_terminal,
 )
+
+Row = dict[str, Any]
+Columns = Mapping[str, str | Callable[[Row], object]]
+"""By their headers, each a field of a row or what is made of a row; fields that end in `at` are times."""
 
 GAP: Final = "  "
 DELETE: Final = 0x7F
@@ -178,6 +182,21 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]], nothing
         print_styled(*format_columns([header, *cells]))
     else:
         write("".join("\t".join(row) + "\n" for row in cells))
+
+
+def print_list(answer: Row, name: str, columns: Columns, nothing: str = "", *, json: bool) -> None:
+    """Print an answer as JSON, or for a person the rows that it has under a name, as a table."""
+    if json:
+        print_json(answer)
+        return
+    cells = ([_cell(row, column) for column in columns.values()] for row in answer[name])
+    print_table(tuple(columns), cells, nothing)
+
+
+def _cell(row: Row, column: str | Callable[[Row], object]) -> object:
+    if not isinstance(column, str):
+        return column(row)
+    return format_time(row[column]) if column == "at" or column.endswith("_at") else row.get(column)
 
 
 def format_columns(rows: Sequence[Sequence[str]]) -> Iterator[Styled]:

@@ -63,21 +63,8 @@ _MENUS: Final = ".//nav | .//*[@role='navigation'] | .//*[@role='menu']"
 _LINKS: Final = {"a", "button"}
 _APART: Final = {"aside", "dialog", "footer", "form", "header", "nav"}
 _BOXES: Final = {
-    *(
-        "article",
-        "blockquote",
-        "center",
-        "details",
-        "div",
-        "dl",
-        "fieldset",
-        "figure",
-        "main",
-        "ol",
-        "section",
-        "table",
-    ),
-    *("ul", *_APART),
+    *("article", "blockquote", "center", "details", "div", "dl", "fieldset", "figure", "main", "ol", "section"),
+    *("table", "ul", *_APART),
 }
 _LINES: Final = {
     *("address", "caption", "dd", "dt", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6", "li", "p", "pre", "summary"),

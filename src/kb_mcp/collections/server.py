@@ -1,37 +1,179 @@
-"""The server of the collections surface."""
+"""The collections surface: the default tools with collections, and the tool that moves a document between them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Annotated, Any, Final
 
 from fastmcp import FastMCP
 from fastmcp.resources import ResourceResult
 from fastmcp.server.completions import CompletionReference
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from fastmcp.server.providers import FastMCPProvider
-from mcp_types import CompletionArgument, CompletionContext, ReadResourceRequestParams
+from fastmcp.server.transforms import GetToolNext, Transform
+from fastmcp.tools import Tool, ToolResult
+from fastmcp.utilities.versions import VersionSpec
+from mcp_types import CompletionArgument, CompletionContext
+from pydantic import Field, PrivateAttr
 from pydantic_core import to_json
 
-from kb.api.errors import SettingError
+from kb.api.errors import Invalid, KbError, SettingError
 from kb.client.client import EngineClient
 from kb.settings import listed
-from kb_mcp.collections.membership import PREFIX, Membership, tags_to_field
-from kb_mcp.collections.tools import CollectionTransform, MembershipTools
-from kb_mcp.server import DESTRUCTIVE, create_server, register_tool
-from kb_mcp.tools import schemas
+from kb_mcp.collections.membership import (
+    PREFIX,
+    Membership,
+    field_to_tags,
+    is_collection,
+    schema_with_field,
+    tags_to_field,
+)
+from kb_mcp.errors import tool_error
+from kb_mcp.middleware import NextResource, ResourceRead
+from kb_mcp.middleware.arguments import normalize
+from kb_mcp.server import DESTRUCTIVE, DOCUMENT, create_server, register_tool
+from kb_mcp.tools import lean, rendering
+from kb_mcp.tools.documents import DocumentId
 from kb_mcp.tools.prompts import Completer, create_completer
 from kb_mcp.tools.resources import JSON_TYPE
+from kb_mcp.tools.token_budget import tool_result, with_notice
+
+SEARCH: Final = "kb_search"
+SET_COLLECTION: Final = "kb_set_collection"
+ADDING: Final = ("kb_addnote", "kb_upload_start")
+SUBMITTING: Final = ("kb_addnote", "kb_upload_start", "kb_upload_finish")
+"""The tools that may answer with a job."""
+
+CHANGING: Final = ("tags_add", "tags_remove")
+"""The parameters that change tags."""
+
+CONVENTION: Final = (
+    " A document is in one collection ({names}). It is kept as the tag collection:<name> and shown as `collection`."
+)
+ON_SEARCH: Final = " Give collection to search only there."
+ON_ADDING: Final = " It goes to the collection {default} unless you give another."
+
+
+class CollectionTool(Tool):
+    """A tool of the default surface, with collections."""
+
+    _inner: Tool = PrivateAttr()
+    _membership: Membership = PrivateAttr()
+
+    @classmethod
+    def wrap(cls, inner: Tool, membership: Membership) -> CollectionTool:
+        tool = cls(
+            name=inner.name,
+            title=inner.title,
+            description=(inner.description or "") + description_suffix(inner.name, membership.names),
+            parameters=parameters_with_collection(inner.name, inner.parameters, membership.names),
+            output_schema=schema_with_field(inner.output_schema),
+            annotations=inner.annotations,
+        )
+        tool._inner, tool._membership = inner, membership
+        return tool
+
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        """Run the inner tool. `collection` is checked here: FastMCP checks the inner tool's parameters alone."""
+        try:
+            given = self._with_tag(normalize(self.name, arguments))
+            result = await self._inner.run(given)
+            data = result.structured_content or {}
+            if self.name in SUBMITTING and "job_id" in data:
+                data |= await self._membership.settle(data["job_id"])
+            if self.name == SEARCH and not data.get("results"):
+                data |= await self._empty(given.get("tags", []))
+        except KbError as error:
+            raise tool_error(error, arguments) from error
+        converted = tags_to_field(data)
+        text = rendering.render(self.name, field_to_tags(converted))
+        return tool_result(converted, text)
+
+    async def _empty(self, tags: list[str]) -> dict[str, str]:
+        """Return what is said of a search in a collection that is empty."""
+        if tags and is_collection(tags[0]) and await self._membership.is_empty(tags[0]):
+            return {"rest": f"The collection {tags[0].removeprefix(PREFIX)} is empty."}
+        return {}
+
+    def _with_tag(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        refuse_collections(arguments)
+        tags = arguments.get("tags", [])
+        if self.name not in (*ADDING, SEARCH) or not isinstance(tags, list):
+            return arguments
+        name = arguments.pop("collection", "")
+        if self.name in ADDING:
+            if any(is_collection(tag) for tag in tags):
+                raise Invalid(f"tags: set the collection by the parameter collection, not by a tag {PREFIX}<name>.")
+            name = self._membership.default if name == "" else name
+        return arguments if name == "" else arguments | {"tags": [self._membership.tag(name), *tags]}
+
+
+def refuse_collections(arguments: dict[str, Any]) -> None:
+    """Refuse to change the collection like another tag: a document has one (requirement C-3).
+
+    Raises:
+        Invalid: a tag to add or to remove is a collection.
+    """
+    for name in CHANGING:
+        tags = arguments.get(name)
+        if any(map(is_collection, tags if isinstance(tags, list) else [])):
+            raise Invalid(f"{name}: change the collection by {SET_COLLECTION}, not by a tag {PREFIX}<name>.")
+
+
+class CollectionTransform(Transform):
+    """Wraps every tool of a provider."""
+
+    def __init__(self, membership: Membership) -> None:
+        super().__init__()
+        self._membership = membership
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        return [CollectionTool.wrap(tool, self._membership) for tool in tools]
+
+    async def get_tool(self, name: str, call_next: GetToolNext, *, version: VersionSpec | None = None) -> Tool | None:
+        tool = await call_next(name, version=version)
+        return CollectionTool.wrap(tool, self._membership) if tool else None
+
+
+class MembershipTools:
+    """The tool that the default surface does not have. Agents read its docstring word for word."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+
+    async def kb_set_collection(
+        self,
+        document_id: DocumentId,
+        collection: Annotated[str, Field(description="Empty or null: none.")] = "",
+    ) -> ToolResult:
+        """Move a document to another collection, or out of all.
+
+        Use it when a document is in the wrong one; for a new document, give its collection when you add it. Nothing
+        else of the document changes. Returns the document, without its text.
+        """
+        tag = self._membership.tag(collection) if collection else None
+        return tool_result(with_notice(lean.document(await self._membership.assign(document_id, tag))))
+
+
+def parameters_with_collection(tool: str, parameters: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    if tool not in (*ADDING, SEARCH):
+        return parameters
+    default = {"default": names[0]} if tool in ADDING else {}
+    collection = {"type": "string", "enum": list(names), **default}
+    return parameters | {"properties": parameters["properties"] | {"collection": collection}}
+
+
+def description_suffix(tool: str, names: Sequence[str]) -> str:
+    """Return what this surface adds to a tool's description (requirement C-6)."""
+    uses = {SEARCH: ON_SEARCH, SET_COLLECTION: ""} | dict.fromkeys(ADDING, ON_ADDING.format(default=names[0]))
+    return CONVENTION.format(names=", ".join(names)) + uses[tool] if tool in uses else ""
 
 
 class CollectionResources(Middleware):
     """Shows the collection in documents that are read as resources."""
 
-    async def on_read_resource(
-        self,
-        context: MiddlewareContext[ReadResourceRequestParams],
-        call_next: CallNext[ReadResourceRequestParams, ResourceResult],
-    ) -> ResourceResult:
+    async def on_read_resource(self, context: ResourceRead, call_next: NextResource) -> ResourceResult:
         result = await call_next(context)
         for content in result.contents:
             if content.mime_type == JSON_TYPE:
@@ -53,7 +195,7 @@ def create_collections_server(
     membership = Membership(engine, names)
     own = create_server(middleware)
     set_collection = MembershipTools(membership).kb_set_collection
-    register_tool(own, set_collection, "Move to a collection", "write", DESTRUCTIVE, schemas.DOCUMENT)
+    register_tool(own, set_collection, "Move to a collection", "write", DESTRUCTIVE, DOCUMENT)
     server = create_server([CollectionResources()])
     for provider in (FastMCPProvider(core), FastMCPProvider(own)):
         server.add_provider(provider.wrap_transform(CollectionTransform(membership)))

@@ -12,13 +12,14 @@ from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
 from fastmcp.prompts import PromptResult
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
-from mcp_types import CallToolRequestParams, GetPromptRequestParams
+from mcp_types import GetPromptRequestParams
 from pydantic import ValidationError as PydanticError
 from pydantic_core import ErrorDetails
 
 from kb.api.errors import KbError
 from kb.client.client import JSON, EngineClient
 from kb_mcp.errors import one_line
+from kb_mcp.middleware import NextTool, ToolCall
 from kb_mcp.middleware.arguments import parse_id
 from kb_mcp.tools.paths import MOST_NAMED, documents_called
 from kb_mcp.tools.rendering import QUOTES_NOTICE, named
@@ -54,11 +55,7 @@ class ArgumentErrors(Middleware):
     def __init__(self, engine: EngineClient) -> None:
         self._engine = engine
 
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[CallToolRequestParams],
-        call_next: CallNext[CallToolRequestParams, ToolResult],
-    ) -> ToolResult:
+    async def on_call_tool(self, context: ToolCall, call_next: NextTool) -> ToolResult:
         try:
             return await call_next(context)
         except (ValidationError, PydanticError) as error:
@@ -104,7 +101,7 @@ class ArgumentErrors(Middleware):
         return await call_next(context)
 
 
-async def _error_text(error: Exception, context: MiddlewareContext[CallToolRequestParams]) -> str:
+async def _error_text(error: Exception, context: ToolCall) -> str:
     cause = error if isinstance(error, PydanticError) else error.__cause__
     if not isinstance(cause, PydanticError):
         return one_line(str(error))
@@ -124,7 +121,7 @@ def _field(error: ErrorDetails) -> str:
     return ".".join(str(part)[:MAX_NAME] for part in error["loc"])
 
 
-async def _parameters_text(context: MiddlewareContext[CallToolRequestParams], missing: Sequence[str]) -> str:
+async def _parameters_text(context: ToolCall, missing: Sequence[str]) -> str:
     name = context.message.name
     tool = await context.fastmcp_context.fastmcp.get_tool(name) if context.fastmcp_context else None
     if tool is None:
@@ -146,7 +143,7 @@ async def _missing_of_prompt(context: MiddlewareContext[GetPromptRequestParams])
     return f"{', '.join(missing)}: missing. {name} takes {', '.join(names)}."
 
 
-async def _unknown_tool(context: MiddlewareContext[CallToolRequestParams]) -> str:
+async def _unknown_tool(context: ToolCall) -> str:
     name = context.message.name
     server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
     names = [tool.name for tool in await server.list_tools(run_middleware=False)] if server else []

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from fastmcp.tools import ToolResult
-from mcp_types import CallToolRequestParams
 from pydantic_core import from_json
+
+from kb_mcp.middleware import NextTool, ToolCall
 
 LIST_PARAMETERS: Final = {"tags", "tag_any", "tag_not", "tags_add", "tags_remove"}
 ID_PARAMETERS: Final = {"document_id", "chunk_id", "job_id", "replaces"}
@@ -30,11 +31,7 @@ JSON_STARTS: Final = ("[", "{")
 
 
 class ArgumentNormalizer(Middleware):
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[CallToolRequestParams],
-        call_next: CallNext[CallToolRequestParams, ToolResult],
-    ) -> ToolResult:
+    async def on_call_tool(self, context: ToolCall, call_next: NextTool) -> ToolResult:
         arguments = normalize(context.message.name, context.message.arguments or {})
         message = context.message.model_copy(update={"arguments": arguments})
         return await call_next(context.copy(message=message))

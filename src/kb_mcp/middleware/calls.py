@@ -9,15 +9,15 @@ from typing import Final
 from fastmcp.exceptions import NotFoundError, ResourceError, ToolError
 from fastmcp.resources import ResourceResult
 from fastmcp.server.dependencies import get_http_request
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from fastmcp.tools import ToolResult
-from mcp_types import CallToolRequestParams, ReadResourceRequestParams
 from opentelemetry.trace import SpanKind, Tracer
 from prometheus_client import CollectorRegistry, Histogram
 
 from kb.asgi.bearer import CALLER
 from kb.asgi.rate import GCRA
 from kb.telemetry.tracing import span_of
+from kb_mcp.middleware import NextResource, NextTool, ResourceRead, ToolCall
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +35,7 @@ class CallMetrics(Middleware):
             "kb_mcp_call_seconds", "Time of a tool call.", ["tool", "outcome"], registry=registry, buckets=BUCKETS
         )
 
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[CallToolRequestParams],
-        call_next: CallNext[CallToolRequestParams, ToolResult],
-    ) -> ToolResult:
+    async def on_call_tool(self, context: ToolCall, call_next: NextTool) -> ToolResult:
         tool, outcome, begun = context.message.name, "error", perf_counter()
         with span_of(self._tracer, "tools/call", SpanKind.SERVER, attributes={"mcp.method.name": "tools/call"}) as span:
             try:
@@ -64,20 +60,12 @@ class RateLimit(Middleware):
     def __init__(self, limiter: GCRA) -> None:
         self._limiter = limiter
 
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[CallToolRequestParams],
-        call_next: CallNext[CallToolRequestParams, ToolResult],
-    ) -> ToolResult:
+    async def on_call_tool(self, context: ToolCall, call_next: NextTool) -> ToolResult:
         if refusal := self._refusal():
             raise ToolError(refusal)
         return await call_next(context)
 
-    async def on_read_resource(
-        self,
-        context: MiddlewareContext[ReadResourceRequestParams],
-        call_next: CallNext[ReadResourceRequestParams, ResourceResult],
-    ) -> ResourceResult:
+    async def on_read_resource(self, context: ResourceRead, call_next: NextResource) -> ResourceResult:
         if refusal := self._refusal():
             raise ResourceError(refusal)
         return await call_next(context)

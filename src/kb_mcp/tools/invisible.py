@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 from unicodedata import category
 
-from kb.api.ignorable import IGNORED, SIGN
+from kb.api.stream_safe import IGNORED, SIGN
 
 HIDDEN: Final = re.compile(f"[{IGNORED}]+")
 FLAGS: Final = frozenset(

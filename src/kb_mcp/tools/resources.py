@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fastmcp import FastMCP
@@ -15,11 +15,12 @@ from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.client.client import JSON, EngineClient
-from kb_mcp.errors import error_text
+from kb_mcp.errors import error_text, translate_errors
 from kb_mcp.tools.lean import date_of
 from kb_mcp.tools.rendering import NOTICE, QUOTES_NOTICE, list_text, quoted
 from kb_mcp.tools.token_budget import AnswerLimiter, check_from_chunk
 
+TEXT_TYPE: Final = "text/plain"
 JSON_TYPE: Final = "application/json"
 PNG_TYPE: Final = "image/png"
 RECENT_LIMIT: Final = 50
@@ -36,37 +37,31 @@ MAX_DIGITS: Final = 18
 def register_resources(server: FastMCP, engine: EngineClient, limiter: AnswerLimiter) -> None:
     documents = DocumentResources(engine, limiter)
     server.add_middleware(RecentDocuments(engine))
-    for uri, title, description, read in (
-        ("kb://tags", "Tags", "The tags in use, with the number of documents of each.", documents.tags),
-        ("kb://recent", "Recent documents", "What was changed last, one document a line.", documents.recent),
+    for uri, title, description, mime_type, read in (
+        ("kb://tags", "Tags", "The tags in use, with the number of documents of each.", TEXT_TYPE, documents.tags),
+        ("kb://recent", "Recent documents", "What was changed last, one document a line.", TEXT_TYPE, documents.recent),
+        (
+            *("kb://documents/{id}{?from_chunk}", "Document"),
+            "A document with its text in chunks; next_chunk says where to read on.",
+            *(JSON_TYPE, documents.document),
+        ),
+        (
+            *("kb://documents/{id}/text{?start}", "Text of a document"),
+            "A document's text. Of a long one a part, and where to read on.",
+            *(TEXT_TYPE, documents.text),
+        ),
+        (
+            *("kb://documents/{id}/pages/{page}.png{?chunk}", "Page of a PDF"),
+            "A page of a PDF as it looks, with the passage marked whose index is given as chunk.",
+            *(PNG_TYPE, documents.page),
+        ),
     ):
-        name = uri.rpartition("/")[2]
-        server.resource(uri, name=name, title=title, description=description, mime_type="text/plain")(read)
-    server.resource(
-        "kb://documents/{id}{?from_chunk}",
-        name="document",
-        title="Document",
-        description="A document with its text in chunks; next_chunk says where to read on.",
-        mime_type=JSON_TYPE,
-    )(documents.document)
-    server.resource(
-        "kb://documents/{id}/text{?start}",
-        name="text",
-        title="Text of a document",
-        description="A document's text. Of a long one a part, and where to read on.",
-        mime_type="text/plain",
-    )(documents.text)
-    server.resource(
-        "kb://documents/{id}/pages/{page}.png{?chunk}",
-        name="page",
-        title="Page of a PDF",
-        description="A page of a PDF as it looks, with the passage marked whose index is given as chunk.",
-        mime_type=PNG_TYPE,
-    )(documents.page)
+        resource = server.resource(uri, name=read.__name__, title=title, description=description, mime_type=mime_type)
+        resource(translate_errors(read, _resource_error))
 
 
 class DocumentResources:
-    """Resources under `kb://documents/`. They raise FastMCP's errors, which clients are sent."""
+    """What reads resources."""
 
     def __init__(self, engine: EngineClient, limiter: AnswerLimiter) -> None:
         self._engine = engine
@@ -75,12 +70,8 @@ class DocumentResources:
     async def document(self, id: str, from_chunk: str = "0") -> ResourceResult:
         """Return a document with those chunks that fit."""
         document_id, first = _parse_number(id, "id"), _parse_number(from_chunk, "from_chunk")
-        try:
-            chunks = self._limiter.max_chunks
-            found = await self._engine.document(document_id, from_chunk=first, chunks=chunks)
-            check_from_chunk(found, first)
-        except KbError as error:
-            raise _resource_error(error) from error
+        found = await self._engine.document(document_id, from_chunk=first, chunks=self._limiter.max_chunks)
+        check_from_chunk(found, first)
         page = to_json(self._limiter.chunk_page(found)).decode()
         return ResourceResult([ResourceContent(page, mime_type=JSON_TYPE)])
 
@@ -88,10 +79,7 @@ class DocumentResources:
         """Return as much of a document's text as fits, then a notice that says where to read on."""
         document_id, first = _parse_number(id, "id"), _parse_number(start, "start")
         end = first + self._limiter.max_characters
-        try:
-            excerpt = await self._engine.text(document_id, unit="characters", start=first, end=end)
-        except KbError as error:
-            raise _resource_error(error) from error
+        excerpt = await self._engine.text(document_id, unit="characters", start=first, end=end)
         text = self._limiter.truncate(excerpt["text"])
         notice = f"{NOTICE} {_continuation(excerpt, excerpt['start'] + len(text))}".strip()
         return ResourceResult([ResourceContent(text), ResourceContent(notice)])
@@ -100,27 +88,18 @@ class DocumentResources:
         """Return the picture of a page."""
         document_id, number = _parse_number(id, "id"), _parse_number(page, "page")
         marked = _parse_number(chunk, "chunk") if chunk else None
-        try:
-            picture = await self._engine.page_picture(document_id, number, marked)
-        except KbError as error:
-            raise _resource_error(error) from error
+        picture = await self._engine.page_picture(document_id, number, marked)
         return ResourceResult([ResourceContent(picture, mime_type=PNG_TYPE)])
 
     async def tags(self) -> ResourceResult:
         """Return the tags, the most used first."""
-        try:
-            counts = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
-        except KbError as error:
-            raise _resource_error(error) from error
+        counts = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
         lines = [f"{quoted(each['tag'])} {each['documents']}" for each in counts]
         return ResourceResult([ResourceContent("\n".join([QUOTES_NOTICE, *lines[:MAX_TAGS]]))])
 
     async def recent(self) -> ResourceResult:
         """Return a line for each of the documents that were changed last."""
-        try:
-            reply = await self._engine.documents(sort="recent", limit=RECENT_LIMIT)
-        except KbError as error:
-            raise _resource_error(error) from error
+        reply = await self._engine.documents(sort="recent", limit=RECENT_LIMIT)
         return ResourceResult([ResourceContent(list_text(self._limiter.document_list(reply)))])
 
 
@@ -181,6 +160,6 @@ def _parse_number(text: str, name: str) -> int:
     return int(text)
 
 
-def _resource_error(error: KbError) -> FastMCPError:
+def _resource_error(error: KbError, _: Mapping[str, object]) -> FastMCPError:
     error_type = ValidationError if isinstance(error, Invalid | NotFound) else ResourceError
     return error_type(error_text(error, {}), log_level=logging.INFO)

@@ -217,9 +217,6 @@ def _spec(files: ModelFiles, special_tokens: int) -> ModelSpec:
         special_tokens=special_tokens,
         query_prefix=manifest.query_prefix,
         passage_prefix=manifest.passage_prefix,
-        pooling=manifest.pooling,
-        normalize=manifest.normalize,
-        truncate_dim=manifest.truncate_dim,
     )
 
 

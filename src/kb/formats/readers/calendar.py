@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from calendar import day_name, month_name
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -31,18 +32,8 @@ _MOMENT: Final = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?(\d\
 _LENGTH: Final = re.compile(r"P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?")
 _MARKUP: Final = re.compile(r"(?i)</?(?:a|b|br|div|html|i|li|ol|p|span|table|u|ul)\b[^<>]{0,999}>")
 _RULE: Final = re.compile(r"([A-Z]+)=([^;]*)")
-_DAYS: Final = dict(
-    zip(
-        ("MO", "TU", "WE", "TH", "FR", "SA", "SU"),
-        ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-        strict=True,
-    )
-)
-_MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-_MONTH_NUMBERS: Final = {str(number) for number in range(1, 13)}
+_DAYS: Final = dict(zip(("MO", "TU", "WE", "TH", "FR", "SA", "SU"), day_name, strict=True))
+_MONTHS: Final = {str(number) for number in range(1, 13)}
 _ORDINALS: Final = {"1": "first", "2": "second", "3": "third", "21": "21st", "22": "22nd", "23": "23rd", "31": "31st"}
 _MOMENTS: Final = (
     ("DUE", "Due"),
@@ -53,18 +44,11 @@ _MOMENTS: Final = (
     ("FREEBUSY", "Busy"),
 )
 _REPLIES: Final = {"DECLINED": "declined", "TENTATIVE": "tentative"}
-_LINES: Final = {
-    "STATUS": "Status",
-    "CATEGORIES": "Categories",
-    "CONTACT": "Contact",
-    "RESOURCES": "Resources",
-    "URL": "Link",
-    "CONFERENCE": "Link",
-    "X-GOOGLE-CONFERENCE": "Link",
-    "COMMENT": "Comment",
-    "PRIORITY": "Priority",
-    "PERCENT-COMPLETE": "Percent complete",
-}
+_LINES: Final = (
+    *("STATUS", "CATEGORIES", "CONTACT", "RESOURCES", "URL", "CONFERENCE", "X-GOOGLE-CONFERENCE", "COMMENT"),
+    *("PRIORITY", "PERCENT-COMPLETE"),
+)
+_LINKS: Final = {"URL", "CONFERENCE", "X-GOOGLE-CONFERENCE"}
 _WRITTEN: Final = {
     *("SUMMARY", "DESCRIPTION", "X-ALT-DESC", "DTSTART", "DTEND", "DURATION", "DUE", "COMPLETED", "EXDATE", "RDATE"),
     *("RRULE", "LOCATION", "X-APPLE-STRUCTURED-LOCATION", "ORGANIZER", "ATTENDEE", "ATTACH", "FREEBUSY"),
@@ -179,7 +163,8 @@ def _fields(component: _Component) -> Iterator[tuple[str, str]]:
     yield "Where", next((place for place in places if not place.startswith("geo:")), "")
     yield "Organizer", ", ".join(map(_person, component.every("ORGANIZER")))
     yield "People", ", ".join(map(_person, component.every("ATTENDEE")))
-    for name, label in _LINES.items():
+    for name in _LINES:
+        label = "Link" if name in _LINKS else spoken_name(name)
         for line in component.every(name):
             yield label, line.text.capitalize() if name == "STATUS" else line.text
     for line in component.every(_ALARM):
@@ -259,7 +244,7 @@ def _rule(rule: str) -> str:
     until = _MOMENT.match(parts.get("UNTIL", ""))
     ends = f"until {'-'.join(until.groups()[:3])}" if until else ""
     times = f"{parts['COUNT']} times" if "COUNT" in parts else ""
-    months = [_MONTHS[int(each) - 1] for each in _listed(parts, "BYMONTH") if each in _MONTH_NUMBERS]
+    months = [month_name[int(each)] for each in _listed(parts, "BYMONTH") if each in _MONTHS]
     return " ".join(filter(None, (often, _days(parts), f"in {', '.join(months)}" if months else "", ends, times)))
 
 

@@ -13,26 +13,21 @@ from kb.formats.text.extracted import Extracted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_FIRST: Final = (
+    *("NICKNAME", "ORG", "TITLE", "ROLE", "TEL", "EMAIL", "IMPP", "X-SOCIALPROFILE", "ADR", "URL", "BDAY"),
+    *("ANNIVERSARY", "RELATED", "X-ABRELATEDNAMES", "MEMBER", "CATEGORIES", "NOTE", "PHOTO", "LOGO"),
+)
+"""What is said before all else, in this order."""
+
 _LABELS: Final = {
-    "NICKNAME": "Nickname",
     "ORG": "Organization",
-    "TITLE": "Title",
-    "ROLE": "Role",
     "TEL": "Phone",
-    "EMAIL": "Email",
     "IMPP": "Messenger",
     "X-SOCIALPROFILE": "Profile",
     "ADR": "Address",
     "URL": "Link",
     "BDAY": "Birthday",
-    "ANNIVERSARY": "Anniversary",
-    "RELATED": "Related",
     "X-ABRELATEDNAMES": "Related",
-    "MEMBER": "Member",
-    "CATEGORIES": "Categories",
-    "NOTE": "Note",
-    "PHOTO": "Photo",
-    "LOGO": "Logo",
 }
 _NOT_SHOWN: Final = {
     *("VERSION", "PRODID", "UID", "REV", "FN", "N", "KIND", "CLASS", "KEY", "SOURCE", "MAILER", "SORT-STRING"),
@@ -41,7 +36,7 @@ _NOT_SHOWN: Final = {
     *("X-MOZILLA-HTML", "X-EVOLUTION-WEBDAV-ETAG", "X-EVOLUTION-WEBDAV-HREF", "X-MS-OL-DESIGN", "X-MS-CARDPICTURE"),
     *("X-MS-OL-DEFAULT-POSTAL-ADDRESS", "X-RADICALE-NAME"),
 }
-"""What only programs need. A property that is neither here nor among the labels is said by its own name."""
+"""What only programs need. Any other property is said, by its own name unless it has a label."""
 
 _SAYS_NOTHING: Final = {"INTERNET", "PREF", "VOICE", "X400", ""}
 _PICTURES: Final = {"avif", "bmp", "gif", "heic", "jpeg", "jpg", "png", "svg+xml", "tiff", "webp"}
@@ -82,7 +77,7 @@ def _write(card: Sequence[ContentLine], text: TextBuilder) -> None:
     for line in card:
         if line.name not in _NOT_SHOWN:
             lines.setdefault(line.name, []).append(line)
-    for kind in dict.fromkeys([*_LABELS, *lines]):
+    for kind in dict.fromkeys([*_FIRST, *lines]):
         for line in lines.get(kind, ()):
             if any(map(str.isalnum, said := _said(line))):
                 more = _kind(line, labels)

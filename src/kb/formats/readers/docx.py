@@ -15,12 +15,12 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.ooxml import Package
 from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.detect import detect
-from kb.formats.readers.docx_numbering import BULLET, Item, Numbering
 from kb.formats.readers.drawing import write_drawn
 from kb.formats.readers.eml import bodies as mail_bodies
 from kb.formats.readers.html import decode_html, expanded, write_fragment
 from kb.formats.readers.mail import write_body
 from kb.formats.readers.mht import files_of_page
+from kb.formats.readers.numbering import BULLET, Item, WordNumbering
 from kb.formats.readers.omml import linear
 from kb.formats.registry import reader_of
 from kb.formats.text.builder import TextBuilder
@@ -77,7 +77,7 @@ def _write_body(data: bytes, text: TextBuilder, beside: _Beside) -> Properties:
     package = Package(data)
     main = package.main_part()
     styles = _Styles(_first_part(package, main, "styles"))
-    numbering = Numbering(_first_part(package, main, "numbering"), styles.numbers)
+    numbering = WordNumbering(_first_part(package, main, "numbering"), styles.numbers)
     writer = _Writer(styles, numbering, package, main, text, beside)
     root = package.xml(main)
     for body in root if root is not None else ():
@@ -149,7 +149,7 @@ class _Styles:
         level = next((level for level in levels if level is not None), _BODY_TEXT)
         return level if level < _BODY_TEXT else None
 
-    def item(self, paragraph: etree._Element, numbering: Numbering) -> Item | None:
+    def item(self, paragraph: etree._Element, numbering: WordNumbering) -> Item | None:
         """Return which item of which list a paragraph is, if it is one."""
         number, depth = _list_of(paragraph)
         for name, style in () if number and depth else self._chain(paragraph):
@@ -200,7 +200,7 @@ def _outline_level(owner: etree._Element) -> int | None:
 
 class _Writer:
     def __init__(
-        self, styles: _Styles, numbering: Numbering, package: Package, part: str, text: TextBuilder, beside: _Beside
+        self, styles: _Styles, numbering: WordNumbering, package: Package, part: str, text: TextBuilder, beside: _Beside
     ) -> None:
         self._text = text
         self._styles = styles

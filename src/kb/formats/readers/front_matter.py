@@ -14,7 +14,6 @@ from kb.formats.text.encoding import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FENCES: Final = ("---", "+++")
 INLINE_TAGS: Final = "inline_tags"
 """A field that is false where a # in the text makes no tag."""
 # Between --- (YAML) or +++ (TOML), before anything else.
@@ -40,29 +39,10 @@ _COLOUR: Final = re.compile(
 """Digits among as many as a colour has, as in #c0ffee, but not b2b; or letters that repeat, as in #fff and #fafafa."""
 
 _LINES: Final = re.compile(r"L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?")
-_DIRECTIVES: Final = frozenset(
-    (
-        "include",
-        "include_next",
-        "import",
-        "define",
-        "undef",
-        "if",
-        "ifdef",
-        "ifndef",
-        "elif",
-        "elifdef",
-        "else",
-        "endif",
-        "pragma",
-        "error",
-        "warning",
-        "line",
-        "region",
-        "endregion",
-        "nullable",
-    )
-)
+_DIRECTIVES: Final = {
+    *("include", "include_next", "import", "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "else"),
+    *("endif", "pragma", "error", "warning", "line", "region", "endregion", "nullable"),
+}
 """What compilers are told behind a #: none of these is a tag."""
 _LONGEST_TAG: Final = 200
 _MOST_TAGS: Final = 100

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
-from kb.formats.readers.odf_numbering import BULLET, Counting, Numbering
+from kb.formats.readers.numbering import BULLET, Counting, OdfNumbering
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
@@ -70,7 +70,7 @@ def read(data: bytes) -> Extracted:
         last = TextBuilder()
         write_margins(last, _slide_margins(content, styles) if styles is not None else ())
         return paged(title or (slides[0].opening_title() if slides else None), slides, date, last=last)
-    numbering = Numbering([content, styles] if styles is not None else [content])
+    numbering = OdfNumbering([content, styles] if styles is not None else [content])
     writer = _Writer(_title_styles(content), archive, numbering)
     writer.blocks(body)
     title = title or writer.text.opening_title()
@@ -176,7 +176,7 @@ def topmost(container: Iterable[etree._Element], names: Set[str]) -> Iterator[et
 
 def _slide(page: etree._Element, archive: Archive) -> TextBuilder:
     """Return a slide: its title, the other frames, the notes."""
-    writer = _Writer(set(), archive, Numbering([]))
+    writer = _Writer(set(), archive, OdfNumbering([]))
     frames = in_reading_order([child for child in page if local_name(child) != "notes"], _box)
     for frame in sorted(frames, key=lambda frame: attribute(frame, "class") != "title"):
         if attribute(frame, "class") == "title":
@@ -211,7 +211,7 @@ def _points(length: str | None) -> float | None:
 
 
 class _Writer:
-    def __init__(self, title_styles: set[str], archive: Archive, numbering: Numbering) -> None:
+    def __init__(self, title_styles: set[str], archive: Archive, numbering: OdfNumbering) -> None:
         self.text = TextBuilder()
         self._numbering = numbering
         self._archive = archive

@@ -6,9 +6,8 @@ import re
 import struct
 import zlib
 from contextlib import closing
-from ctypes import byref, c_int
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from unicodedata import normalize
 
 import pypdfium2
@@ -37,15 +36,8 @@ _LETTER: Final = re.compile(r"[^\W_]")
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 
-class Picture(NamedTuple):
-    """A PNG, and what is marked on it, as shares of its width and height from the upper left."""
-
-    png: bytes
-    boxes: list[tuple[float, float, float, float]]
-
-
-def draw_page(data: bytes, number: int, passage: str = "", place: float = 0) -> Picture:
-    """Draw a page, counted from 1.
+def draw_page(data: bytes, number: int, passage: str = "", place: float = 0) -> bytes:
+    """Return a page, counted from 1, as PNG.
 
     Args:
         data: the PDF.
@@ -69,7 +61,7 @@ def draw_page(data: bytes, number: int, passage: str = "", place: float = 0) -> 
             raise Unreadable(f"page {number} is damaged") from error
 
 
-def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> Picture:
+def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> bytes:
     width, height = page.get_size()
     scale = min(WIDTH / max(width, 1), (_MOST_PIXELS / max(width * height, 1)) ** 0.5)
     with closing(page.get_textpage()) as text:
@@ -77,8 +69,7 @@ def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> Picture:
     for box in boxes:
         _mark(page, box)
     with closing(page.render(scale=scale, rev_byteorder=True)) as bitmap:
-        png = encode_png(bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride, bitmap.n_channels)
-        return Picture(png, [_share(page, box, scale, bitmap.width, bitmap.height) for box in boxes])
+        return _png(bitmap)
 
 
 def count_pages(data: bytes) -> int:
@@ -96,7 +87,7 @@ def picture_to_read(data: bytes, number: int) -> bytes:
                 most = (_MOST_PIXELS_TO_READ / max(width * height, 1)) ** 0.5
                 scale = min(_DPI_TO_READ / _POINTS_AN_INCH, most)
                 with closing(page.render(scale=scale, grayscale=True)) as bitmap:
-                    return encode_png(bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride, 1)
+                    return _png(bitmap)
         except (pypdfium2.PdfiumError, IndexError) as error:
             raise Unreadable(f"page {number} is damaged") from error
 
@@ -107,20 +98,6 @@ def _mark(page: pypdfium2.PdfPage, box: Box) -> None:
     raw.FPDFPath_SetDrawMode(rectangle, raw.FPDF_FILLMODE_WINDING, 0)
     raw.FPDFPageObj_SetBlendMode(rectangle, b"Multiply")
     raw.FPDFPage_InsertObject(page, rectangle)
-
-
-def _share(
-    page: pypdfium2.PdfPage, box: Box, scale: float, width: int, height: int
-) -> tuple[float, float, float, float]:
-    corners = [_pixel(page, x, y, width, height) for x, y in ((box.left, box.top), (box.right, box.bottom))]
-    (x0, y0), (x1, y1) = corners
-    return (min(x0, x1) / width, min(y0, y1) / height, max(x0, x1) / width, max(y0, y1) / height)
-
-
-def _pixel(page: pypdfium2.PdfPage, x: float, y: float, width: int, height: int) -> tuple[int, int]:
-    left, top = c_int(), c_int()
-    raw.FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, byref(left), byref(top))
-    return left.value, top.value
 
 
 def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> list[Box]:
@@ -206,22 +183,13 @@ def _wider(box: Box) -> Box:
     return Box(box.left - _MARGIN, box.bottom, box.right + _MARGIN, box.top)
 
 
-def encode_png(pixels: bytes, width: int, height: int, stride: int, channels: int) -> bytes:
-    """Return a picture in RGB, or RGB with a fourth byte, or grey, as PNG."""
-    rows = (pixels[row * stride : row * stride + width * channels] for row in range(height))
-    if channels == 4:
-        rows = (_without_fourth(row) for row in rows)
-    colour = 0 if channels == 1 else 2
-    head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    data = zlib.compress(b"".join(b"\0" + row for row in rows), 6)
-    return _PNG + _part(b"IHDR", head) + _part(b"IDAT", data) + _part(b"IEND", b"")
-
-
-def _without_fourth(row: bytes) -> bytes:
-    kept = bytearray(len(row) // 4 * 3)
-    for channel in range(3):
-        kept[channel::3] = row[channel::4]
-    return bytes(kept)
+def _png(bitmap: pypdfium2.PdfBitmap) -> bytes:
+    """Return a picture in RGB, or in grey, as PNG."""
+    pixels, width, height = bytes(bitmap.buffer), bitmap.width, bitmap.height
+    starts = range(0, height * bitmap.stride, bitmap.stride)
+    rows = (b"\0" + pixels[start : start + width * bitmap.n_channels] for start in starts)
+    head = struct.pack(">IIBBBBB", width, height, 8, 0 if bitmap.n_channels == 1 else 2, 0, 0, 0)
+    return _PNG + _part(b"IHDR", head) + _part(b"IDAT", zlib.compress(b"".join(rows), 6)) + _part(b"IEND", b"")
 
 
 def _part(kind: bytes, data: bytes) -> bytes:

@@ -130,6 +130,8 @@ FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "upperRoman": lambda number: roman(number).upper(),
     "lowerLetter": letters,
     "upperLetter": lambda number: letters(number).upper(),
+    "baseLetter": base_letters,
+    "upperBaseLetter": lambda number: base_letters(number).upper(),
     "ordinal": ordinal,
     "cardinalText": lambda number: cardinal_words(number).capitalize(),
     "ordinalText": lambda number: ordinal_words(number).capitalize(),
@@ -167,7 +169,7 @@ FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "thaiNumbers": _digits("๐"),
     "thaiLetters": _repeated("กขคงจฉชซฌญฎฏฐฑฒณดตถทธนบปผฝพฟภมยรลวศษสหฬอฮ"),
 }
-"""How Office Open XML calls the ways to write a number that are known here; whatever else there is becomes digits."""
+"""The ways to write a number by their names in Office Open XML, and two of OpenDocument's; others become digits."""
 
 
 def written(number: int, way: str) -> str:

@@ -13,60 +13,21 @@ _GREEK: Final = dict(
         strict=True,
     )
 )
-_SYMBOL: Final = _GREEK | {
-    "\xa3": "≤",
-    "\xa5": "∞",
-    "\xab": "↔",
-    "\xac": "←",
-    "\xad": "↑",
-    "\xae": "→",
-    "\xaf": "↓",
-    "\xb0": "°",
-    "\xb1": "±",
-    "\xb3": "≥",
-    "\xb4": "×",
-    "\xb5": "∝",
-    "\xb6": "∂",
-    "\xb7": "•",
-    "\xb8": "÷",
-    "\xb9": "≠",
-    "\xba": "≡",
-    "\xbb": "≈",
-    "\xc6": "∅",
-    "\xc7": "∩",
-    "\xc8": "∪",
-    "\xce": "∈",
-    "\xd0": "∠",
-    "\xd1": "∇",
-    "\xd2": "®",
-    "\xd3": "©",
-    "\xd4": "™",
-    "\xd6": "√",
-    "\xd7": "·",
-    "\xde": "⇒",
-    "\xe5": "∑",
-    "\xf2": "∫",
-}
-_WINGDINGS: Final = {
-    "\xfc": "✓",
-    "\xfe": "☑",
-    "\xfd": "☒",
-    "\xfb": "✗",
-    "\xa8": "☐",
-    "o": "☐",
-    "q": "☐",
-    "x": "☒",
-    "\xe0": "→",
-    "\xdf": "←",
-    "\xe1": "↑",
-    "\xe2": "↓",
-    "(": "☎",
-    "*": "✉",
-    "J": "☺",
-    "l": "●",
-    "n": "■",
-    "v": "❖",
-}
+_SYMBOL: Final = _GREEK | dict(
+    zip(
+        "\xa3\xa5\xab\xac\xad\xae\xaf\xb0\xb1\xb3\xb4\xb5\xb6\xb7\xb8\xb9"
+        "\xba\xbb\xc6\xc7\xc8\xce\xd0\xd1\xd2\xd3\xd4\xd6\xd7\xde\xe5\xf2",
+        "≤∞↔←↑→↓°±≥×∝∂•÷≠≡≈∅∩∪∈∠∇®©™√·⇒∑∫",
+        strict=True,
+    )
+)
+_WINGDINGS: Final = dict(
+    zip(
+        "\xfc\xfe\xfd\xfb\xa8oqx\xe0\xdf\xe1\xe2(*Jlnv",
+        "✓☑☒✗☐☐☐☒→←↑↓☎✉☺●■❖",
+        strict=True,
+    )
+)
 _FONTS: Final = {"symbol": _SYMBOL, "wingdings": _WINGDINGS}
 
 

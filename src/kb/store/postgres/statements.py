@@ -6,4 +6,4 @@ from functools import partial
 
 from kb.store.statements import Dialect, read_statements
 
-statements = partial(read_statements, Dialect(__package__, timestamp="timestamptz", has_colons=False))
+statements = partial(read_statements, Dialect(__package__, has_colons=False))

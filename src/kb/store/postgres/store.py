@@ -14,13 +14,11 @@ from psycopg import errors
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from kb.api.errors import StoreError, StoreUnavailable, Unconfirmed
-from kb.store.postgres.audit import PostgresAudit
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_conninfo
-from kb.store.postgres.document_query import admitted
+from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.faults import BUSY, first_line, translated_errors
-from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
 from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.keys import PostgresKeys
@@ -34,7 +32,9 @@ from kb.store.postgres.vector_space import bind_space
 from kb.store.postgres.vectors import VectorTable
 from kb.store.postgres.words import FullText
 from kb.store.rows import Counts, Filter, Retention
+from kb.store.sql.audit import Audit
 from kb.store.sql.folders import Folders
+from kb.store.sql.history import History
 from kb.store.sql.operations import Operations
 
 if TYPE_CHECKING:
@@ -100,10 +100,10 @@ class PostgresTransaction:
         self._execute: Any = connection.execute
         words, vectors = FullText(connection), VectorTable(self._execute)
         self.documents = PostgresDocuments(connection, words, vectors, checkpoint)
-        self.history = PostgresHistory(self._execute, self.documents, retention)
+        self.history = History(self._execute, statements, self.documents, retention)
         self.jobs = PostgresJobs(self._execute, engine)
         self.second = PostgresSecondVectors(connection, vectors, engine)
-        self.audit = PostgresAudit(self._execute, retention)
+        self.audit = Audit(self._execute, statements("audit"), retention)
         self.operations = Operations(self._execute, statements("operations"))
         self.folders = Folders(self._execute, statements("folders"))
         self._words = words
@@ -133,7 +133,7 @@ class PostgresTransaction:
     def counts(self, of: Caller | None = None) -> Counts:
         """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
         sql = statements("documents")
-        condition, parameters = admitted(self._words, Filter(limit=of.limit if of else None))
+        condition, parameters = PostgresConditions(self._words).admitted(Filter(limit=of.limit if of else None))
         chunks = self._execute(sql["count_chunks_of"].format(condition=condition), parameters) if of else None
         return Counts(
             documents=dict(self._execute(sql["count_by_type"].format(condition=condition), parameters).fetchall()),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import psycopg
 
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.store.postgres.statements import statements
 from kb.store.sql.transfer import ARRAYS, Transfer
 

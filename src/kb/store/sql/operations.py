@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.store.row_mapping import Execute, field_values, mapped, operation_of
 from kb.store.rows import OperationCounts
+from kb.store.statements import condition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,8 +41,8 @@ class Operations:
     def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
         """Return operations of which something is left, newest first, of all or of one caller."""
         asked = {"where_left": True, "where_before": before is not None, "where_by": of is not None}
-        conditions = [name for name, is_asked in asked.items() if is_asked]
-        return self._operations(*conditions, before=before, by=of.name if of else None, limit=limit)
+        names = [name for name, is_asked in asked.items() if is_asked]
+        return self._operations(*names, before=before, by=of.name if of else None, limit=limit)
 
     def documents(self, number: int) -> list[int]:
         """Return the documents that an operation added, changed or deleted, by ascending id."""
@@ -56,7 +57,7 @@ class Operations:
         """Return how many documents an operation added, changed and deleted."""
         return OperationCounts(*self._execute(self._sql["count"], {"id": number}).fetchone())
 
-    def _operations(self, *conditions: str, limit: int = 1, **parameters: object) -> list[Operation]:
+    def _operations(self, *names: str, limit: int = 1, **parameters: object) -> list[Operation]:
         """Return the operations that meet conditions, which the statements name."""
-        sql = self._sql["select"].format(condition=" AND ".join(self._sql[name] for name in conditions))
+        sql = self._sql["select"].format(condition=condition(self._sql, names))
         return mapped(operation_of, self._execute(sql, parameters | {"limit": limit}))

@@ -12,12 +12,12 @@ from apsw import bestpractice
 
 from kb import clock
 from kb.api.errors import REMEDY, StoreError
-from kb.api.own_day import own_day
+from kb.api.moments import own_day
 from kb.lexical.names import folded_name
-from kb.store.row_mapping import moment
+from kb.store.row_mapping import array, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 BUSY_MS = 10_000
@@ -74,7 +74,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         connection.create_scalar_function("own_day", cast("Any", own_day), 1, deterministic=True)
         connection.create_scalar_function("folded_name", cast("Any", folded_name), 3, deterministic=True)
         connection.create_scalar_function("kb_now", cast("Any", _now), 0, deterministic=True)
-        connection.create_scalar_function("kb_expiry", cast("Any", _expiry), 0, deterministic=True)
+        connection.convert_binding = _json
         if not connection.pragma("page_count"):  # only a new database takes it, and only before it has a page
             connection.pragma("auto_vacuum", "INCREMENTAL")
         for apply in PRACTICES:
@@ -97,9 +97,11 @@ def _now() -> str:
     return moment(clock.own.now())
 
 
-def _expiry() -> str:
-    """Return the time by which things expire, likewise."""
-    return moment(clock.own.expiry())
+def _json(_: apsw.Cursor, number: int, value: Sequence[str | int]) -> str:
+    """Return a parameter that is no value of SQLite's as a JSON array."""
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"Parameter {number} is of the type {type(value).__name__}.")
+    return array(value)
 
 
 @contextmanager

@@ -6,4 +6,4 @@ from functools import partial
 
 from kb.store.statements import Dialect, read_statements
 
-statements = partial(read_statements, Dialect(__package__, timestamp="text", has_colons=True))
+statements = partial(read_statements, Dialect(__package__, has_colons=True))

@@ -12,15 +12,15 @@ import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.rows import Counts, Filter, Retention
+from kb.store.sql.audit import Audit
 from kb.store.sql.folders import Folders
+from kb.store.sql.history import History
 from kb.store.sql.operations import Operations
 from kb.store.sqlite import reanalysis
-from kb.store.sqlite.audit import SqliteAudit
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
-from kb.store.sqlite.document_query import admitted
+from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.foreign import foreign_names
-from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
@@ -73,10 +73,10 @@ class SqliteTransaction:
     ) -> None:
         self.connection = connection
         self.documents = SqliteDocuments(connection, vectors.era.table, checkpoint, vectors.era.space)
-        self.history = SqliteHistory(connection, self.documents, retention)
-        self.jobs = SqliteJobs(connection)
+        self.history = History(connection.execute, statements, self.documents, retention)
+        self.jobs = SqliteJobs(connection.execute, statements)
         self.second = SqliteSecondVectors(connection, vectors)
-        self.audit = SqliteAudit(connection, retention)
+        self.audit = Audit(connection.execute, statements("audit"), retention)
         self.operations = Operations(connection.execute, statements("operations"))
         self.folders = Folders(connection.execute, statements("folders"))
         self.reanalysed: list[int] = []
@@ -112,7 +112,7 @@ class SqliteTransaction:
         """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
         execute: Execute = self.connection.execute
         sql = statements("documents")
-        condition, parameters = admitted(execute, Filter(limit=of.limit if of else None))
+        condition, parameters = SqliteConditions(execute).admitted(Filter(limit=of.limit if of else None))
         chunks = sql["count_chunks_of"].format(condition=condition) if of else sql["count_chunks"]
         return Counts(
             documents=dict(execute(sql["count_by_type"].format(condition=condition), parameters)),

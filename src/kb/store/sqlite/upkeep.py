@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import Counter
 from functools import cached_property
 from itertools import pairwise
@@ -20,10 +19,10 @@ from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.words import indexed_chunks
+from kb.threads import BackgroundThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from kb.store.sqlite.store import SqliteStore, SqliteTransaction
     from kb.store.sqlite.words import WordReader
@@ -47,8 +46,8 @@ MAX_WORDS = 3
 TOLERANCE = 1e-9
 
 
-class Upkeep:
-    """A thread that reads the common words of a store and then, from time to time, asks SQLite if memory is right.
+class Upkeep(BackgroundThread):
+    """Reads the common words of a store and then, from time to time, asks SQLite if memory is right.
 
     Args:
         store: the store, open for as long.
@@ -57,21 +56,10 @@ class Upkeep:
     """
 
     def __init__(self, store: SqliteStore, seconds: float = CHECK_SECONDS, delay: float = 0) -> None:
+        super().__init__("kb-words")
         self._store = store
         self._seconds = seconds
         self._delay = delay
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kb-words", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop, after the word that is being read."""
-        self._stopping.set()
-        self._thread.join()
 
     @cached_property
     def _numbers(self) -> np.random.Generator:

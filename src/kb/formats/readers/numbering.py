@@ -1,0 +1,327 @@
+"""The numbers that Word and OpenDocument programs count themselves: `7.3`, `(a)`, `Article IV`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kb.formats.containers.zip import attribute, local_name, whole_number
+from kb.formats.text.encoding import one_line
+from kb.formats.text.numerals import written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from lxml import etree
+
+BULLET: Final = "-"
+_NO_NUMBER: Final = "none"
+
+_WORD_LEVELS: Final = 9
+_WORD_PLACE: Final = re.compile(r"%([1-9])")
+_LONGEST_WORD_TEXT: Final = 100
+_CUSTOM: Final = re.compile(r"0*1(?=,|$)")
+
+_ODF_LEVELS: Final = 10
+_ODF_PLACE: Final = re.compile(r"%(\d{1,2})%")
+_LONGEST_ODF_TEXT: Final = 60
+_ODF_BULLETS: Final = {"list-level-style-bullet", "list-level-style-image"}
+_ODF_WAYS: Final = {"i": "lowerRoman", "I": "upperRoman", "a": "baseLetter", "A": "upperBaseLetter"}
+
+
+class Level(NamedTuple):
+    """How one level of a list counts, and what it shows.
+
+    Args:
+        start: its first number.
+        way: how its number is written, as `kb.formats.text.numerals` calls it.
+        pieces: the words that it shows, and between each two the level, counted from one, whose number stands there.
+        shown: of how many levels its number is made.
+        is_bullet: whether it shows a mark instead.
+        restarts_after: the level, counted from one, with which it begins again; 0 is none, None each above it.
+        is_legal: whether the numbers of other levels are written in digits in it.
+        width: how many digits its number has at least.
+        style: the paragraph style that it belongs to.
+    """
+
+    start: int = 1
+    way: str = "decimal"
+    pieces: tuple[str, ...] = ("",)
+    shown: int = 0
+    is_bullet: bool = False
+    restarts_after: int | None = None
+    is_legal: bool = False
+    width: int = 0
+    style: str | None = None
+
+
+def _is_clause(levels: Mapping[int, Level], depth: int) -> bool:
+    """Return whether others refer to an item by its number, as in contracts: its list counts 7, 7.1, 7.1.1."""
+    level = levels.get(depth)
+    return level is not None and level.shown == depth and any(each.shown > 1 for each in levels.values())
+
+
+def _count(values: dict[int, int], levels: Mapping[int, Level], depth: int, start: int | None) -> None:
+    """Count an item, from `start` on if there is such a number."""
+    if start is not None:
+        values[depth] = start
+    elif depth in values:
+        values[depth] += 1
+    else:
+        values[depth] = levels.get(depth, Level()).start
+    for deeper in [each for each in values if each > depth]:
+        after = levels.get(deeper, Level()).restarts_after
+        if after is None or depth <= after:
+            del values[deeper]
+
+
+def _shown(
+    values: Mapping[int, int], levels: Mapping[int, Level], level: Level, starts: Mapping[int, int] | None = None
+) -> str:
+    """Return a level's text with the numbers in it; nothing where there are no words or numbers to see."""
+
+    def number(place: int) -> str:
+        counted = levels.get(place, Level())
+        if counted.way == _NO_NUMBER:
+            return ""
+        start = (starts or {}).get(place, counted.start)
+        way = "decimal" if level.is_legal and counted.way != "decimalZero" else counted.way
+        return written(values.get(place, start), way).zfill(counted.width)
+
+    pieces = (number(int(piece)) if index % 2 else piece for index, piece in enumerate(level.pieces))
+    text = one_line("".join(pieces))
+    return text if any(map(str.isalnum, text)) or level.way == "chicago" else ""
+
+
+class Item(NamedTuple):
+    """That a paragraph of Word is an item of the list `number`, so many levels deep."""
+
+    number: str
+    level: int
+
+
+@dataclass(slots=True)
+class _Counters:
+    """How far the levels of a definition have been counted, and which lists have begun to count in it."""
+
+    values: dict[int, int] = field(default_factory=dict)
+    begun: set[Item] = field(default_factory=set)
+
+
+class _List(NamedTuple):
+    """A list's levels, the counters that it shares with other lists, and where it begins anew."""
+
+    counters: _Counters
+    levels: Mapping[int, Level]
+    starts: Mapping[int, int]
+
+
+class WordNumbering:
+    """The lists of a Word document; asked for its paragraphs one by one, in order.
+
+    Args:
+        root: the part that defines them.
+        style_numbers: the list that each style is linked with.
+    """
+
+    def __init__(self, root: etree._Element | None, style_numbers: Mapping[str, str]) -> None:
+        self._lists: dict[str, _List] = {}
+        if root is None:
+            return
+        definitions = {attribute(each, "abstractNumId"): each for each in root.iterfind("{*}abstractNum")}
+        numbers = {attribute(each, "numId") or "": each for each in root.iterfind("{*}num")}
+        shared = {name: _Counters() for name in definitions}
+        known: dict[str | None, dict[int, Level]] = {}
+        for number, element in numbers.items():
+            name = attribute(element.find("{*}abstractNumId"), "val")
+            if name not in definitions:
+                continue
+            if name not in known:
+                linked = _linked(definitions[name], style_numbers, numbers, definitions)
+                known[name] = _word_levels(linked.iterfind("{*}lvl"))
+            own, starts = _overrides(element)
+            self._lists[number] = _List(shared[name], {**known[name], **own} if own else known[name], starts)
+
+    def level_of_style(self, number: str, style: str) -> int:
+        """Return the level of a list that belongs to a paragraph style."""
+        found = self._lists.get(number)
+        levels = found.levels.items() if found else ()
+        return next((depth - 1 for depth, level in levels if level.style == style), 0)
+
+    def is_clause(self, item: Item) -> bool:
+        """Return whether others refer to an item by its number."""
+        found = self._lists.get(item.number)
+        return found is not None and _is_clause(found.levels, item.level + 1)
+
+    def mark(self, item: Item) -> str:
+        """Count a paragraph, and return what stands before it: a number, `BULLET`, or nothing."""
+        found = self._lists.get(item.number)
+        if found is None:
+            return BULLET
+        depth, values = item.level + 1, found.counters.values
+        begins = item not in found.counters.begun
+        found.counters.begun.add(item)
+        _count(values, found.levels, depth, found.starts.get(depth) if begins or depth not in values else None)
+        level = found.levels.get(depth, Level())
+        return BULLET if level.is_bullet else _shown(values, found.levels, level, found.starts)
+
+
+def _linked(
+    definition: etree._Element,
+    style_numbers: Mapping[str, str],
+    numbers: Mapping[str, etree._Element],
+    definitions: Mapping[str | None, etree._Element],
+) -> etree._Element:
+    """Return the definition that holds the levels: one may only name a style, whose list has them."""
+    style = attribute(definition.find("{*}numStyleLink"), "val")
+    element = numbers.get(style_numbers.get(style or "", ""))
+    name = attribute(element.find("{*}abstractNumId"), "val") if element is not None else None
+    return definitions.get(name, definition)
+
+
+def _word_levels(elements: Iterable[etree._Element]) -> dict[int, Level]:
+    depths = ((whole_number(element, "ilvl", -1) + 1, element) for element in elements)
+    return {depth: _word_level(element) for depth, element in depths if 0 < depth <= _WORD_LEVELS}
+
+
+def _overrides(number: etree._Element) -> tuple[dict[int, Level], dict[int, int]]:
+    """Return the levels that a list defines itself, and where levels start in it."""
+    levels, starts = dict[int, Level](), dict[int, int]()
+    for override in number.iterfind("{*}lvlOverride"):
+        depth = whole_number(override, "ilvl", -1) + 1
+        if not 0 < depth <= _WORD_LEVELS:
+            continue
+        if (own := override.find("{*}lvl")) is not None:
+            levels[depth] = _word_level(own)
+        if (start := override.find("{*}startOverride")) is not None:
+            starts[depth] = whole_number(start, "val", 1)
+    return levels, starts
+
+
+def _word_level(element: etree._Element) -> Level:
+    way, custom = _way(element)
+    restart = element.find("{*}lvlRestart")
+    is_hidden = _is_on(element.find("{*}rPr/{*}vanish"))
+    text = "" if is_hidden else (attribute(element.find("{*}lvlText"), "val") or "")[:_LONGEST_WORD_TEXT]
+    return Level(
+        start=whole_number(element.find("{*}start"), "val"),
+        way=way,
+        pieces=tuple(_WORD_PLACE.split(text)),
+        shown=len(set(_WORD_PLACE.findall(text))),
+        is_bullet=way == "bullet",
+        restarts_after=None if restart is None else whole_number(restart, "val"),
+        is_legal=_is_on(element.find("{*}isLgl")),
+        width=len(custom),
+        style=attribute(element.find("{*}pStyle"), "val"),
+    )
+
+
+def _way(level: etree._Element) -> tuple[str, str]:
+    """Return how a level's number is written, and its first number for a way of the author's own, such as `001`."""
+    found = next(level.iter("{*}numFmt"), None)
+    way = attribute(found, "val") or "decimal"
+    if way != "custom":
+        return way, ""
+    first = _CUSTOM.match((attribute(found, "format") or "").strip())
+    return "decimal", first[0] if first else ""
+
+
+def _is_on(element: etree._Element | None) -> bool:
+    return element is not None and attribute(element, "val") not in {"0", "false", "off"}
+
+
+@dataclass(slots=True)
+class Counting:
+    """How far a list of OpenDocument has been counted."""
+
+    style: str = ""
+    values: dict[int, int] = field(default_factory=dict)
+
+
+class OdfNumbering:
+    """The lists and the numbered headings of an OpenDocument text; asked for them in their order.
+
+    Args:
+        roots: the parts that define the styles.
+    """
+
+    def __init__(self, roots: Iterable[etree._Element]) -> None:
+        self._styles: dict[str, dict[int, Level]] = {}
+        self._outline: dict[int, Level] = {}
+        self._headings = Counting()
+        self._by_style: dict[str, Counting] = {}
+        self._by_id: dict[str, Counting] = {}
+        for root in roots:
+            for style in root.iter("{*}list-style"):
+                self._styles.setdefault(attribute(style, "name") or "", _odf_levels(style))
+            for style in root.iter("{*}outline-style"):
+                self._outline = _odf_levels(style)
+
+    def begin(self, items: etree._Element) -> Counting:
+        """Return how far a list has been counted that begins now: it may go on from another one."""
+        style = attribute(items, "style-name") or ""
+        counting = self._by_id.get(attribute(items, "continue-list") or "")
+        if counting is None and attribute(items, "continue-numbering") == "true":
+            counting = self._by_style.get(style)
+        if counting is None:
+            counting = Counting(style)
+        self._by_style[style] = counting
+        if name := attribute(items, "id"):
+            self._by_id[name] = counting
+        return counting
+
+    def mark(self, counting: Counting, style: str, depth: int, item: etree._Element) -> str:
+        """Count an item of a list, and return what stands before it: a number, `BULLET`, or nothing."""
+        if local_name(item) == "list-header":
+            return ""
+        levels = self._styles.get(style, {})
+        _count(counting.values, levels, depth, _start(item))
+        level = levels.get(depth)
+        return BULLET if level is None or level.is_bullet else _shown(counting.values, levels, level)
+
+    def heading(self, heading: etree._Element, depth: int) -> str:
+        """Count a heading, and return the number that stands before it, if any."""
+        if not self._outline or attribute(heading, "is-list-header") == "true":
+            return ""
+        start = _start(heading) if attribute(heading, "restart-numbering") == "true" else None
+        _count(self._headings.values, self._outline, depth, start)
+        level = self._outline.get(depth, Level(way=_NO_NUMBER))
+        return "" if level.way == _NO_NUMBER else _shown(self._headings.values, self._outline, level)
+
+    def is_clause(self, style: str, depth: int) -> bool:
+        """Return whether others refer to an item by its number."""
+        return _is_clause(self._styles.get(style, {}), depth)
+
+
+def _odf_levels(style: etree._Element) -> dict[int, Level]:
+    elements = {depth: each for each in style if 0 < (depth := whole_number(each, "level")) <= _ODF_LEVELS}
+    numbered = {depth for depth, each in elements.items() if attribute(each, "num-format")}
+    return {depth: _odf_level(element, depth, numbered) for depth, element in elements.items()}
+
+
+def _odf_level(element: etree._Element, depth: int, numbered: set[int]) -> Level:
+    """Return a level; only those that are `numbered` have numbers that it can show."""
+    way, before, after = (attribute(element, f"num-{name}") or "" for name in ("format", "prefix", "suffix"))
+    shown = whole_number(element, "display-levels", 1)
+    if pattern := (attribute(element, "num-list-format") or "")[:_LONGEST_ODF_TEXT]:
+        shown = len(set(_ODF_PLACE.findall(pattern)))
+        text = _ODF_PLACE.sub(lambda place: place[0] if int(place[1]) in numbered else "", pattern)
+        pieces = _ODF_PLACE.split(text)
+    else:
+        places = [each for each in range(max(1, depth - shown + 1), depth + 1) if way and each in numbered]
+        pieces = [piece for place in places for piece in (".", str(place))]
+        pieces = [before, *pieces[1:], after] if pieces else [before + after]
+        shown = shown if way else 0
+    return Level(
+        start=whole_number(element, "start-value", 1),
+        way=_ODF_WAYS.get(way[:1], "decimal") if way else _NO_NUMBER,
+        pieces=tuple(pieces),
+        shown=shown,
+        is_bullet=local_name(element) in _ODF_BULLETS,
+    )
+
+
+def _start(item: etree._Element) -> int | None:
+    """Return the number that an item has whatever was counted, if any."""
+    return None if attribute(item, "start-value") is None else whole_number(item, "start-value", 1)

@@ -1,0 +1,42 @@
+"""Who did what, in SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb import clock
+from kb.store.row_mapping import Execute, audit_line_of, field_values, mapped, moment
+from kb.store.statements import condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kb.store.rows import AuditEvent, AuditLine, Author, Retention
+
+
+class Audit:
+    """See `kb.store.protocol.Audit`."""
+
+    def __init__(self, execute: Execute, sql: Mapping[str, str], retention: Retention) -> None:
+        self._execute = execute
+        self._sql = sql
+        self._retention = retention
+
+    def add(self, events: Iterable[AuditEvent], author: Author) -> None:
+        """Write a line for each."""
+        for event in events:
+            self._execute(self._sql["insert_line"], field_values(event) | field_values(author))
+
+    def page(self, *, limit: int, before: int | None, document_id: int | None, by: str | None) -> list[AuditLine]:
+        """Return lines with an id below `before`, newest first, of all or of a document or a key."""
+        asked = {"where_before": before, "where_document": document_id, "where_by": by}
+        names = [name for name, value in asked.items() if value is not None]
+        sql = self._sql["select_lines"].format(condition=condition(self._sql, names))
+        parameters = {"before": before, "document_id": document_id, "by": by, "limit": limit}
+        return mapped(audit_line_of, self._execute(sql, parameters))
+
+    def expire(self, limit: int) -> int:
+        """Delete at most so many lines that are too old or too many; return how many."""
+        days, lines = self._retention.audit_days, self._retention.audit_lines
+        parameters = {"expiry": moment(clock.own.expiry()), "days": days, "lines": lines, "limit": limit}
+        return len(self._execute(self._sql["expire"], parameters).fetchall())

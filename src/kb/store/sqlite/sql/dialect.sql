@@ -1,0 +1,33 @@
+-- Words of SQLite's in the statements of both stores.
+
+-- name: timestamp
+-- The type of a moment.
+text
+
+-- name: now
+-- kb's own time.
+kb_now()
+
+-- name: expiry
+-- The moment before which what is kept for :days has expired.
+strftime('%Y-%m-%d %H:%M:%f', :expiry, '-' || :days || ' days')
+
+-- name: in_ids
+-- That an id is among :ids.
+IN (SELECT value FROM json_each(:ids))
+
+-- name: greatest
+-- The greater one of two, none of which is NULL.
+max
+
+-- name: tags
+-- The tags of a document, in alphabetical order.
+(SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id WHERE document_id = documents.id)
+
+-- name: date
+-- The columns of a document's own date.
+date
+
+-- name: seconds_ago
+-- The moment :seconds ago.
+strftime('%Y-%m-%d %H:%M:%f', kb_now(), format('-%.3f seconds', :seconds))
