@@ -24,9 +24,9 @@ UNION ALL SELECT 'jobs', pg_sequence_last_value(pg_get_serial_sequence('jobs', '
 -- name: set_last_id
 -- The next id of a kind is above this one.
 SELECT setval(
-  CASE %(name)s::text WHEN 'documents' THEN 'document_ids' WHEN 'chunks' THEN 'chunk_ids' ELSE %(name)s::text || '_id_seq' END::regclass,
-  %(last)s
-) WHERE %(last)s > 0
+  CASE :name::text WHEN 'documents' THEN 'document_ids' WHEN 'chunks' THEN 'chunk_ids' ELSE :name::text || '_id_seq' END::regclass,
+  :last
+) WHERE :last > 0
 
 -- name: is_indexed
 -- Whether a table of vectors, which is put in, has its index.
