@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from io import BytesIO
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
@@ -18,7 +19,7 @@ from kb.blobs.protocol import kept_as, staged_as
 from kb.documents.staging import discard, stage
 from kb.filesystem import open_regular
 from kb.lexical.language import guessed
-from kb.maintenance.archive import digest_of
+from kb.maintenance.archive import LARGEST_MANIFEST, digest_of
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.export_lines import ROW_LINES, DocumentLine, ExportHeader, KeyLine, VersionLine, wrong_field
 from kb.maintenance.exported import KEYS, PLAIN, VECTORS
@@ -149,7 +150,7 @@ class ExportFolder:
     def __iter__(self) -> Iterator[Arriving]:
         """Yield the documents with what they were, and those in the bin, by ascending id."""
         path = self.folder / VERSIONS
-        former = _read(path, _former) if path.exists() else iter(())
+        former = _read(path, _former) if self._has(VERSIONS) else iter(())
         both = heapq.merge(
             ((each.document.id, 0, each) for each in _read(self.folder / DOCUMENTS, _document)),
             ((each.version.document.id, 1, each) for each in former),
@@ -167,13 +168,23 @@ class ExportFolder:
                 where = "both there and" if is_binned else "neither there nor"
                 raise StoreError(f"{path}: document {document_id} is {where} in the bin.")
 
+    @property
+    def last_ids(self) -> dict[str, int]:
+        """The highest id of each kind that was ever given, as far as it says so."""
+        given = self.about.last_ids
+        return given.model_dump() if given else {"documents": self.about.last_document_id}
+
     def lines(self, name: str) -> Iterator[Any]:
         """Yield what the lines of a file say."""
-        return _read(self.folder / name, LINES[name].model_validate_json)
+        return _read(self.folder / name, LINES[name].model_validate_json) if self._has(name) else iter(())
 
     def open(self, name: str) -> BinaryIO:
         """Open a file. Raises as `check`."""
-        return _opened(self.folder / name)
+        return _opened(self.folder / name) if self._has(name) else BytesIO()
+
+    def _has(self, name: str) -> bool:
+        """Return whether there is to be such a file: earlier formats have fewer."""
+        return self.is_whole or (self.folder / name).exists()
 
     def check(self) -> None:
         """Look at each line, and count them.
@@ -183,8 +194,6 @@ class ExportFolder:
         """
         for _ in self:
             pass
-        if not self.is_whole:
-            return
         chunks = 0
         for name in LINES:
             key, last = attrgetter(*ORDERS[name]), None
@@ -193,11 +202,11 @@ class ExportFolder:
                 where = f"{self.folder / name}, line {self.counts[name]}"
                 if last is not None and key(line) <= last:
                     raise StoreError(f"{where}: it belongs before the line above.")
-                if name == DOCUMENTS and not all(chunk.id for chunk in line.chunks):
+                if self.is_whole and name == DOCUMENTS and not all(chunk.id for chunk in line.chunks):
                     raise StoreError(f"{where}: its chunks have no ids.")
                 last = key(line)
                 chunks += line.size if name == DOCUMENTS else 0
-        for name in (*LINES, *([VECTORS] if self.has_vectors else ())):
+        for name in (*(LINES if self.is_whole else ()), *([VECTORS] if self.has_vectors else ())):
             with self.open(name) as file:
                 if digest_of(file) != self.about.files.get(name):
                     raise StoreError(f"{self.folder / name} is not what it was.")
@@ -277,9 +286,12 @@ def _about(folder: Path) -> ExportHeader:
         StoreError: it is none, or of a later kb.
     """
     try:
-        about = ExportHeader.model_validate_json((folder / ABOUT).read_bytes())
+        with open_regular(folder / ABOUT) as file:
+            about = ExportHeader.model_validate_json(file.read(LARGEST_MANIFEST))
         if about.number not in range(1, FORMAT + 1):
             raise StoreError(f"{folder} was exported by a later kb: use that one.")
+        if about.number >= WHOLE and not (about.last_ids and about.space):
+            raise StoreError(f"{folder} is no export of kb ({ABOUT}: it lacks last_ids or space).")
     except FileNotFoundError:
         raise StoreError(
             f"{folder} is no export of kb that 'kb import' takes, as no {ABOUT} is in it: 'kb add {folder}' adds its"

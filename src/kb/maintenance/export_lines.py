@@ -31,6 +31,7 @@ Digest = Annotated[str, Like(rf"^{DIGEST.pattern}\Z", "it is no SHA-256")]
 Type = Annotated[DocType, Like(r"^[\w.+/-][\w .+/-]*\Z", "it is no type of a document")]
 Number = Annotated[int, Field(ge=0, le=1 << 53)]
 Id = Annotated[int, Field(ge=1, le=10**18)]
+LastId = Annotated[int, Field(ge=0, le=10**18)]
 Staged = Annotated[str, Like(rf"^(?:{STAGED.pattern})\Z", "it is no name of a file that waits")]
 Counts = dict[Annotated[str, Like(r"^[a-z_]{1,40}\Z", "it is no kind of what is not read")], Number]
 
@@ -52,15 +53,25 @@ class SpaceFields(Line):
     passage_prefix: str
 
 
+class LastIds(Line):
+    """The highest ids that were ever given."""
+
+    documents: LastId
+    chunks: LastId
+    jobs: LastId
+    operations: LastId
+    audit: LastId
+
+
 class ExportHeader(BaseModel):
     """What an export says of itself. From `last_ids` on it says so since format 3."""
 
     model_config = ConfigDict(strict=True)
 
     number: Number = Field(alias="kb-export")
-    last_document_id: Annotated[int, Field(ge=0, le=10**18)]
+    last_document_id: LastId
     history_begins: Moment | None = None
-    last_ids: dict[str, Annotated[int, Field(ge=0, le=10**18)]] = {}
+    last_ids: LastIds | None = None
     space: SpaceFields | None = None
     precisions: dict[str, Number] = {}
     staged: dict[Staged, Digest] = {}
@@ -87,10 +98,10 @@ class ChunkLine(Line):
         """Return the chunk."""
         return NewChunk(self.text, self.header, Place(*self.lines, *self.characters, self.heading, self.page))
 
-    def former(self, index: int) -> Chunk:
-        """Return the chunk of a former version."""
+    def former(self, index: int, new_id: int) -> Chunk:
+        """Return the chunk of a former version, under its id, or the new one if the export says none."""
         chunk = self.row()
-        return Chunk(self.id or 0, index, chunk.header, chunk.text, chunk.place)
+        return Chunk(self.id or new_id, index, chunk.header, chunk.text, chunk.place)
 
 
 class AuthorLine(Line):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, contextmanager
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from kb.api.errors import StoreError
 from kb.documents.originals import Originals
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
+from kb.lexical.language import guessed
 from kb.maintenance.export import DOCUMENTS, VERSIONS
 from kb.maintenance.export_folder import SLICE, ExportFolder, Imported, slices
 from kb.maintenance.exported import KEYS, PLAIN, VECTORS, exported_lines, exported_vectors, keys_of
@@ -24,6 +25,7 @@ from kb.store.blob_place import blobs_apart
 from kb.store.default_space import refusal
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path, is_postgres, open_alone, space_in_use
+from kb.store.row_mapping import iso
 from kb.store.rows import Content, VectorSpace
 from kb.store.sql import transfer
 
@@ -77,8 +79,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
                 return _Refill(settings, store, export, originals, on_documents).run(there, embedder)
             if is_postgres(url):
                 raise StoreError(
-                    "The database in PostgreSQL holds something else, or the export is of an older kb: only what this"
-                    " kb exports comes in, and only into an empty database."
+                    "The database in PostgreSQL holds something else: an export comes into an empty one alone."
                 )
             embedder = embedder or _embedder_for(settings, space)
             return merge_export(cast("SqliteStore", store), export, embedder, originals, on_documents)
@@ -118,12 +119,11 @@ def _embedder_for(settings: Settings, space: VectorSpace) -> Embedder:
 
 def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None:
     """Return how many lines of each file a database has; None if it has, or ever had, something else."""
-    if not export.is_whole:
-        return None
     with store.read() as tx:
         there, difference = _compared(tx, export)
-        given = {name: last for name, last in tx.transfer.given_ids().items() if last}
-    return there if difference is None and given.items() <= export.about.last_ids.items() else None
+        given = tx.transfer.given_ids()
+    are_its_own = all(given.get(name) in (0, last) for name, last in export.last_ids.items() if name in given)
+    return there if difference is None and are_its_own else None
 
 
 def _compared(tx: MovedTransaction, export: ExportFolder) -> tuple[dict[str, int], str | None]:
@@ -184,6 +184,11 @@ class _Refill:
         self._verify()
         return self._imported
 
+    @property
+    def _knows_beginning(self) -> bool:
+        """Whether the export says from when on it has every former version. The first format has none."""
+        return "history_begins" in self._export.about.model_fields_set
+
     def _write_documents(self, count: int, embedder: Embedder | None) -> None:
         lines: Iterator[DocumentLine] = self._export.lines(DOCUMENTS)
         before = sum(line.size for line in islice(lines, count))
@@ -242,8 +247,9 @@ class _Refill:
         with self._store.write() as tx:
             keys = keys_of(self._settings, tx)
             self._imported.keys = sum(keys.add(line.key) for line in self._export.lines(KEYS))
-            tx.transfer.set_beginning(about.history_begins)
-            tx.transfer.set_last_ids(about.last_ids)
+            begins = about.history_begins if self._knows_beginning else iso(tx.documents.now)
+            tx.transfer.set_beginning(begins)
+            tx.transfer.set_last_ids(self._export.last_ids)
             if self._export.has_vectors:
                 tx.transfer.clear(transfer.PRECISIONS)
                 for precision, vectors in about.precisions.items():
@@ -260,10 +266,12 @@ class _Refill:
         with self._store.read() as tx:
             there, difference = _compared(tx, self._export)
             absent = [name for name in there if name != KEYS and there[name] != self._export.counts[name]]
-            facts = tx.transfer.begins(), tx.transfer.last_ids()
+            last_ids = tx.transfer.last_ids()
+            begins = tx.transfer.begins() if self._knows_beginning else None
+            facts = begins, {name: last_ids[name] for name in self._export.last_ids}
             if difference is None and absent:
                 difference = f"{absent[0]}, line {there[absent[0]] + 1}"
-            if difference is None and facts != (about.history_begins, about.last_ids):
+            if difference is None and facts != (about.history_begins, self._export.last_ids):
                 difference = "kb-export.json, history_begins or last_ids"
             if difference is None and self._export.has_vectors:
                 with self._export.open(VECTORS) as file:
@@ -275,10 +283,14 @@ class _Refill:
 
 
 def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.float32]) -> None:
+    """Write a document with its ids; earlier formats have none of chunks, and some of them no languages."""
+    says_language = "language" in line.model_fields_set
+    language = line.language if says_language else guessed([chunk.text for chunk in line.chunks])
     chunks = [chunk.row() for chunk in line.chunks]
-    held = Content(line.doc_type, line.title, line.content_hash, chunks, vectors, language=line.language)
-    tx.transfer.insert(transfer.DOCUMENTS, dict(line))
-    tx.documents.add_chunks(line.id, held, [chunk.id or 0 for chunk in line.chunks])
+    ids = [chunk.id for chunk in line.chunks if chunk.id]
+    tx.transfer.insert(transfer.DOCUMENTS, dict(line) | {"language": language})
+    held = Content(line.doc_type, line.title, line.content_hash, chunks, vectors, language=language)
+    tx.documents.add_chunks(line.id, held, ids if len(ids) == len(chunks) else None)
     tx.documents.add_tags(line.id, line.tags)
 
 
@@ -287,6 +299,8 @@ def _add_version(tx: MovedTransaction, line: VersionLine) -> None:
     holder = tx.history.version(line.id, line.chunks_of) if line.chunks_of else None
     tx.transfer.insert(transfer.VERSIONS, dict(line) | {"content_id": holder.content_id if holder else None})
     if line.chunks is not None:
-        tx.documents.former.keep(line.id, [chunk.former(index) for index, chunk in enumerate(line.chunks)])
+        new_ids = repeat(0) if all(chunk.id for chunk in line.chunks) else tx.transfer.new_chunk_ids(line.size)
+        held = zip(line.chunks, new_ids, strict=False)
+        tx.documents.former.keep(line.id, [chunk.former(index, new) for index, (chunk, new) in enumerate(held)])
     if line.deleted:
         tx.transfer.insert(transfer.BIN, dict(line.deleted) | {"id": line.id, "version": line.version})

@@ -1,4 +1,4 @@
-"""An export comes into a database that holds documents, or one of an earlier format into a new one."""
+"""An export comes into a database that holds documents."""
 
 from __future__ import annotations
 
@@ -17,11 +17,8 @@ from kb.store.sqlite.merging import (
     add_exact,
     add_former_content,
     add_version,
-    begin_history,
     find_binned,
     find_same,
-    is_cut_off,
-    is_new,
     set_replaced,
     skip_ids,
     translated_errors,
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
     from kb.maintenance.export_folder import Arriving, ExportFolder
-    from kb.maintenance.export_lines import ExportHeader
     from kb.store.rows import Content, Document
     from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 
@@ -61,21 +57,16 @@ def merge_export(
     """
     chunker, merging = Chunker(embedder), _Merge()
     with translated_errors():
-        with store.read() as tx:
-            made = ((each.document.id, each.document.content_hash, each.document.created_at) for each in export)
-            merging.is_into_new = is_new(tx) or is_cut_off(tx, made)
         for part in slices(export):
             inputs = [chunker.passage(chunk.header, chunk.text) for each in part for chunk in each.chunks]
             vectors = embedder.embed_passages(inputs)
             export.keep_files(originals, (state for each in part for state in each.states))
             with store.write() as tx:
                 merging.write(tx, part, vectors)
-                merging.begin_history(tx, export.about)
             on_documents(merging.imported.added + merging.imported.there)
         with store.write() as tx:
             merging.link(tx)
             skip_ids(tx, export.about.last_document_id)
-            merging.begin_history(tx, export.about)
     return merging.imported
 
 
@@ -84,7 +75,6 @@ class _Merge:
 
     def __init__(self) -> None:
         self.imported = Imported()
-        self.is_into_new = False
         self._ids: dict[int, int] = {}
         self._met: set[int] = set()
         self._in_bin: set[int] = set()
@@ -99,11 +89,6 @@ class _Merge:
             document_id = self._discarded(tx, each) if each.binned else self._save(tx, each, content)
             if document_id is not None:
                 self._add_versions(tx, each, document_id)
-
-    def begin_history(self, tx: SqliteTransaction, about: ExportHeader) -> None:
-        """Say from when on every former version is there, if those of the export are all that there are."""
-        if self.is_into_new and "history_begins" in about.model_fields_set:
-            begin_history(tx, about.history_begins)
 
     def link(self, tx: SqliteTransaction) -> None:
         """Let documents replace what came after them."""
@@ -146,7 +131,7 @@ class _Merge:
 
     def _became(self, exported: int | None) -> int | None:
         """Return what became of a document."""
-        return self._ids.get(exported, exported if self.is_into_new else None) if exported else None
+        return self._ids.get(exported) if exported else None
 
     def _save(self, tx: SqliteTransaction, each: Arriving, content: Content) -> int | None:
         """Write a document, or find the one that is there; return its id if it is new."""

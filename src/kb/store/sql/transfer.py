@@ -117,9 +117,6 @@ JOBS: Final = Table(
 )  # fmt: skip
 PRECISIONS: Final = Table("vector_precisions", ("precision", "vectors"), {})
 
-COUNTED: Final = ("documents", "chunks", "jobs", "operations", "audit")
-"""The kinds whose ids are never given twice."""
-
 
 class Transfer(ABC):
     """The rows of a transaction.
@@ -214,6 +211,10 @@ class Transfer(ABC):
 
     def finish(self) -> None:  # noqa: B027 - likewise
         """Make what `begin` left for the end."""
+
+    @abstractmethod
+    def new_chunk_ids(self, count: int) -> Sequence[int]:
+        """Return so many ids of chunks that were never given."""
 
     @abstractmethod
     def vectors(self, chunk_ids: Sequence[int]) -> NDArray[np.float32]:

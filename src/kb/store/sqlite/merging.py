@@ -135,7 +135,7 @@ def set_replaced(tx: SqliteTransaction, document_id: int, replaces: int | None) 
 
 def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk]) -> int:
     """Write what a former version held; return its id."""
-    ids = next_ids(tx.connection.execute, statements("documents")["take_chunk_ids"], len(chunks))
+    ids = tx.transfer.new_chunk_ids(len(chunks))
     held = [
         Chunk(chunk_id, index, chunk.header, chunk.text, chunk.place)
         for index, (chunk_id, chunk) in enumerate(zip(ids, chunks, strict=True))
@@ -143,31 +143,6 @@ def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence
     row = document_id, compressed(held)
     content_id: int = tx.connection.execute(statements("history")["insert_content"], row).get
     return content_id
-
-
-def begin_history(tx: SqliteTransaction, begins: str | None) -> None:
-    """Say from when on every former version is there."""
-    tx.connection.execute("UPDATE history SET begins = ?", (_as_stored(begins),))
-
-
-def is_new(tx: SqliteTransaction) -> bool:
-    """Return whether nothing was ever written."""
-    return not any(last for (last,) in tx.connection.execute("SELECT id FROM last_ids").fetchall())
-
-
-def is_cut_off(tx: SqliteTransaction, exported: Iterator[tuple[int, str, str]]) -> bool:
-    """Return whether all that was ever written are the first of these documents, but not all of them.
-
-    `exported` has by ascending id the id of each, the hash of what it holds and when it was made.
-    """
-    execute, sql = tx.connection.execute, statements("transfer")
-    is_any = False
-    for row in execute(sql["select_made"]):
-        document_id, content_hash, at = next(exported, (None, None, None))
-        if row != (document_id, content_hash, _as_stored(at)):
-            return False
-        is_any = True
-    return is_any and next(exported, None) is not None and not execute(sql["is_worked_on"]).get
 
 
 def skip_ids(tx: SqliteTransaction, last: int) -> None:

@@ -29,13 +29,3 @@ UPDATE last_ids SET id = :last WHERE name = :name
 -- name: set_replaced
 -- A document stands in the place of another one, or of none.
 UPDATE documents SET replaces = ? WHERE id = ?
-
--- name: select_made
--- What each document holds and when it was made, those in the bin too.
-SELECT id, content_hash, created_at FROM documents
-UNION ALL SELECT document_id, content_hash, created_at FROM bin JOIN versions USING (document_id, number)
-ORDER BY 1
-
--- name: is_worked_on
--- Whether anybody did anything but import.
-SELECT EXISTS (SELECT 1 FROM jobs) OR EXISTS (SELECT 1 FROM audit)
