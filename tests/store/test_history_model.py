@@ -155,7 +155,7 @@ class Machine:
     def retag(self):
         if id_ := self.one():
             add, remove, author = self.tags(), self.tags(), self.random.choice(AUTHORS)
-            change_tags(self.store, id_, add=add, remove=remove, max_tags=9, author=author)
+            change_tags(self.store, id_, add=add, remove=remove, author=author)
             state = self.model[id_].state
             if (tags := state.tags - set(remove) | set(add)) != state.tags:
                 self.model[id_].become(state.text, tags, self.step, author)
