@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import file_digest, sha256
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
 from uuid import uuid4
 
 from pydantic import SecretStr, TypeAdapter, ValidationError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.api.overview_models import Seal
+    from kb.blobs.protocol import Readable
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -56,6 +57,7 @@ UNFINISHED: Final = re.compile(r"[0-9a-f]{32}")
 STAGED: Final = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]*")
 """What a file is called that waits for its job: a name in one folder."""
 BLOCK: Final = 1 << 20
+C = TypeVar("C", bound="Collector")
 LARGEST_MANIFEST: Final = 1 << 28
 """In bytes: of a backup with some three million files."""
 
@@ -121,7 +123,7 @@ def object_name(digest: str) -> str:
     return f"{OBJECTS}/{digest[:2]}/{digest}"
 
 
-def copy(source: BinaryIO, target: Path) -> str:
+def copy(source: Readable, target: Path) -> str:
     """Write what is left of `source` to a new file, which is on the disk then; return the SHA-256."""
     digest = sha256()
     with target.open("xb") as file:
@@ -138,8 +140,8 @@ def digest_of(file: BinaryIO) -> str:
     return file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # that of an archive reads like a file
 
 
-class Writer(Protocol):
-    """What a backup is written with."""
+class Collector(Protocol):
+    """What files and a database are copied to."""
 
     database: Path
     """Where its copy of the database belongs."""
@@ -148,11 +150,15 @@ class Writer(Protocol):
     def put(self, file: BinaryIO) -> str:
         """Keep a file; return its SHA-256."""
 
-    def finish(self, manifest: Manifest) -> Path:
-        """Make a backup of it, on the disk and under its name; return where it is."""
-
     def discard(self) -> None:
         """Remove what is not finished."""
+
+
+class Writer(Collector, Protocol):
+    """What a backup is written with."""
+
+    def finish(self, manifest: Manifest) -> Path:
+        """Make a backup of it, on the disk and under its name; return where it is."""
 
 
 class FolderWriter:
@@ -372,7 +378,7 @@ def age_of_newest(root: Path) -> float:
 
 
 @contextmanager
-def discarded_unless_finished(writer: Writer) -> Iterator[Writer]:
+def discarded_unless_finished(writer: C) -> Iterator[C]:
     """Remove in the end what is not finished."""
     try:
         yield writer

@@ -20,7 +20,6 @@ from kb.maintenance.archive import (
     STAGED,
     FolderBackup,
     Manifest,
-    Writer,
     backup_folders,
     digest_of,
     discarded_unless_finished,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from kb.maintenance.archive import Collector
     from kb.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class Copier:
         checkpoint: is called again and again, and may end the work by raising.
     """
 
-    def __init__(self, settings: Settings, moment: Moment, writer: Writer, checkpoint: Callable[[], None]) -> None:
+    def __init__(self, settings: Settings, moment: Moment, writer: Collector, checkpoint: Callable[[], None]) -> None:
         self.added = self.absent = 0
         self._originals = KeptFiles(settings.files_dir)
         self._staging = settings.staging_dir
