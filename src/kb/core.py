@@ -15,9 +15,8 @@ from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import ModelError, SettingError
 from kb.api.models import MAX_TAGS
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
-from kb.documents.originals import Originals
+from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
-from kb.documents.reread import queue_unread
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.ingest.models import ActiveModel, open_model_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import io
-import re
 import shutil
 import socket
 import ssl
@@ -556,15 +555,3 @@ async def test_an_error_with_a_code_of_its_own_comes_over_the_client_as_it_was_r
 
 def test_no_two_errors_have_the_same_code():
     assert len(BY_CODE) == len(SENT)
-
-
-def test_every_error_is_drawn_in_the_tree_below_the_one_that_it_is_a_kind_of_with_its_status_and_code():
-    above, drawn = {}, {}
-    for indent, name, rest in re.findall(r"(?m)^    ([ │├└─]*)(\w+) *(.*)$", errors.__doc__):
-        above[len(indent)] = name
-        drawn[name] = (above.get(len(indent) - 4), rest)
-    assert drawn.keys() == {kind.__name__ for kind in KINDS}
-    for kind in KINDS:
-        parent, rest = drawn[kind.__name__]
-        assert parent == (kind.__base__.__name__ if kind is not KbError else None)
-        assert (rest == f"{kind.status} {kind.code}") == (kind in SENT), kind

@@ -12,7 +12,9 @@ import pytest
 from kb.api.access import Limit
 from kb.lexical.names import folded_name
 from kb.store.rows import Filter
-from kb.store.sqlite.names import named
+from kb.store.sql.names import named
+from kb.store.sqlite.document_query import SqliteConditions
+from kb.store.sqlite.statements import statements
 from kb.store.sqlite.store import SqliteStore
 from tests.support.documents import DIMENSIONS, content
 from tests.support.spaces import space
@@ -72,7 +74,8 @@ def test_names_are_counted_once_for_each_word_and_never_by_reading_all_documents
 
         for limit in (None, Limit(folder="a/"), Limit(tags=("x",))):
             tx.documents.add(content("One"), "a/one.md", ("x",))
-            named(explain, ["one", "two", "three"], 500, 50, limit)
+            within = limit and SqliteConditions(tx.connection.execute).admitted(Filter(limit=limit))
+            named(explain, statements("names"), ["one", "two", "three"], 500, 50, within)
         for plan in plans:
             assert "MATERIALIZE counted" in plan
             assert not [step for step in plan if re.match(r"SCAN (documents|names)", step)]

@@ -11,10 +11,10 @@ import pytest
 
 from kb.api.omitted import phrase
 from kb.blobs.folder import FolderBlobs
-from kb.documents.attachments import staged_jobs
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
+from kb.documents.staging import staged_jobs
 from kb.formats.text.extracted import Attachment
 from kb.ingest.draft import MAX_ATTACHMENTS
 from kb.store.rows import NOBODY, Content, Filter, NewChunk, NewJob, Place

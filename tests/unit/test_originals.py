@@ -11,8 +11,7 @@ import pytest
 from kb.api.errors import NotFound
 from kb.blobs.folder import FolderBlobs, KeptFiles
 from kb.blobs.protocol import kept_as
-from kb.documents.originals import Originals
-from kb.documents.reread import queue_unread
+from kb.documents.originals import Originals, queue_unread
 from tests.store.test_store import add, content
 from tests.support.blobs import kept_at
 

@@ -10,7 +10,7 @@ import pytest
 from kb.api.errors import Unconfirmed
 from kb.api.models import FileRequest
 from kb.blobs.folder import FolderBlobs
-from kb.documents.attachments import staged_jobs
+from kb.documents.staging import staged_jobs
 from kb.documents.submit import submit_file
 from kb.formats.text.extracted import Attachment
 from kb.store.rows import NewJob

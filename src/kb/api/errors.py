@@ -2,59 +2,7 @@
 
 An error's class carries its HTTP status and its stable code; its docstring is its default message. The engine
 turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns problem+json back into the same class.
-
-    KbError                      500 internal
-    ├── Invalid                  422 invalid
-    ├── Unauthorized             401 unauthorized
-    ├── NotFound                 404 not-found
-    ├── NotANote                 409 not-a-note
-    ├── NotPaged                 409 not-paged
-    ├── NotRetryable             409 not-retryable
-    ├── JobDone                  409 job-done
-    ├── PathTaken                409 path-taken
-    ├── AlreadyReplaced          409 already-replaced
-    ├── TooManyTags              409 too-many-tags
-    ├── KeyReused                409 key-reused
-    ├── KeyExists                409 key-exists
-    ├── KeyRotated               409 key-rotated
-    ├── NotInBin                 409 not-in-bin
-    ├── Occupied                 409 occupied
-    ├── FolderTaken              409 folder-taken
-    ├── NotReembedding           409 not-reembedding
-    ├── NoKeySet                 409 no-key-set
-    ├── NoBackupFolder           409 no-backup-folder
-    ├── AtWork                   409 at-work
-    ├── HistoryGone              410 history-gone
-    ├── Changed                  412 changed
-    ├── Forbidden                403 forbidden
-    ├── ForeignOrigin            403 foreign-origin
-    ├── Misdirected              421 misdirected
-    ├── WrongVersion             426 wrong-version
-    ├── TooLarge                 413 too-large
-    ├── UnsupportedMedia         415 unsupported-media-type
-    ├── TooManyGuesses           429 too-many-guesses
-    ├── HeadTooLarge             431 head-too-large
-    ├── Unavailable              503 unavailable
-    │   ├── Stopped              likewise
-    │   ├── ModelChanged         likewise
-    │   ├── FilesUnavailable     likewise
-    │   ├── StoreUnavailable     likewise
-    │   │   ├── NoConnection     likewise
-    │   │   └── Unconfirmed      likewise
-    │   └── LeaseLost            never sent: another engine has taken up a job
-    ├── Overloaded               503 overloaded
-    ├── Busy                     503 busy
-    ├── DiskFull                 507 disk-full
-    ├── DiskFault                503 disk-fault
-    ├── NoEngine                 never sent: raised by the client
-    ├── EngineUnreachable        likewise
-    │   └── EngineSlow           likewise
-    ├── Unreadable               never sent: the reason of a failed job
-    │   └── OutOfReach           likewise
-    └── StartError               never sent: stops the start with one line
-        ├── SettingError
-        ├── ModelError
-        └── StoreError
+Those without a code of their own go over the wire as what they are a kind of, or are never sent.
 """
 
 from __future__ import annotations
@@ -76,227 +24,138 @@ class KbError(Exception):
     status = 500
     code = "internal"
 
+    def __init_subclass__(cls, *, status: int | None = None, code: str | None = None) -> None:
+        if status and code:
+            cls.status, cls.code = status, code
+
     def __init__(self, detail: str | None = None, *, extra: dict[str, object] | None = None) -> None:
         self.detail = detail or inspect.getdoc(type(self)) or ""
         self.extra = extra or {}
         super().__init__(self.detail)
 
 
-class Invalid(KbError):
+class Invalid(KbError, status=422, code="invalid"):
     """The request is not valid."""
 
-    status = 422
-    code = "invalid"
 
-
-class Unauthorized(KbError):
+class Unauthorized(KbError, status=401, code="unauthorized"):
     """A valid key is needed: send it as 'Authorization: Bearer KEY'."""
 
-    status = 401
-    code = "unauthorized"
 
-
-class NotFound(KbError):
+class NotFound(KbError, status=404, code="not-found"):
     """There is nothing here."""
 
-    status = 404
-    code = "not-found"
 
-
-class NotANote(KbError):
+class NotANote(KbError, status=409, code="not-a-note"):
     """Only notes can be updated; send a changed file again under the same source_path instead."""
 
-    status = 409
-    code = "not-a-note"
 
-
-class NotPaged(KbError):
+class NotPaged(KbError, status=409, code="not-paged"):
     """This document has no pages; ask for lines or characters."""
 
-    status = 409
-    code = "not-paged"
 
-
-class NotRetryable(KbError):
+class NotRetryable(KbError, status=409, code="not-retryable"):
     """Only a failed job whose content was kept can be tried again; send the content again instead."""
 
-    status = 409
-    code = "not-retryable"
 
-
-class JobDone(KbError):
+class JobDone(KbError, status=409, code="job-done"):
     """The job is done; what it made is a document now."""
 
-    status = 409
-    code = "job-done"
 
-
-class PathTaken(KbError):
+class PathTaken(KbError, status=409, code="path-taken"):
     """Another document comes from this path."""
 
-    status = 409
-    code = "path-taken"
 
-
-class AlreadyReplaced(KbError):
+class AlreadyReplaced(KbError, status=409, code="already-replaced"):
     """Another note replaces this one already; replace that one instead."""
 
-    status = 409
-    code = "already-replaced"
 
-
-class TooManyTags(KbError):
+class TooManyTags(KbError, status=409, code="too-many-tags"):
     """The document would have more tags than a document may have."""
 
-    status = 409
-    code = "too-many-tags"
 
-
-class KeyReused(KbError):
+class KeyReused(KbError, status=409, code="key-reused"):
     """The Idempotency-Key was used before, for something else."""
 
-    status = 409
-    code = "key-reused"
 
-
-class KeyExists(KbError):
+class KeyExists(KbError, status=409, code="key-exists"):
     """There is a key of this name already."""
 
-    status = 409
-    code = "key-exists"
 
-
-class KeyRotated(KbError):
+class KeyRotated(KbError, status=409, code="key-rotated"):
     """Someone else has just rotated the key; rotate it again if theirs is not to be the one in use."""
 
-    status = 409
-    code = "key-rotated"
 
-
-class NotInBin(KbError):
+class NotInBin(KbError, status=409, code="not-in-bin"):
     """The document is not in the bin."""
 
-    status = 409
-    code = "not-in-bin"
 
-
-class Occupied(KbError):
+class Occupied(KbError, status=409, code="occupied"):
     """Another document has taken the place of this one."""
 
-    status = 409
-    code = "occupied"
 
-
-class FolderTaken(KbError):
+class FolderTaken(KbError, status=409, code="folder-taken"):
     """Another folder is kept in step under this name."""
 
-    status = 409
-    code = "folder-taken"
 
-
-class NotReembedding(KbError):
+class NotReembedding(KbError, status=409, code="not-reembedding"):
     """There are no other vectors to do this with."""
 
-    status = 409
-    code = "not-reembedding"
 
-
-class NoKeySet(KbError):
+class NoKeySet(KbError, status=409, code="no-key-set"):
     """Set KB_API_KEY first: without it anyone may do anything, whatever keys there are."""
 
-    status = 409
-    code = "no-key-set"
 
-
-class NoBackupFolder(KbError):
+class NoBackupFolder(KbError, status=409, code="no-backup-folder"):
     """Set KB_BACKUP_DIR first: backups go there. 'kb backup DIR' makes one without it."""
 
-    status = 409
-    code = "no-backup-folder"
 
-
-class AtWork(KbError):
+class AtWork(KbError, status=409, code="at-work"):
     """Something is done with the data already; wait until it is over."""
 
-    status = 409
-    code = "at-work"
 
-
-class HistoryGone(KbError):
+class HistoryGone(KbError, status=410, code="history-gone"):
     """History does not go back so far."""
 
-    status = 410
-    code = "history-gone"
 
-
-class Changed(KbError):
+class Changed(KbError, status=412, code="changed"):
     """The document was changed since it was read."""
 
-    status = 412
-    code = "changed"
 
-
-class Forbidden(KbError):
+class Forbidden(KbError, status=403, code="forbidden"):
     """This key may not do that."""
 
-    status = 403
-    code = "forbidden"
 
-
-class ForeignOrigin(KbError):
+class ForeignOrigin(KbError, status=403, code="foreign-origin"):
     """Pages of other sites may not use this server."""
 
-    status = 403
-    code = "foreign-origin"
 
-
-class Misdirected(KbError):
+class Misdirected(KbError, status=421, code="misdirected"):
     """This server is not known by that name; KB_ALLOWED_HOSTS can add it, or a key (KB_API_KEY)."""
 
-    status = 421
-    code = "misdirected"
 
-
-class WrongVersion(KbError):
+class WrongVersion(KbError, status=426, code="wrong-version"):
     """The engine and its client are of versions that do not fit."""
 
-    status = 426
-    code = "wrong-version"
 
-
-class TooLarge(KbError):
+class TooLarge(KbError, status=413, code="too-large"):
     """The request is larger than the engine accepts."""
 
-    status = 413
-    code = "too-large"
 
-
-class UnsupportedMedia(KbError):
+class UnsupportedMedia(KbError, status=415, code="unsupported-media-type"):
     """Send a note as application/json, or a file as multipart/form-data."""
 
-    status = 415
-    code = "unsupported-media-type"
 
-
-class TooManyGuesses(KbError):
+class TooManyGuesses(KbError, status=429, code="too-many-guesses"):
     """Too many keys that are none came from this address; wait, then send the right one."""
 
-    status = 429
-    code = "too-many-guesses"
 
-
-class HeadTooLarge(KbError):
+class HeadTooLarge(KbError, status=431, code="head-too-large"):
     """The request's address and headers are larger than the server accepts."""
 
-    status = 431
-    code = "head-too-large"
 
-
-class Unavailable(KbError):
+class Unavailable(KbError, status=503, code="unavailable"):
     """The engine is not ready yet; try again in a moment."""
-
-    status = 503
-    code = "unavailable"
 
 
 class Stopped(Unavailable):
@@ -327,11 +186,8 @@ class LeaseLost(Unavailable):
     """Another engine has taken up the job; nothing of it was written here."""
 
 
-class Overloaded(KbError):
+class Overloaded(KbError, status=503, code="overloaded"):
     """The server has too many connections or files open at the moment; try again in a few seconds."""
-
-    status = 503
-    code = "overloaded"
 
     @staticmethod
     def is_why(error: BaseException | None) -> bool:
@@ -339,18 +195,12 @@ class Overloaded(KbError):
         return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
-class Busy(KbError):
+class Busy(KbError, status=503, code="busy"):
     """As many searches as KB_MAX_SEARCHES allows run or wait; try again in a second."""
 
-    status = 503
-    code = "busy"
 
-
-class DiskFull(KbError):
+class DiskFull(KbError, status=507, code="disk-full"):
     """The engine's disk is full: nothing was written. Make room and try again."""
-
-    status = 507
-    code = "disk-full"
 
     @staticmethod
     def is_why(error: Exception) -> bool:
@@ -358,11 +208,8 @@ class DiskFull(KbError):
         return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-class DiskFault(KbError):
+class DiskFault(KbError, status=503, code="disk-fault"):
     """The engine's disk cannot be written: nothing was. Mount it writable or mend it, and try again."""
-
-    status = 503
-    code = "disk-fault"
 
     @classmethod
     def at(cls, path: object, reason: object, verb: str = "written") -> Self:

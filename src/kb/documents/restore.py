@@ -9,7 +9,7 @@ from kb.api.errors import NotInBin, Occupied
 from kb.documents.lookup import check_match, existing_document, existing_version, missing_document
 from kb.documents.replacement import drop_taken_link
 from kb.ingest.chunk import Chunker
-from kb.ingest.draft import Draft, embed_draft
+from kb.ingest.draft import NO_VECTORS, Draft, embed_draft
 from kb.ingest.models import again_if_model_changed
 from kb.lexical.language import guessed
 from kb.store.rows import NOBODY, NewChunk, VectorSpace
@@ -113,7 +113,8 @@ def content_of(
         document.title,
         document.content_hash,
         [NewChunk(chunk.text, chunk.header, chunk.place) for chunk in chunks],
-        [chunker.passage(chunk.header, chunk.text) for chunk in chunks],
+        NO_VECTORS,
+        inputs=[chunker.passage(chunk.header, chunk.text) for chunk in chunks],
         own_tags=document.own_tags,
         date=document.date,
         filename=document.filename,

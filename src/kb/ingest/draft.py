@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import file_digest, sha256
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from kb.lexical.names import with_aliases
 from kb.store.rows import Content, NewChunk, VectorSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,28 +56,18 @@ SLICE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Content):
     """A document that lacks only its vectors: `inputs` is what the model shall read, one text a chunk.
 
-    `attachments` came inside its file; `own_tags` and `date` are what it says of itself. `space` is that of the model
-    whose window the chunks fit. `source` and `replaces` are as in `Content`.
+    `attachments` came inside its file. `space` is that of the model whose window the chunks fit.
     """
 
-    doc_type: str
-    title: str
-    content_hash: str
-    chunks: Sequence[NewChunk]
-    inputs: Sequence[str]
+    inputs: Sequence[str] = ()
     attachments: Sequence[Attachment] = ()
-    own_tags: Sequence[str] = ()
-    date: str | None = None
-    filename: str | None = None
-    title_given: bool = False
-    space: VectorSpace | None = None
-    source: str | None = None
-    replaces: int | None = None
-    omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
-    language: str | None = None
+
+
+OF_CONTENT = tuple(each.name for each in fields(Content))
+NO_VECTORS = np.empty((0, 0), np.float32)
 
 
 def draft_note(
@@ -195,27 +185,10 @@ def embed_slices(
 
 def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
     """Return the drafts with the vectors that `embed_slices` made of them."""
-    vectors = np.concatenate(slices) if slices else np.empty((0, 0), np.float32)
+    vectors = np.concatenate(slices) if slices else NO_VECTORS
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
-    return [
-        Content(
-            draft.doc_type,
-            draft.title,
-            draft.content_hash,
-            draft.chunks,
-            own,
-            tuple(draft.own_tags),
-            draft.date,
-            draft.filename,
-            draft.title_given,
-            draft.space,
-            draft.source,
-            draft.replaces,
-            draft.omitted,
-            draft.language,
-        )
-        for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)
-    ]
+    held = [{name: getattr(draft, name) for name in OF_CONTENT} for draft in drafts]
+    return [Content(**each | {"vectors": own}) for each, own in zip(held, np.split(vectors, ends[:-1]), strict=True)]
 
 
 def first_line(text: str) -> str:
@@ -236,7 +209,8 @@ def _draft(doc_type: str, title: str, content_hash: str, passages: Iterable[tupl
     for chunk, text in passages:
         chunks.append(chunk)
         inputs.append(text)
-    return Draft(doc_type, title, content_hash, chunks, inputs, language=guessed([chunk.text for chunk in chunks]))
+    language = guessed([chunk.text for chunk in chunks])
+    return Draft(doc_type, title, content_hash, chunks, NO_VECTORS, inputs=inputs, language=language)
 
 
 def _bounded(passages: Iterable[tuple[NewChunk, str]], room: float, too_large: str) -> Iterator[tuple[NewChunk, str]]:

@@ -40,6 +40,7 @@ from kb.routes.notes import hashes_in
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
+from kb.store.protocol import Transaction
 
 router = APIRouter(route_class=ThreadRoute, tags=["history"])
 
@@ -186,7 +187,8 @@ def undo_changes(wanted: UndoRequest, services: ServicesDep, author: AuthorDep) 
         operation = find_operation(services.store, wanted.operation, Caller(wanted.key or author.by))
     planned = plan(services.store, Scope(operation, wanted.since, wanted.key))
     steps = planned.steps
-    shown = operation and operation_model(services, operation)
+    with services.store.view() as tx:
+        shown = operation and operation_model(tx, operation)
     if not wanted.dry_run:
         steps = carry_out(services.store, services.embedder, services.originals, planned, author, services.stop.check)
     done = Counter(step.action for step in steps if not step.skipped)
@@ -208,16 +210,13 @@ def list_operations(services: ServicesDep, query: Annotated[VersionsQuery, Query
     before = int(query.cursor) if query.cursor else None
     with services.store.view() as tx:
         page = tx.operations.page(limit=limit + 1, before=before)
-    return OperationList(
-        operations=[operation_model(services, each) for each in page[:limit]],
-        next_cursor=str(page[limit - 1].id) if len(page) > limit else None,
-    )
+        operations = [operation_model(tx, operation) for operation in page[:limit]]
+    return OperationList(operations=operations, next_cursor=str(page[limit - 1].id) if len(page) > limit else None)
 
 
-def operation_model(services: Services, operation: rows.Operation) -> Operation:
+def operation_model(tx: Transaction, operation: rows.Operation) -> Operation:
     """Return an operation as it is answered."""
-    with services.store.view() as tx:
-        counts, jobs = tx.operations.counts(operation.id), tx.operations.jobs(operation)
+    counts, jobs = tx.operations.counts(operation.id), tx.operations.jobs(operation)
     return Operation(
         number=operation.id,
         at=operation.at,

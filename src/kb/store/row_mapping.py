@@ -49,11 +49,11 @@ def raw(stamp: str) -> str:
     return stamp.replace("T", " ").removesuffix("Z")
 
 
-def strings(array: str | list[str]) -> tuple[str, ...]:
-    """Return an array of strings, which may be JSON."""
+def strings(array: str | list[str] | None) -> tuple[str, ...]:
+    """Return an array of strings, which may be JSON, or none."""
     if isinstance(array, str):
         return tuple(json.loads(array)) if array != "[]" else ()
-    return tuple(array)
+    return tuple(array or ())
 
 
 def mapped(make: Callable[..., Row], cursor: apsw.Cursor) -> list[Row]:

@@ -33,8 +33,10 @@ class Dialect:
     has_colons: bool
 
     def translated(self, statement: str) -> str:
-        """Return a statement with `:name` for each parameter as this one is asked."""
-        return statement if self.has_colons else re.sub(r"(?<![:\w]):(\w+)", r"%(\1)s", statement.replace("%", "%%"))
+        """Return a statement with `:name`, or `?`, for each parameter as this one is asked."""
+        if self.has_colons:
+            return statement
+        return re.sub(r"(?<![:\w]):(\w+)", r"%(\1)s", statement.replace("%", "%%")).replace("?", "%s")
 
     def own(self, subject: str) -> dict[str, str]:
         """Return the statements that it alone has."""
@@ -52,8 +54,8 @@ class _Words(dict[str, str]):
 def read_statements(dialect: Dialect, subject: str) -> Mapping[str, str]:
     """Return the statements about a subject: the store's own, and those of both stores that it has none instead of.
 
-    Where both stores have some, all are written with `:name` for a parameter, and `$name` for another one of them or a
-    word of the dialect. A store's own are written in its own way where they stand alone.
+    Where both stores have some, all are written with `:name` or `?` for a parameter, and `$name` for another of them
+    or a word of the dialect. A store's own are written in its own way where they stand alone.
     """
     shared, own = _named(files(SHARED).joinpath(f"{subject}.sql")), dialect.own(subject)
     if not shared:

@@ -14,10 +14,9 @@ from kb.api.access import Caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
 from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.blobs.protocol import staged_as
-from kb.documents.attachments import staged_jobs
 from kb.documents.replacement import check_current, replacement_remedy
 from kb.documents.save import save
-from kb.documents.staging import discard
+from kb.documents.staging import discard, staged_jobs
 from kb.ingest.draft import Draft, contents_of, draft_file, draft_note, embed_slices
 from kb.ingest.stop import Stop
 from kb.parser.extraction import ExtractingSandbox

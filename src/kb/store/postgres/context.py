@@ -18,8 +18,8 @@ from kb.store.neighbours import (
     members,
     windows,
 )
-from kb.store.postgres.document_query import among
 from kb.store.postgres.statements import statements
+from kb.store.sql.conditions import among
 from kb.vectors.scores import NO_CONTEXT, Context
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.store.neighbours import Groups, Line
-    from kb.store.postgres.document_query import Condition
     from kb.store.postgres.vectors import VectorTable
     from kb.store.postgres.words import FullText, SomeChunks, Word
     from kb.store.row_mapping import Execute
+    from kb.store.sql.conditions import Condition
 
 
 class ContextReader:

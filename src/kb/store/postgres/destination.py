@@ -216,7 +216,7 @@ class PostgresDestination:
     def _remove(self, document_id: int) -> None:
         FullText(self._connection).remove(document_id)
         self._execute(statements("documents")["delete_chunks"], {"id": document_id})
-        self._execute(statements("documents")["delete_document"], (document_id,))
+        self._execute(statements("documents")["delete_document"], {"id": document_id})
         for name in ("delete_binned", "delete_contents", "delete_versions"):
             self._execute(statements("history")[name], {"id": document_id})
 

@@ -10,11 +10,12 @@ import numpy as np
 from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer
 from kb.store.postgres.context import ContextReader
-from kb.store.postgres.document_query import admitted, among
+from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.speller import PostgresVocabulary
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, hit_of, mapped
 from kb.store.speller import Speller
+from kb.store.sql.conditions import among
 from kb.vectors.scores import EMPTY_SCORES
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class PostgresSelection:
         self._execute = execute
         self._words = words
         self._vectors = vectors
-        self._condition = admitted(words, where)
+        self._condition = PostgresConditions(words).admitted(where)
         self._looked_up: dict[tuple[str, ...], list[Word]] = {}
 
     def chunk_ids(self) -> NDArray[np.int64]:

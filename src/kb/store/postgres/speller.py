@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from kb.lexical.snapshot import Key
     from kb.store.analyzer import Tokenizer
-    from kb.store.postgres.document_query import Condition
     from kb.store.postgres.words import FullText
+    from kb.store.sql.conditions import Condition
 
 
 class PostgresVocabulary:

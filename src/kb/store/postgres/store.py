@@ -17,7 +17,7 @@ from kb.api.errors import StoreError, StoreUnavailable, Unconfirmed
 from kb.store.postgres.arrival import settle
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_conninfo
-from kb.store.postgres.document_query import admitted
+from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.faults import BUSY, first_line, translated_errors
 from kb.store.postgres.index import PostgresIndex
@@ -128,7 +128,7 @@ class PostgresTransaction:
     def counts(self, of: Caller | None = None) -> Counts:
         """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
         sql = statements("documents")
-        condition, parameters = admitted(self._words, Filter(limit=of.limit if of else None))
+        condition, parameters = PostgresConditions(self._words).admitted(Filter(limit=of.limit if of else None))
         chunks = self._execute(sql["count_chunks_of"].format(condition=condition), parameters) if of else None
         return Counts(
             documents=dict(self._execute(sql["count_by_type"].format(condition=condition), parameters).fetchall()),

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.store.postgres.document_query import EVERY_DOCUMENT, among
 from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import TABLES
 from kb.store.rows import VectorSpace
+from kb.store.sql.conditions import EVERY_DOCUMENT, among
 from kb.vectors.flat import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.store.postgres.document_query import Condition
     from kb.store.row_mapping import Execute
+    from kb.store.sql.conditions import Condition
 
 EXACT = 20_000
 """Up to how many chunks to choose from each is looked at."""

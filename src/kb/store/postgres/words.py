@@ -27,8 +27,8 @@ from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import K1, B, LexicalSnapshot
 from kb.store.analyzer import Tokenizer
-from kb.store.postgres.document_query import EVERY_DOCUMENT, among
 from kb.store.postgres.statements import statements
+from kb.store.sql.conditions import EVERY_DOCUMENT, among
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.store.postgres.connection import Connection
-    from kb.store.postgres.document_query import Condition
+    from kb.store.sql.conditions import Condition
 
 LONGEST = 500
 """How many bytes a term has at most: of a longer one, which no index takes, its beginning and a digest are kept."""

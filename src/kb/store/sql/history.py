@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    from kb.store.postgres.documents import PostgresDocuments
     from kb.store.rows import Author, Binned, Chunk, Content, Retention, Version
-    from kb.store.sqlite.documents import SqliteDocuments
+    from kb.store.sql.documents import Documents
     from kb.store.statements import Statements
 
 MOST_VERSIONS: Final = (1 << 31) - 1
@@ -44,7 +43,7 @@ class History:
         self,
         execute: Execute,
         statements: Statements,
-        documents: SqliteDocuments | PostgresDocuments,
+        documents: Documents,
         retention: Retention,
     ) -> None:
         self._execute = execute

@@ -20,8 +20,9 @@ from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.row_mapping import Execute, hit_of, mapped
 from kb.store.speller import Speller
+from kb.store.sql.conditions import EVERY_DOCUMENT
 from kb.store.sqlite.context import ContextReader
-from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries, quoted
+from kb.store.sqlite.document_query import SqliteConditions, quoted
 from kb.store.sqlite.speller import SqliteVocabulary
 from kb.store.sqlite.statements import statements
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, ScoredChunks
@@ -193,7 +194,7 @@ class SqliteSelection:
             holding=tuple(text for text in holding if text not in known),
             lacking=tuple(text for text in lacking if text not in known),
         )
-        queries = id_queries(self._execute, where)
+        queries = SqliteConditions(self._execute).id_queries(where)
         found = [(is_wanted, _ids(self._execute(sql, parameters).get)) for is_wanted, sql, parameters in queries]
         found += [(True, known[text]) for text in holding if text in known]
         found += [(False, known[text]) for text in lacking if text in known]
@@ -290,7 +291,7 @@ def match_expression(words: Iterable[str]) -> str:
 
 def chunk_ids_of(execute: Execute, where: Filter) -> NDArray[np.int64] | None:
     """Return the ids of the chunks that a filter admits, ascending; None if they are all there are."""
-    condition, parameters = admitted(execute, where)
+    condition, parameters = SqliteConditions(execute).admitted(where)
     if (condition, parameters) == EVERY_DOCUMENT:
         return None
     # CROSS JOIN: SQLite shall begin on the left.

@@ -19,7 +19,7 @@ from kb.store.sql.operations import Operations
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.arrival import settle
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
-from kb.store.sqlite.document_query import admitted
+from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.foreign import foreign_names
 from kb.store.sqlite.in_step import check_in_step
@@ -107,7 +107,7 @@ class SqliteTransaction:
         """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
         execute: Execute = self.connection.execute
         sql = statements("documents")
-        condition, parameters = admitted(execute, Filter(limit=of.limit if of else None))
+        condition, parameters = SqliteConditions(execute).admitted(Filter(limit=of.limit if of else None))
         chunks = sql["count_chunks_of"].format(condition=condition) if of else sql["count_chunks"]
         return Counts(
             documents=dict(execute(sql["count_by_type"].format(condition=condition), parameters)),

@@ -1,0 +1,148 @@
+"""Which documents a filter admits, in SQL."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kb.lexical.names import folded
+from kb.store.row_mapping import stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kb.api.models import Sort
+    from kb.store.rows import Filter
+
+Condition = tuple[str, tuple[object, ...]]
+"""What must hold of a document in SQL, and its parameters."""
+
+EVERY_DOCUMENT: Final[Condition] = ("TRUE", ())
+
+RECENT: Final = "COALESCE(updated_at, created_at)"
+
+LIKE_ESCAPED: Final = str.maketrans({character: f"\\{character}" for character in r"\%_"})
+
+
+class Conditions(ABC):
+    """What a store asks of documents. `mark` stands where a parameter goes in its SQL."""
+
+    mark: ClassVar[str]
+    own_day: ClassVar[str]
+    """The day that a document gives itself."""
+
+    stays_below: ClassVar[str]
+    """Of a path: it does not lead up again, as `kb.api.access` has it."""
+
+    beside: ClassVar[str] = ""
+    """Before a column that most documents have alike, so that it is not looked up in an index."""
+
+    def admitted(self, where: Filter) -> Condition:
+        """Return `where` as one condition on `documents`: `EVERY_DOCUMENT` if it comes to that."""
+        return joined([*self.on_tags(where), *self.exact(where), *self.on_creation(where), *self.on_texts(where)])
+
+    def exact(self, where: Filter) -> list[Condition]:
+        """Return the conditions on type, language, path, name and id, and on dates other than that of creation."""
+        columns = (
+            ("doc_type" if where.source_path is None else f"{self.beside}doc_type", where.doc_type),
+            (f"{self.beside}language", where.language),
+            ("source_path", where.source_path),
+            ("id", where.document_id),
+        )
+        conditions: list[Condition] = [
+            (f"{column} = {self.mark}", (value,)) for column, value in columns if value is not None
+        ]
+        if where.source_prefix is not None:
+            conditions += self.under(where.source_prefix)
+        if where.source_part is not None:
+            conditions.append(self.with_part(where.source_part))
+        if where.name is not None:
+            conditions.append(self.called(where.name))
+        if where.id_prefix is not None:
+            conditions.append(self.beginning_id(where.id_prefix))
+        if where.among is not None:
+            conditions.append(self.one_of(where.among))
+        if where.limit and where.limit.folder is not None:
+            conditions += [*self.under(where.limit.folder), (self.stays_below, ())]
+        return conditions + self.on_dates(where)
+
+    def on_dates(self, where: Filter) -> list[Condition]:
+        """Return the conditions on when a document was changed, and on its own date."""
+        conditions: list[Condition] = []
+        if where.updated_after is not None:
+            conditions.append((f"{RECENT} >= {self.mark}", (stored(where.updated_after),)))
+        for bound, comparison in ((where.after, ">="), (where.before, "<")):
+            if bound is not None:
+                sql = f"COALESCE({self.own_day} {comparison} {self.mark}, {RECENT} {comparison} {self.mark})"
+                conditions.append((sql, (f"{bound:%Y-%m-%d}", stored(bound))))
+        return conditions
+
+    def on_creation(self, where: Filter) -> list[Condition]:
+        """Return the conditions on when a document was created."""
+        bounds = ((">=", where.created_after), ("<", where.created_before))
+        return [(f"created_at {sign} {self.mark}", (stored(moment),)) for sign, moment in bounds if moment is not None]
+
+    def on_texts(self, where: Filter) -> list[Condition]:
+        """Return the conditions on what stands in a document."""
+        lacking = [self.holding(text) for text in where.lacking]
+        return [*map(self.holding, where.holding), *((f"NOT {sql}", parameters) for sql, parameters in lacking)]
+
+    @abstractmethod
+    def page(self, where: Filter, sort: Sort, cursor: str | None) -> tuple[str, Condition]:
+        """Return from where a page is selected, and what follows WHERE: a condition and an order."""
+
+    @abstractmethod
+    def on_tags(self, where: Filter) -> list[Condition]:
+        """Return the conditions on tags."""
+
+    @abstractmethod
+    def under(self, prefix: str) -> list[Condition]:
+        """Return the conditions on how a path begins."""
+
+    @abstractmethod
+    def with_part(self, part: str) -> Condition:
+        """Return the condition that a text stands in a path, ASCII letters in any case."""
+
+    @abstractmethod
+    def called(self, pattern: str) -> Condition:
+        """Return the condition that a document's file, or else its title, has a name of a pattern."""
+
+    @abstractmethod
+    def beginning_id(self, digits: str) -> Condition:
+        """Return the condition that an id begins with these digits."""
+
+    @abstractmethod
+    def one_of(self, ids: Sequence[int]) -> Condition:
+        """Return the condition that an id is one of these."""
+
+    @abstractmethod
+    def holding(self, text: str) -> Condition:
+        """Return the condition that a text stands in a document."""
+
+
+def like_pattern(pattern: str) -> str:
+    """Return a pattern of names with stars as LIKE has it."""
+    return folded(pattern).translate(LIKE_ESCAPED).replace("*", "%").replace("?", "_")
+
+
+def joined(conditions: Iterable[Condition]) -> Condition:
+    """Return the conditions as one."""
+    sql, parameters = list[str](), list[object]()
+    for condition, values in conditions:
+        if condition != EVERY_DOCUMENT[0]:
+            sql.append(condition)
+            parameters += values
+    return " AND ".join(sql) or EVERY_DOCUMENT[0], tuple(parameters)
+
+
+def among(condition: Condition) -> Condition:
+    """Return what keeps rows with a `document_id` to the documents of a condition; nothing for all."""
+    if condition == EVERY_DOCUMENT:
+        return "", ()
+    documents = f"SELECT id FROM documents WHERE {condition[0]}"  # noqa: S608 - its values are parameters
+    return f"WHERE document_id IN ({documents})", condition[1]
+
+
+def order_by(sort: Sort, key: str = "id") -> str:
+    """Return the order of a list, whose column of ids may be another one."""
+    return {"recent": f"{RECENT} DESC, id DESC", "oldest": f"{RECENT}, id", "id": key}[sort]
