@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from kb.api.errors import AtWork, NoBackupFolder, StoreError
 from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
-from kb.maintenance.archive import FolderBackup, backup_folders
+from kb.maintenance import archive
 from kb.settings import Settings, reveal
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class MaintenanceTasks:
     def _backups(self, folder: Path) -> list[Backup]:
         """Return the backups of a folder, the newest first. What is in one never changes."""
         try:
-            names = [each.name for each in reversed(backup_folders(folder))]
+            names = [each.name for each in reversed(archive.backup_folders(folder))]
         except OSError as error:
             raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
         key = self._settings.backup_key
@@ -164,7 +164,7 @@ def _ended(task: Task, outcome: dict[str, Any]) -> Task:
 
 def _backup_in(folder: Path, key: SecretStr | None) -> Backup:
     try:
-        backup = FolderBackup(folder, key)
+        backup = archive.Backup(folder, key)
     except StoreError as error:
         unknown = dict.fromkeys(("made_at", "version", "documents", "files", "seal"))
         return Backup(name=folder.name, fault=error.detail, **unknown)
