@@ -167,7 +167,7 @@ test-reference: .venv-reference/stamp
 OVER_STORE = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
   tests/store/test_bin.py tests/store/test_precisions.py tests/store/test_context.py tests/store/test_history.py tests/store/test_history_model.py tests/store/test_in_step.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py tests/unit/test_page_picture.py \
-  tests/unit/test_search_service.py tests/unit/test_segment.py tests/unit/test_unconfirmed.py \
+  tests/unit/test_search_service.py tests/unit/test_segment.py \
   tests/unit/test_fuzz_readers.py::test_any_cursor_is_refused_or_gives_a_page \
   tests/access/test_audit.py tests/e2e/test_reembed.py tests/cli/test_reembed.py
 OVER_HTTP = tests/http tests/mcp

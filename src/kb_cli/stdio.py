@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -56,18 +57,15 @@ class Endpoint:
         Raises:
             OSError: there is none, and none can be started.
         """
-        connection = self._connect(ANSWER_SECONDS)
-        try:
-            connection.connect()
-        except ConnectionRefusedError:  # nothing of the message was sent
-            self.await_server()
-            connection.connect()
-        try:
+        with closing(self._connect(ANSWER_SECONDS)) as connection:
+            try:
+                connection.connect()
+            except ConnectionRefusedError:  # nothing of the message was sent
+                self.await_server()
+                connection.connect()
             headers = {**self._headers, **self._headers_of(message)}
             connection.request("POST", self._url.path, json.dumps(message).encode(), headers)
             yield from _answers(connection.getresponse(), message)
-        finally:
-            connection.close()
 
     def await_server(self) -> None:
         """Wait until the server is ready; start it if nobody else does.
@@ -86,9 +84,8 @@ class Endpoint:
             process = None if self._is_ready() else self._start()
             deadline = time.monotonic() + START_SECONDS
             while not self._is_ready():
-                if time.monotonic() > deadline or (
-                    process and process.poll() is not None and not self._answers_at_all()
-                ):
+                has_ended = process is not None and process.poll() is not None
+                if time.monotonic() > deadline or (has_ended and self._status_of("/healthz") is None):
                     raise OSError(f"kb serve does not start; see {self._log}")
                 time.sleep(PAUSE)
 
@@ -99,26 +96,16 @@ class Endpoint:
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
 
-    def _answers_at_all(self) -> bool:
-        try:
-            self._get("/healthz")
-        except (OSError, HTTPException):
-            return False
-        return True
-
     def _is_ready(self) -> bool:
-        try:
-            return self._get("/readyz") == 200
-        except (OSError, HTTPException):
-            return False
+        return self._status_of("/readyz") == 200
 
-    def _get(self, path: str) -> int:
-        connection = self._connect(5)
-        try:
-            connection.request("GET", path)
-            return connection.getresponse().status
-        finally:
-            connection.close()
+    def _status_of(self, path: str) -> int | None:
+        with closing(self._connect(5)) as connection:
+            try:
+                connection.request("GET", path)
+                return connection.getresponse().status
+            except (OSError, HTTPException):
+                return None
 
     def _connect(self, seconds: float) -> HTTPConnection:
         kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 
 import httpx2
 import pytest
@@ -43,13 +42,6 @@ def test_a_wrong_option_is_named_as_it_was_typed(kb, words, message):
 def test_a_setting_that_is_no_number_says_so(outside):
     ended = outside("serve", env={"KB_PORT": "abc"})
     assert (ended.returncode, ended.stderr) == (2, "kb: KB_PORT: it must be a whole number\n")
-
-
-def test_a_port_that_is_taken_is_said_once(outside):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        ended = outside("serve", env={"KB_PORT": str(taken.getsockname()[1])})
-    assert ended.returncode == 2
-    assert ended.stderr.endswith("Address already in use; --port takes another one\n")
 
 
 def test_a_note_that_is_there_already_is_not_told_as_new(kb, tag):

@@ -42,12 +42,6 @@ def test_finding_nothing_is_exit_code_1(kb, notes, tag):
     assert kb("search", "zeppelin", "--fts-only", "--tags", tag, "--json").returncode == 1
 
 
-def test_two_modes_at_once_are_refused(kb):
-    ended = kb("search", "x", "--fts-only", "--vec-only")
-    assert ended.returncode == 6
-    assert ended.stderr.count("\n") == 1
-
-
 def test_a_person_reads_rank_title_place_score_tags_and_text(kb, notes, tag):
     lines = kb("search", "cats", "--tags", tag, "-n", "1").stdout.splitlines()
     assert lines[0] == " 1  On [cats]"
@@ -272,9 +266,3 @@ def test_a_date_of_a_notes_own_filters_and_orders(kb, tag):
             gone = ("--dated-after", f"2024-03-01{named}", "--dated-before", f"2 March 2024{named}")
             assert kb.json("list", "--tags", tag, *gone, env=env)["documents"] == []
     assert [each["title"] for each in listed] == ["2024-02-29"]
-
-
-def test_a_date_that_is_none_is_refused_with_examples(kb):
-    ended = kb("search", "x", "--dated-after", "lately")
-    assert ended.returncode == 2
-    assert "'lately' is no date that is understood; write it like 2026, 2026-11, 2026-11-17" in ended.stderr

@@ -30,15 +30,6 @@ async def send(client, number):
         return None
 
 
-async def every_document(client):
-    documents, cursor = [], None
-    while True:
-        page = await client.documents(limit=500, cursor=cursor)
-        documents += page["documents"]
-        if (cursor := page["next_cursor"]) is None:
-            return documents
-
-
 @pytest.mark.slow
 @pytest.mark.requirement("E-2")
 @pytest.mark.requirement("S-5")
@@ -61,7 +52,7 @@ async def test_what_was_acknowledged_before_a_kill_is_done_after_it_and_once(sta
     with start_server(tmp_path, port=port) as server:
         async with EngineClient(server.url) as client:
             assert (await until_idle(client))["failed"] == 0
-            documents = await every_document(client)
+            documents = [document async for document in client.iter_documents()]
             paths = Counter(document["source_path"] for document in documents)
             assert set(paths.values()) == {1}
             assert {f"/notes/{number}" for number in acknowledged} <= paths.keys()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from itertools import islice
@@ -13,6 +12,7 @@ import pytest
 from kb.client.client import EngineClient
 from kb.embed.artifact import load_model, save_model
 from kb.embed.onnx.embedder import OnnxEmbedder
+from tests.http.conftest import until_idle
 
 FED = {
     "a window of 64": {"window": 64},
@@ -31,12 +31,6 @@ def artifact(model_files, tmp_path):
         return tmp_path / "mine"
 
     return make
-
-
-async def until_idle(client):
-    while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
-        await asyncio.sleep(0.1)
-    return queue
 
 
 @pytest.fixture

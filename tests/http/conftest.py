@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, datetime
+from uuid import uuid4
+
 import httpx2
 import pytest
 
@@ -20,6 +24,19 @@ async def http(server):
     headers = {"Authorization": f"Bearer {KEY}"}
     async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", headers=headers) as client:
         yield client
+
+
+@pytest.fixture
+def word():
+    """A word of this test's own, for the engine is everyone's."""
+    return f"w{uuid4().hex}"
+
+
+async def moment():
+    await asyncio.sleep(0.003)  # a change is stamped to the millisecond
+    now = datetime.now(UTC).isoformat()
+    await asyncio.sleep(0.003)
+    return now
 
 
 async def finished(api, accepted):

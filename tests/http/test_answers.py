@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import unicodedata
+from contextlib import nullcontext
 from datetime import datetime, timedelta, timezone
 from uuid import uuid4
 
@@ -12,15 +13,10 @@ import httpx2
 import pytest
 
 from kb.api.errors import Invalid, NotFound, TooManyTags
+from kb.client.client import PAGE, EngineClient
 from tests.conftest import KEY
 from tests.http.conftest import added, finished
 from tests.support.pdf import pdf
-
-
-@pytest.fixture
-def word():
-    """A word that no other test uses."""
-    return f"w{uuid4().hex}"
 
 
 async def found_ids(api, **request):
@@ -403,3 +399,141 @@ async def test_a_part_beyond_the_text_is_empty_and_says_where_the_text_ends(api,
     part = await api.text(note, unit="characters", start=9_999, end=99_999)
     assert part["text"] == ""
     assert part["start"] == part["end"] == part["total"]
+
+
+TEXTS = (
+    "The ferry to the island leaves at six, from the southern pier of the harbour.",
+    "At six the ferry leaves the southern pier of the harbour for the island.",
+    "Boil the potatoes for twenty minutes and mash them with butter.",
+)
+
+
+async def test_similar_documents_come_nearest_first_without_the_document_itself(api):
+    ferry, same, potatoes = [await added(api, text) for text in TEXTS]
+    results = (await api.similar(ferry, top=50))["results"]
+    found = {result["document_id"]: result for result in results}
+    assert ferry not in found
+    assert found[same]["vec_score"] > 0.9
+    assert found[same]["fts_score"] is None
+    assert found.get(potatoes, {"vec_score": 0})["vec_score"] < found[same]["vec_score"]
+    linked = {result["replaced_by"] for result in results}  # what replaced another one takes its place
+    scores = [each["score"] for each in results if not each["replaced_by"] and each["document_id"] not in linked]
+    assert scores == sorted(scores, reverse=True)
+    assert len((await api.similar(ferry, top=1))["results"]) == 1
+
+
+async def test_a_document_that_is_not_there_has_no_similar_ones(api):
+    with pytest.raises(NotFound):
+        await api.similar(10**9, top=3)
+
+
+EXPLAINED = (
+    "The glimmerfish swims by night.",
+    "It glows, too.",
+    "A glimmerfish never glows.",
+    "Trains leave by night.",
+)
+
+
+@pytest.fixture
+async def tag(api):
+    for text in EXPLAINED:
+        await finished(api, await api.add_note(text=text, tags=["explained"], thread="explained"))
+    return "explained"
+
+
+async def test_what_is_explained_adds_up_to_the_score(api, tag):
+    reply = await api.search(query="glimmerfish glows", tags=[tag], explain=True)
+    for result in reply["results"]:
+        why = result["explanation"]
+        assert why["words"]["share"] + why["meaning"]["share"] + why["typed"] == pytest.approx(result["score"])
+        assert sum(term["score"] for term in why["terms"]) == pytest.approx(result["fts_score"] or 0)
+        assert (why["words"]["score"], why["meaning"]["score"]) == (result["fts_score"], result["vec_score"])
+        assert (why["words"]["in_context"] is None) == (result["context_score"] is None)
+    by_text = {result["text"]: result["explanation"] for result in reply["results"]}
+    assert {term["term"] for term in by_text[EXPLAINED[2]]["terms"]} == {"glimmerfish", "glows"}
+    assert by_text[EXPLAINED[2]]["words"]["place"] == 1
+    assert {term["term"]: term["count"] for term in by_text[EXPLAINED[0]]["terms"]} == {"glimmerfish": 1}
+    known = [term["idf"] for why in by_text.values() for term in why["terms"] if term["idf"] is not None]
+    assert min(known, default=1) > 0  # a word that has other forms in documents of the engine says none
+    assert (by_text[EXPLAINED[3]]["words"]["place"], by_text[EXPLAINED[3]]["terms"]) == (None, [])
+    assert sorted(why["meaning"]["place"] for why in by_text.values()) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("mode", "leg"), [("fts_only", "words"), ("vec_only", "meaning")])
+async def test_one_leg_alone_is_the_whole_score(api, tag, mode, leg):
+    reply = await api.search(query="glimmerfish", tags=[tag], explain=True, **{mode: True})
+    for place, result in enumerate(reply["results"], 1):
+        why = result["explanation"]
+        assert why[leg]["place"] == place
+        assert why[leg]["share"] + why["typed"] == pytest.approx(result["score"])
+        assert why["words" if leg == "meaning" else "meaning"] is None
+
+
+async def test_the_other_passages_of_a_document_are_explained_too(api, tag):
+    reply = await api.search(query="glimmerfish", tags=[tag], explain=True, group_by="document")
+    assert all(each["explanation"] for result in reply["results"] for each in (result, *result["more"]))
+
+
+async def test_nothing_is_explained_unasked(api, tag):
+    assert all(result["explanation"] is None for result in (await api.search(query="x", tags=[tag]))["results"])
+
+
+async def test_a_beginning_of_words_has_no_weight_of_its_own(api, tag):
+    reply = await api.search(query="glimmerf*", tags=[tag], explain=True, fts_only=True)
+    [term] = reply["results"][0]["explanation"]["terms"]
+    assert (term["idf"], term["count"]) == (None, None)
+
+
+async def test_a_word_that_stands_often_says_so(api):
+    await finished(api, await api.add_note(text="Knock, knock, knock: woodpeckers.", tags=["knocking"]))
+    reply = await api.search(query="knock", tags=["knocking"], explain=True, fts_only=True)
+    assert [term["count"] for term in reply["results"][0]["explanation"]["terms"]] == [3]
+
+
+async def test_a_note_and_a_file_can_be_waited_for_in_the_call_that_adds_them(api):
+    word = uuid4().hex
+    assert (await api.add_note(text=word, wait=60))["status"] == "done"
+    assert (await api.add_file(f"{word}.txt", io.BytesIO(b"Words of it."), wait=60))["status"] == "done"
+
+
+async def test_a_job_is_waited_for_until_it_is_done_or_has_failed(api):
+    done = await api.wait_for_job((await api.add_note(text=uuid4().hex))["job_id"])
+    assert (done["status"], done["progress"]) == ("done", 1)
+    failed = await api.wait_for_job((await api.add_file("x.bin", io.BytesIO(bytes(range(256)) * 9)))["job_id"])
+    assert failed["status"] == "failed"
+    assert failed["error"]
+
+
+async def test_waiting_asks_once_where_polling_would_ask_again_and_again(server):
+    paths = []
+
+    def count(_, path):
+        paths.append(path)
+        return nullcontext({})
+
+    async with EngineClient(server.url, KEY, around=count) as client:
+        text = f"{uuid4().hex} " + "Ledgers were kept by patient clerks. " * 1500
+        job_id = (await client.add_note(text=text))["job_id"]
+        assert (await client.wait_for_job(job_id))["status"] == "done"
+    assert 1 <= paths.count(f"jobs/{job_id}") <= 4
+
+
+async def test_all_pages_of_jobs_and_as_many_documents_as_wanted(api):
+    word = uuid4().hex
+    ids = [await added(api, f"{word} {number}", tags=[word]) for number in range(5)]
+    assert [document["id"] async for document in api.iter_documents(tag=word)] == ids
+    pages = [page async for page in api.document_pages(3, tag=word)]
+    assert [document["id"] for page in pages for document in page["documents"]] == ids[:3]
+    assert pages[-1]["next_cursor"]
+
+
+@pytest.mark.slow
+async def test_more_jobs_than_a_page_holds_on_an_engine_that_lets_nobody_wait(start_server, tmp_path):
+    with start_server(tmp_path, KB_APPS="api", KB_MAX_WAIT_SECONDS="0") as server:
+        async with EngineClient(server.url) as client:
+            accepted = [(await client.add_note(text=f"Note {number}."))["job_id"] for number in range(PAGE + 1)]
+            assert [job["id"] async for job in client.iter_jobs()] == accepted[::-1]
+            with pytest.raises(TimeoutError):
+                await client.wait_for_job((await client.add_note(text="The last one."))["job_id"], timeout=0)
+            assert (await client.wait_for_job(accepted[0]))["status"] == "done"

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
-import uuid
-from datetime import UTC, datetime
 
 import pytest
 
 from kb.api.errors import AlreadyReplaced, Invalid, KeyReused, NotANote, NotFound
-from tests.http.conftest import added, finished
+from tests.http.conftest import added, finished, moment
 
 MODES = ({}, {"fts_only": True}, {"vec_only": True}, {"group_by": "document"}, {"sort": "recent"}, {"exact": True})
-
-
-@pytest.fixture
-def word():
-    return f"w{uuid.uuid4().hex[:12]}"
-
-
-async def moment():
-    await asyncio.sleep(0.003)  # a change is stamped to the millisecond
-    now = datetime.now(UTC).isoformat()
-    await asyncio.sleep(0.003)
-    return now
 
 
 async def found(api, word, query=None, **options):

@@ -107,7 +107,6 @@ async def refuse_bad_calls(agent, staging):
         ("kb_search", {"query": "x", "tags": "[" * 100_000 + "]"}, "tags: "),
         ("kb_search", {"query": "x", "tags": '["\\ud800"]'}, "tags: "),
         ("kb_search", {"query": "x", "tags": '["work"'}, 'tags: must be a list, such as ["work", "home"]'),
-        ("kb_status", {"verbose": True}, "verbose: there is no such parameter. kb_status takes none."),
         ("kb_search", {"query": "x", "doc_type": "y" * 101}, "doc_type: "),
         ("kb_addnote", {"text": "x" * 1_000_001}, "text: "),
         ("kb_addnote", {"text": "\n \t"}, "text: "),

@@ -58,7 +58,7 @@ def until_gone(url):
     """Wait until the server, too, knows that all engines but one have ended."""
     with psycopg.connect(url, autocommit=True) as connection:
         count = statements("jobs")["count_engines"]
-        eventually("one is there", lambda: connection.execute(count, (ENGINES,)).fetchone() == (1,))
+        eventually("one is there", lambda: connection.execute(count, {"class": ENGINES}).fetchone() == (1,))
 
 
 def test_engines_that_start_together_make_the_schema_once(url):

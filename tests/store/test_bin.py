@@ -13,9 +13,9 @@ from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.documents.restore import revert
 from kb.documents.save import save
-from kb.documents.undo import undo
 from kb.store.rows import NOBODY
 from tests.store.test_store import content
+from tests.support.undo import undo
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
-from kb.documents.undo import undo
 from kb.documents.update import NoteChange, change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
@@ -26,6 +25,7 @@ from kb.search.service import SearchService
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import Author, Filter
 from kb.telemetry.instruments import FollowingPool, Instruments
+from tests.support.undo import undo
 
 WORDS = ("apple", "pear", "cherry", "plum", "fig", "lamp", "ship", "keeper")
 TAGS = ("red", "green", "blue")

@@ -16,10 +16,11 @@ from kb.clock import Clock, read_machine
 from kb.documents.delete import delete
 from kb.documents.originals import Originals
 from kb.documents.save import save
-from kb.documents.undo import Scope, Step, _in_turn, carry_out, find_operation, plan, undo
+from kb.documents.undo import Scope, Step, _in_turn, carry_out, find_operation, plan
 from kb.routes.folders import claim
 from kb.store.rows import Author, NewJob, SyncedFolder
 from tests.store.test_store import content
+from tests.support.undo import undo
 
 ME = Caller("me")
 

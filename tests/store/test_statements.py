@@ -31,7 +31,8 @@ def test_no_text_in_a_shared_statement_has_what_would_be_taken_for_a_parameter()
     scripts = [file.read_text("utf-8") for file in files(SHARED).iterdir() if file.name.endswith(".sql")]
     assert scripts
     for script in scripts:
-        assert not re.search(r"'[^'\n]*[:$][^'\n]*'|::", script)
+        assert not re.search("[:$]", "".join(re.findall(r"'([^'\n]*)'", script)))
+        assert "::" not in script
 
 
 @pytest.mark.parametrize("dialect", [SQLITE, POSTGRES])

@@ -1,7 +1,17 @@
 """Letters that nobody sees: agents get those that languages and emoji need, and no text that is hidden in them."""
 
+from __future__ import annotations
+
+import unicodedata
+
 import pytest
 
+from kb.api.models import NoteRequest
+from kb.api.stream_safe import composed, stream_safe
+from kb.ingest.draft import first_line
+from kb.search.query import Query
+from kb.store.rows import Filter
+from kb.web.text import snippet
 from kb_mcp.tools.invisible import all_shown, shown
 from kb_mcp.tools.rendering import quoted, visible
 from kb_mcp.tools.token_budget import tool_result
@@ -105,3 +115,77 @@ def test_selectors_behind_ideographs_carry_no_text():
         assert not INVISIBLE & set(shown(nibbles)), "more of them than any text has"
     names = "渡辺\U000e0101 and 葛\U000e0100飾, " * 2
     assert shown(names) == names
+
+
+MARKS = "\u0301\u0327" * 10_000
+"""In an order that is not theirs: putting so many into it takes seconds."""
+
+
+@pytest.mark.parametrize("before", ["", "a", '"a', "word a", "日"])
+def test_a_query_of_marks_is_read_at_once_and_keeps_as_many_as_a_letter_may_have(before):
+    query = Query.parse(f"{before}{MARKS} harbour", Filter())
+    assert len(query.text) <= len(before) + 30 + len(" harbour")
+    assert "harbour" in query.words
+
+
+def test_a_tag_of_marks_is_read_at_once():
+    assert len(NoteRequest(text="x", tags=[f"a{MARKS}"]).tags[0]) <= 31
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Straße, Zoë, naïve",
+        "ă̧ " * 100,
+        "🏳️‍🌈" * 100,
+        ("a" + "\u0301" * 30) * 5,
+        "क्षत्रिय " * 20,
+        "จำนวน" * 50,
+        "-" * 100,
+        "…" * 100,
+        "שָׁלוֹם",
+    ],
+)
+def test_what_languages_write_stays_as_it_is(text):
+    assert stream_safe(text) == text
+    assert composed(text) == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("2 * 3 * 4", "2 * 3 * 4"),
+        ("2 ** 3 ** 4", "2 ** 3 ** 4"),
+        ("5*3*2", "5*3*2"),
+        ("snake_case_name", "snake_case_name"),
+        ("a lone **star", "a lone **star"),
+        ("C#", "C#"),
+        ("# **Bold** and *slanted* `code`", "Bold and slanted `code`"),
+        ("**a *b* c** and _snake_case_", "a b c and snake_case"),
+        ("Fix `__init__` in `kb/__main__.py`", "Fix `__init__` in `kb/__main__.py`"),
+        (r"Multiply \*carefully\* please", r"Multiply \*carefully\* please"),
+        ("class _A: __slots__", "class _A: slots"),
+        ("_**all of it**_", "all of it"),
+        ("这是**粗体**文字", "这是粗体文字"),
+        ("* item", "item"),
+        ("> - # deep ##", "deep"),
+        ("---\nbelow a rule", "below a rule"),
+        ("#roof is a tag", "#roof is a tag"),
+    ],
+)
+def test_a_title_keeps_the_signs_that_are_no_markdown(line, title):
+    assert first_line(line) == title
+
+
+def test_an_excerpt_is_without_the_pairs_and_keeps_the_rest():
+    text = "**Very bold words**, *once*, and 2 * 3 ** 4 in snake_case_name"
+    begin = text.index("bold")
+    found = snippet("note", text, [(begin, begin + 4)])
+    assert found == "Very <mark>bold</mark> words, once, and 2 * 3 ** 4 in snake_case_name"
+    assert snippet("text", text, []) == text
+
+
+def test_code_in_an_excerpt_stands_as_it_is_also_where_it_is_cut_off():
+    whole = "Call `__all__`:\n```\ndef __init__(self)\n```\nand **then**"
+    assert snippet("note", whole, []).split() == ["Call", "`__all__`:", "def", "__init__(self)", "and", "then"]
+    assert "__init__" in snippet("note", "```py\ndef __init__(self):", [])

@@ -5,14 +5,19 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
+import apsw
 import pytest
 
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.models import ActiveModel
 from kb.lexical.language import guessed
+from kb.lexical.segment import aligned
+from kb.lexical.stems import stems_in
+from kb.lexical.variants import variants_in
 from kb.search.query import Query
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
+from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.rows import Filter
 from kb.telemetry.instruments import Instruments
 
@@ -207,3 +212,36 @@ def test_a_word_in_chinese_characters_is_there_before_one_that_only_has_its_lett
         assert found(service, query)[0] == "kyoto"
         assert search(service, query, vectors=True).results[0].source_path == "kyoto"
     assert found(service, "東京都")[0] == "tokyo"
+
+
+class Counted(Tokenizer):
+    """Counts the calls."""
+
+    def __init__(self):
+        super().__init__(apsw.Connection(":memory:"))
+        inner, self.calls = self._tokenize, 0
+
+        def tokenize(*arguments, **options):
+            self.calls += 1
+            return inner(*arguments, **options)
+
+        self._tokenize = tokenize
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Die Häuser im Łódźer Hafen, ﬁnden getUserById und die Größe von 1,872.00 m²"),
+        ("ru", "Книги лежат в гавани"),
+        ("fr", "Les chevaux 🐳 d'œuvre"),
+        (None, "plain words of the harbour"),
+        ("de", ""),
+    ],
+)
+def test_the_words_of_a_text_are_cut_in_one_call(language, text):
+    counted = Counted()
+    found = list(Fts5Analyzer(counted).variants(text, language))
+    assert counted.calls <= 1
+    written, _ = aligned(text)
+    each = [*variants_in(written), *stems_in(written, language)]
+    assert [stem for _, _, stem in found] == [stem for variant in each for stem in counted.tokens(variant.text)]

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from kb.api.errors import Invalid
-from kb.api.moments import day, moment, read
+from kb.api.moments import day, moment, own_day, read
 
 SUNDAY = datetime(2026, 11, 22)  # noqa: DTZ001 - read as the day of some zone
 
@@ -98,3 +98,25 @@ def test_a_date_may_name_its_zone():
     for zone in ("Europe/Atlantis", "etc/../passwd", "America/Argentina", "Europe/" + "x" * 5000):
         with pytest.raises(Invalid, match=r"^after: "):
             moment(f"yesterday {zone}", "after")
+
+
+@pytest.mark.parametrize(
+    ("date", "day"),
+    [
+        ("2024", "2024-01-01"),
+        ("2024-3", "2024-03-01"),
+        ("202403", "2024-03-01"),
+        ("2024/3/5", "2024-03-05"),
+        ("2024-03-05T23:30:00-05:00", "2024-03-05"),
+        ("2024-3-5 10:00", "2024-03-05"),
+        ("20240305", "2024-03-05"),
+        ("20240305T101500Z", "2024-03-05"),
+        ("20240305101500", "2024-03-05"),
+        ("2024-13-05", "2024-01-01"),
+        ("1712345678", None),
+        ("5 March 2024", None),
+        (None, None),
+    ],
+)
+def test_a_date_is_compared_by_its_day_however_it_is_written(date, day):
+    assert own_day(date) == day

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import io
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from errno import ENOSPC
+from functools import partial
 from hashlib import sha256
+from itertools import count
+from threading import Event
 
 import pytest
 
-from kb.api.errors import NotFound
+from kb.api.errors import NotFound, Unconfirmed
+from kb.api.models import FileRequest
 from kb.blobs.folder import FolderBlobs, KeptFiles
 from kb.blobs.protocol import kept_as
+from kb.documents.disk_use import FRESH_SECONDS, MOST_SECONDS, DiskUse, sizes
 from kb.documents.originals import Originals, queue_unread
+from kb.documents.staging import staged_jobs
+from kb.documents.submit import submit_file
+from kb.formats.text.extracted import Attachment
+from kb.store.rows import NewJob
 from tests.store.test_store import add, content
 from tests.support.blobs import kept_at
 
@@ -121,3 +133,87 @@ def test_the_engine_starts_where_there_is_no_room_to_read_files_again(store, pas
     with store.read() as tx:
         assert tx.jobs.pending() == 0
     assert list((tmp_path / "staging").iterdir()) == []
+
+
+def test_the_size_of_a_folder_is_that_of_all_files_in_it_and_looked_at_now_and_then(tmp_path):
+    now = [0.0]
+    use = DiskUse(partial(sizes, tmp_path), clock=lambda: now[0])
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "one").write_bytes(b"x" * 300)
+    (tmp_path / "two").write_bytes(b"x" * 20)
+    assert use.size() == 320
+    (tmp_path / "three").write_bytes(b"x")
+    assert use.size() == 320
+    now[0] = FRESH_SECONDS
+    assert use.size() == 321
+
+
+def test_a_folder_of_very_many_files_has_no_size_and_one_that_is_not_there_none_either(tmp_path):
+    for number in range(4):
+        (tmp_path / str(number)).write_bytes(b"x")
+    assert DiskUse(partial(sizes, tmp_path), most=4).size() == 4
+    assert DiskUse(partial(sizes, tmp_path), most=3).size() is None
+    assert DiskUse(partial(sizes, tmp_path / "absent")).size() == 0
+    assert DiskUse(None).size() is None
+
+
+def test_a_folder_that_takes_long_to_look_through_has_no_size(tmp_path):
+    for number in range(4):
+        (tmp_path / str(number)).write_bytes(b"x")
+    assert DiskUse(partial(sizes, tmp_path), clock=count(step=MOST_SECONDS / 10).__next__).size() == 4
+    assert DiskUse(partial(sizes, tmp_path), clock=count(step=MOST_SECONDS).__next__).size() is None
+
+
+def test_while_a_folder_is_looked_through_nobody_else_waits_for_it():
+    begun, may_end = Event(), Event()
+
+    def slow():
+        begun.set()
+        assert may_end.wait(60)
+        yield 5
+
+    use = DiskUse(slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(use.size)
+        try:
+            assert begun.wait(60)
+            assert pool.submit(use.size).result(timeout=30) is None
+        finally:
+            may_end.set()
+    assert use.size() == first.result() == 5
+
+
+class BreaksOff:
+    """A store whose changes are written, but whose answers to that are lost."""
+
+    def __init__(self, store):
+        self._store = store
+
+    @contextmanager
+    def write(self):
+        with self._store.write() as tx:
+            yield tx
+        raise Unconfirmed
+
+
+def test_the_file_of_a_job_that_may_be_queued_is_kept_for_it(store, tmp_path):
+    with pytest.raises(Unconfirmed):
+        submit_file(BreaksOff(store), FolderBlobs(tmp_path), io.BytesIO(b"content"), "a.txt", FileRequest(), "key")
+    with store.read() as tx:
+        job = tx.jobs.with_key("key")
+    assert (tmp_path / "staging" / job.staged).read_bytes() == b"content"
+    again = submit_file(store, FolderBlobs(tmp_path), io.BytesIO(b"content"), "a.txt", FileRequest(), "key")
+    assert again.job_id == job.id
+
+
+def test_so_are_those_of_what_came_with_it(store, tmp_path):
+    with store.write() as tx:
+        message = tx.jobs.get(tx.jobs.add(NewJob("file", staged="mail", filename="m.eml")))
+    attachments = [Attachment("a.txt", b"inside")]
+    with (
+        pytest.raises(Unconfirmed),
+        staged_jobs(message, attachments, FolderBlobs(tmp_path)) as [inside],
+        BreaksOff(store).write() as tx,
+    ):
+        tx.jobs.add(inside)
+    assert (tmp_path / "staging" / inside.staged).read_bytes() == b"inside"

@@ -5,8 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kb.api.errors import Invalid
+from kb.lexical.spelling import alphabet, distance, edits, may_be_near, plain
+from kb.search.numbers import other_spellings
 from kb.search.query import MAX_CONDITIONS, MAX_PARTS, MAX_TERMS, Query, compounds, tokenize
 from kb.store.rows import Filter
 
@@ -141,3 +145,56 @@ def test_of_thousands_of_beginnings_so_many_are_kept_as_are_looked_up(begun, oth
     words = Query.parse(" ".join([*(begun.format(letter, letter) for letter in letters), other]), Filter()).words
     assert [word for word in words if word == other] == other.split()
     assert sum(word.endswith("*") for word in words) == MAX_TERMS
+
+
+@pytest.mark.parametrize(
+    "isbn",
+    [
+        "978-3-16-148410-0",
+        "3-16-148410-x",
+        "978-0-306-40615-7",
+        "0-8044-2957-x",
+        "99921-58-10-7",
+        "979-8-6024-0545-3",
+        "978-617-7171-80-4",
+    ],
+)
+def test_an_isbn_without_hyphens_is_also_looked_for_with_those_that_it_has(isbn):
+    digits = isbn.replace("-", "")
+    assert other_spellings(isbn) == [digits]
+    assert isbn in other_spellings(digits)
+    assert len(other_spellings(digits)) <= 6
+
+
+@pytest.mark.parametrize(
+    "word", ["9783161484101", "1234567890", "0306406153", "978-3", "v3.0.1", "", "x" * 10, "97831614841x0"]
+)
+def test_what_is_no_isbn_has_no_other_spelling(word):
+    assert other_spellings(word) == []
+
+
+words = st.text("abcdeü", min_size=1, max_size=7)
+
+
+@given(words)
+def test_what_is_one_change_away_is_at_distance_one(word):
+    letters = plain(word)
+    assert all(distance(letters, other) == distance(other, letters) == 1 for other in edits(letters))
+    assert all(may_be_near(letters, other, 1) for other in edits(letters))
+
+
+@given(words, words)
+def test_what_can_be_near_is_never_left_out(first, second):
+    assert may_be_near(first, second, distance(first, second))
+    assert (distance(first, second) == 0) == (first == second)
+
+
+def test_letters_are_those_of_the_words_own_alphabet():
+    assert "привет" in edits("првет")
+    assert "munchen" in edits(plain("müncehn"))
+    assert not set(alphabet(0)) & set("üß7_")
+
+
+def test_a_word_of_many_alphabets_becomes_no_other():
+    assert edits("straße")
+    assert not edits("straße\u03b3\u0431\u10d3")

@@ -68,6 +68,6 @@ def test_a_fault_of_the_disk_is_told_until_the_work_goes_on(
         assert said in error
         assert model.current is embedder
         set_pragma(store, pragma, mended)
-        eventually("they are made", reembedder.progress, lambda progress: progress.in_use == wanted)
+        eventually("they are made", reembedder.progress, lambda progress: progress.in_use == str(wanted))
         eventually("no fault is told", lambda: reembedder.progress().error, lambda error: error is None)
         eventually("the model is in use", lambda: model.current in opened)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import apsw
 import pytest
 
+from kb.lexical.emoji import emojis, written
 from kb.lexical.segment import aligned, folded, varied
 from kb.search.passages import Highlighter
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
@@ -81,3 +82,15 @@ def test_each_letter_of_a_form_is_one_of_the_text(text):
     assert len(starts) == len(written) + 1
     assert [*starts] == sorted(starts)
     assert starts[-1] == len(text)
+
+
+@pytest.mark.parametrize("sign", ["🐳", "🇳🇴", "☔"])
+def test_an_emoji_is_shown_as_people_write_it(sign):
+    assert [written(each) for each in emojis(sign)] == [sign]
+
+
+@pytest.mark.parametrize(
+    "word", ["", "whale", "\ue2a4", "\ue2a4foo.bar", "\ue2a4128051a", "\ue2a455296", "\ue2a4999999999"]
+)
+def test_a_word_that_begins_with_the_mark_stays_as_it_is(word):
+    assert written(word) == word

@@ -10,17 +10,17 @@ import json
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from kb.api.errors import Forbidden, NotFound
 from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from kb.api.access import Caller, Limit
-    from kb.api.models import JobStatus
+    from kb.api.models import JobStatus, Sort
     from kb.store import rows
     from kb.store.protocol import (
         Audit,
@@ -203,49 +203,55 @@ class CallerTransaction:
         return cast("Index", LimitedIndex(index, self.limit)) if self.limit else index
 
 
-class Part:
-    """A part of a transaction: it has the methods that are named here, and those that a subclass writes; no others.
+class CallerDocuments:
+    """See `kb.store.protocol.Documents`."""
 
-    Attributes:
-        open: they tell nothing of a document.
-        by_id: their first argument is the id of a document, which must be the caller's.
-        changes: likewise, and they change it: the action that is written down.
-    """
-
-    open: ClassVar[frozenset[str]] = frozenset()
-    by_id: ClassVar[frozenset[str]] = frozenset()
-    changes: ClassVar[Mapping[str, str]] = {}
-
-    def __init__(self, inner: Any, tx: CallerTransaction) -> None:  # noqa: ANN401 - the part of any name
+    def __init__(self, inner: Documents, tx: CallerTransaction) -> None:
         self.inner = inner
         self.tx = tx
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the part's own
-        method = getattr(self.inner, name)
-        if name in self.open:
-            return method
-        if name in self.by_id or name in self.changes:
-            return self._checked(method, self.changes.get(name))
-        raise AttributeError(f"{type(self).__name__} does not say who may call {name}.")
+    def has_successors(self) -> bool:
+        return self.inner.has_successors()
 
-    def _checked(self, method: Callable[..., Any], action: str | None) -> Callable[..., Any]:
-        def checked(document_id: int, *arguments: object, **options: object) -> object:
-            self.tx.check(document_id)
-            result = method(document_id, *arguments, **options)
-            if action:
-                self.tx.record_change(document_id, action)
-            return result
+    def file_hashes(self) -> set[str]:
+        return self.inner.file_hashes()
 
-        return checked
+    def take_unneeded_files(self) -> list[str]:
+        return self.inner.take_unneeded_files()
 
+    def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[rows.Chunk]:
+        self.tx.check(document_id)
+        return self.inner.chunks(document_id, start, limit)
 
-class CallerDocuments(Part):
-    """See `kb.store.protocol.Documents`."""
+    def chunks_between(self, document_id: int, start: int, end: int) -> list[rows.Chunk]:
+        self.tx.check(document_id)
+        return self.inner.chunks_between(document_id, start, end)
 
-    inner: Documents
-    open = frozenset({"has_successors", "file_hashes", "take_unneeded_files"})
-    by_id = frozenset({"chunks", "chunks_between", "chunk_places", "extent", "stamp", "parts"})
-    changes: ClassVar = {"replace": "update", "rename": "update"}
+    def chunk_places(self, document_id: int) -> list[rows.ChunkPlace]:
+        self.tx.check(document_id)
+        return self.inner.chunk_places(document_id)
+
+    def extent(self, document_id: int) -> rows.Extent:
+        self.tx.check(document_id)
+        return self.inner.extent(document_id)
+
+    def parts(self, document_id: int) -> list[tuple[int, str | None]]:
+        self.tx.check(document_id)
+        return self.inner.parts(document_id)
+
+    def stamp(self, document_id: int, updated_at: str | None) -> None:
+        self.tx.check(document_id)
+        self.inner.stamp(document_id, updated_at)
+
+    def replace(self, document_id: int, content: rows.Content) -> None:
+        self.tx.check(document_id)
+        self.inner.replace(document_id, content)
+        self.tx.record_change(document_id, "update")
+
+    def rename(self, document_id: int, filename: str) -> None:
+        self.tx.check(document_id)
+        self.inner.rename(document_id, filename)
+        self.tx.record_change(document_id, "update")
 
     def get(self, document_id: int) -> rows.Document | None:
         document = self.inner.get(document_id)
@@ -255,8 +261,8 @@ class CallerDocuments(Part):
         whole = self.inner.part_of(document_id)
         return whole if whole and self.get(whole) else None
 
-    def page(self, where: rows.Filter, **options: Any) -> list[rows.Document]:  # noqa: ANN401 - the store's
-        return self.inner.page(replace(where, limit=self.tx.limit), **options)
+    def page(self, where: rows.Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[rows.Document]:
+        return self.inner.page(replace(where, limit=self.tx.limit), sort=sort, limit=limit, cursor=cursor)
 
     def count(self, where: rows.Filter) -> int:
         return self.inner.count(replace(where, limit=self.tx.limit))
@@ -342,13 +348,35 @@ class CallerDocuments(Part):
         self.tx.record("purge", gone)
 
 
-class CallerHistory(Part):
+class CallerHistory:
     """See `kb.store.protocol.History`. A version is the caller's if its document is, and it was when it stood."""
 
-    inner: History
-    open = frozenset({"has_bin", "begins", "chunks"})
-    by_id = frozenset({"keep", "author"})
-    changes: ClassVar = {"restore": "restore"}
+    def __init__(self, inner: History, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    @property
+    def has_bin(self) -> bool:
+        return self.inner.has_bin
+
+    def begins(self) -> str | None:
+        return self.inner.begins()
+
+    def chunks(self, version: rows.Version) -> list[rows.Chunk]:
+        return self.inner.chunks(version)
+
+    def keep(self, document_id: int, author: Author) -> None:
+        self.tx.check(document_id)
+        self.inner.keep(document_id, author)
+
+    def author(self, document_id: int) -> Author:
+        self.tx.check(document_id)
+        return self.inner.author(document_id)
+
+    def restore(self, document_id: int, content: rows.Content, author: Author) -> None:
+        self.tx.check(document_id)
+        self.inner.restore(document_id, content, author)
+        self.tx.record_change(document_id, "restore")
 
     def unlink(self, document_id: int, author: Author) -> None:
         """Unlink a document, also from what replaced it beyond the limit, which loses nothing else."""
@@ -415,12 +443,19 @@ class CallerHistory(Part):
         return version if version and self.tx.sees(version.document) else None
 
 
-class CallerJobs(Part):
+class CallerJobs:
     """See `kb.store.protocol.Jobs`. The jobs of a caller with a limit are those that it sent."""
 
-    inner: Jobs
-    open = frozenset({"staged"})
-    by_id = frozenset({"retry_parts"})
+    def __init__(self, inner: Jobs, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    def staged(self) -> set[str]:
+        return self.inner.staged()
+
+    def retry_parts(self, document_id: int) -> None:
+        self.tx.check(document_id)
+        self.inner.retry_parts(document_id)
 
     def add(self, job: rows.NewJob) -> int:
         """Queue a job, within the limit.
@@ -479,11 +514,18 @@ class CallerJobs(Part):
         return job if self.tx.limit is None or is_own else None
 
 
-class CallerOperations(Part):
+class CallerOperations:
     """See `kb.store.protocol.Operations`. A caller with a limit sees its own, and of those what it may see."""
 
-    inner: Operations
-    open = frozenset({"counts", "jobs"})
+    def __init__(self, inner: Operations, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    def counts(self, number: int) -> rows.OperationCounts:
+        return self.inner.counts(number)
+
+    def jobs(self, operation: rows.Operation) -> list[int]:
+        return self.inner.jobs(operation)
 
     def get(self, number: int) -> rows.Operation | None:
         operation = self.inner.get(number)
@@ -498,11 +540,15 @@ class CallerOperations(Part):
         return [each for each in ids if tx.limit is None or tx.documents.get(each) or tx.history.binned(each)]
 
 
-class CallerFolders(Part):
+class CallerFolders:
     """See `kb.store.protocol.Folders`. A caller with a limit keeps folders in step that lie within it."""
 
-    inner: Folders
-    open = frozenset({"let_in"})
+    def __init__(self, inner: Folders, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    def let_in(self, source_path: str) -> None:
+        self.inner.let_in(source_path)
 
     def all(self) -> list[rows.SyncedFolder]:
         return [each for each in self.inner.all() if self._may_take(each.prefix)]

@@ -13,32 +13,8 @@ UNREADABLE: Final = {
 }
 """What holds no text that is read, by the suffixes of such files."""
 
-DOC_TYPES: Final = (
-    "code",
-    "csv",
-    "docx",
-    "eml",
-    "enex",
-    "epub",
-    "html",
-    "ics",
-    "json",
-    "markdown",
-    "mbox",
-    "mht",
-    "msg",
-    "note",
-    "notebook",
-    "odp",
-    "ods",
-    "odt",
-    "pdf",
-    "pptx",
-    "rtf",
-    "text",
-    "tnef",
-    "vcf",
-    "xls",
-    "xlsx",
-    "xml",
-)
+_TYPES: Final = """
+    code csv docx eml enex epub html ics json markdown mbox mht msg note notebook odp ods odt pdf pptx rtf text tnef
+    vcf xls xlsx xml
+"""
+DOC_TYPES: Final = tuple(_TYPES.split())

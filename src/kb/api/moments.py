@@ -19,7 +19,7 @@ NUMBERS: Final = {"a": 1, "an": 1} | {word: number for number, word in enumerate
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "y": 365}
 DAYS_AGO: Final = {"today": 0, "yesterday": 1, "last week": 7, "last month": 30, "last year": 365}
-FORMS: Final = (
+FORMS: Final = [
     "%Y",
     "%Y-%m",
     "%Y/%m",
@@ -31,7 +31,7 @@ FORMS: Final = (
     "%d %b %Y",
     "%B %d %Y",
     "%b %d %Y",
-)
+]
 WITHOUT_YEAR: Final = ("%B", "%b", "%d %B", "%d %b", "%B %d", "%b %d")
 MAX_YEARS: Final = 9
 """In so many years there is a 29 February."""

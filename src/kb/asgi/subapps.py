@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -112,18 +112,17 @@ class RunningApp:
 
     def __init__(self, row: SubApp) -> None:
         self.row = row
-        self._app: Starlette | None = None
-        self._is_decided = asyncio.Event()
+        self._app: asyncio.Future[Starlette | None] = asyncio.get_running_loop().create_future()
 
     @property
     def has_started(self) -> bool:
         """Whether the app is there."""
-        return self._app is not None
+        return self._app.done() and self._app.result() is not None
 
     def decide(self, app: Starlette | None = None) -> None:
         """Let those who wait have the app, or an error if there is none yet."""
-        self._app = self._app or app
-        self._is_decided.set()
+        if not self._app.done():
+            self._app.set_result(app)
 
     async def app(self) -> Starlette:
         """Return the app when it has started.
@@ -131,13 +130,12 @@ class RunningApp:
         Raises:
             HTTPException: it does not.
         """
-        if self._app is None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_decided.wait(), START_SECONDS)
-        if self._app is None:
-            fault = "cannot start" if self._is_decided.is_set() else "is still starting; try again in a few seconds"
-            raise HTTPException(503, f"What is served here {fault}.", headers={"Retry-After": "5"})
-        return self._app
+        if not self._app.done():
+            await asyncio.wait([self._app], timeout=START_SECONDS)
+        if self._app.done() and (app := self._app.result()):
+            return app
+        fault = "cannot start" if self._app.done() else "is still starting; try again in a few seconds"
+        raise HTTPException(503, f"What is served here {fault}.", headers={"Retry-After": "5"})
 
 
 def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping[str, str]) -> Starlette:

@@ -110,23 +110,6 @@ class Plan:
     jobs: list[int]
 
 
-def undo(
-    store: Store,
-    embedder: Embedder,
-    originals: Originals,
-    since: datetime,
-    key: str | None = None,
-    author: Author = NOBODY,
-    checkpoint: Callable[[], None] = lambda: None,
-) -> list[Step]:
-    """Take back what was changed after a moment, or of that what a key changed; return what was done.
-
-    Raises:
-        Invalid, HistoryGone: it is not known how things stood at that moment.
-    """
-    return carry_out(store, embedder, originals, plan(store, Scope(since=since, key=key)), author, checkpoint)
-
-
 def carry_out(
     store: Store,
     embedder: Embedder,
@@ -194,7 +177,7 @@ def find_operation(store: Store, number: int | None, of: Caller) -> Operation:
 
 
 def plan(store: Store, scope: Scope) -> Plan:
-    """Return what `undo` does, in its order.
+    """Return what takes back the changes of a scope, in the order in which it is done.
 
     Raises:
         Invalid, HistoryGone: it is not known how things stood at the moment asked for.

@@ -11,7 +11,7 @@ import numpy as np
 from kb.lexical.snapshot import K1, Admitted, B, Key, LexicalSnapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -77,17 +77,10 @@ class Matches:
 
     def scores(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the scores of these rows, which are not of deleted chunks; NaN where none of the words stands."""
-        scores, matched = np.zeros(rows.size), np.zeros(rows.size, np.bool_)
         if not self._words or not rows.size:
             return np.full(rows.size, np.nan)
-        # The order of operations is FTS5's: another one would round otherwise.
         norms = K1 * (1 - B + B * self._snapshot.lengths[rows].astype(np.float64) / self._snapshot.mean_length)
-        for idf, postings in self._words:
-            counts = postings.counts_of(rows)
-            scores += idf * (counts * (K1 + 1) / (counts + norms))
-            matched |= counts > 0
-        scores[~matched] = np.nan
-        return scores
+        return self._added(norms, lambda postings: postings.counts_of(rows))
 
     def occurrences(self, rows: NDArray[np.int32]) -> Occurrences | None:
         """Return those of the word in these rows; None unless it is one."""
@@ -110,9 +103,15 @@ class Matches:
         sums = np.where(is_there, self._snapshot.lengths[rows], 0)[places].sum(axis=1)
         lengths = sums / is_there[places].sum(axis=1)
         norms = K1 * (1 - CONTEXT_B + CONTEXT_B * lengths / self._snapshot.mean_length)
-        scores, matched = np.zeros(len(places)), np.zeros(len(places), np.bool_)
-        for idf, postings in self._words:
-            counts = postings.counts_of(rows)[places] @ weights
+        return self._added(norms, lambda postings: postings.counts_of(rows)[places] @ weights)
+
+    def _added(
+        self, norms: NDArray[np.float64], counts_of: Callable[[Postings], NDArray[np.floating[Any]]]
+    ) -> NDArray[np.float64]:
+        """Return what the words add up to; NaN where none of them stands."""
+        scores, matched = np.zeros(norms.size), np.zeros(norms.size, np.bool_)
+        for idf, postings in self._words:  # in the order of FTS5's operations: another one would round otherwise
+            counts = counts_of(postings)
             scores += idf * (counts * (K1 + 1) / (counts + norms))
             matched |= counts > 0
         scores[~matched] = np.nan

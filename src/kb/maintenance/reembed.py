@@ -11,16 +11,16 @@ from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import open_store
 from kb.store.rows import Retention, VectorSpace
-from kb.worker.reembed import Progress, Reembedder
+from kb.worker.reembed import Reembedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kb.api.models import ReembedAction
+    from kb.api.models import ReembedAction, Reembedding
     from kb.settings import Settings
 
 
-def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callable[[int, int], None]) -> Progress:
+def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callable[[int, int], None]) -> Reembedding:
     """Do what is asked for, to its end; what was cut off goes on with `resume`.
 
     Args:

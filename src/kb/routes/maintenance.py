@@ -9,7 +9,6 @@ from kb.api.overview_models import Maintenance, MaintenanceRequest
 from kb.routes.dependencies import ADMIN, ServicesDep
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
-from kb.worker.reembed import Progress
 
 router = APIRouter(route_class=ThreadRoute)
 
@@ -17,7 +16,7 @@ router = APIRouter(route_class=ThreadRoute)
 @router.get("/reembed", summary="Get the state of the vectors", tags=["reembed"], dependencies=[ADMIN])
 def get_reembedding(services: ServicesDep) -> Reembedding:
     """Say what the vectors are of, and how far others are made that are to take their place."""
-    return reembedding(services.reembedder.progress())
+    return services.reembedder.progress()
 
 
 @router.post(
@@ -32,7 +31,7 @@ def change_reembedding(wanted: ReembedRequest, services: ServicesDep) -> Reembed
 
     Searches go on with the vectors in use, until all others are made: they take their place at once then.
     """
-    return reembedding(services.reembedder.act(wanted.action))
+    return services.reembedder.act(wanted.action)
 
 
 @router.get(
@@ -54,17 +53,3 @@ def get_maintenance(services: ServicesDep) -> Maintenance:
 def begin_maintenance(wanted: MaintenanceRequest, services: ServicesDep) -> Maintenance:
     """Begin it in the background, in a process of its own. `GET /maintenance` says how far it is."""
     return services.maintenance.begin(wanted.action)
-
-
-def reembedding(progress: Progress) -> Reembedding:
-    """Return how far it is, as it is answered."""
-    second = progress.second
-    return Reembedding(
-        in_use=str(progress.in_use),
-        wanted=str(progress.wanted),
-        other=str(second.space) if second else None,
-        state=second.state if second else None,
-        done=progress.done,
-        total=progress.total,
-        error=progress.error,
-    )

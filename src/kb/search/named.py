@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kb.api.models import UnreadableFile
 from kb.api.stream_safe import composed
 from kb.lexical.names import ending_of, folded, folded_name, folders_of, key_of, stem_of, telling
 from kb.lexical.spelling import plain
@@ -143,22 +143,13 @@ def _folded(text: str) -> str:
     return BLANKS.sub(" ", composed(text).casefold())
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A file of which no text could be read, and why."""
-
-    job_id: int
-    filename: str
-    error: str
-
-
-def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unreadable]:
+def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[UnreadableFile]:
     """Return the files that a query names, within its filter, and that could not be read, the last ones first."""
     if not (query.units and (failed := tx.jobs.page(status="failed", limit=MOST_FAILED, before=None))):
         return []
     wanted, _ = sought(query.units, analyzer.indexed)
     return [
-        Unreadable(job.id, job.filename, job.error or "")
+        UnreadableFile(job_id=job.id, filename=job.filename, error=job.error or "")
         for job in failed
         if job.filename and is_meant(job.filename, wanted, analyzer.indexed) and admits(query.where, job)
     ]

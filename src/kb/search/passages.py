@@ -15,7 +15,7 @@ from kb.store.rows import Hit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kb.search.explain import Explanation
+    from kb.api.models import CopyOf, Explanation
     from kb.store.protocol import Analyzer
 
 OF_HIT = tuple(each.name for each in fields(Hit))
@@ -40,20 +40,6 @@ CHARS_PER_TOKEN = 3
 """How many characters of these a language model reads as one token."""
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """A document that says in a passage what another one says."""
-
-    document_id: int
-    title: str
-    source_path: str | None
-
-    @classmethod
-    def of(cls, passage: Passage) -> Copy:
-        """Return the document of a passage."""
-        return cls(passage.document_id, passage.title, passage.source_path)
-
-
 @dataclass(slots=True, kw_only=True)
 class Passage(Hit):
     """A chunk that was found, with its document: the fields of `kb.api.models.SearchResult`, which is read from it.
@@ -70,7 +56,7 @@ class Passage(Hit):
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
     more: list[Passage] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
+    copies: list[CopyOf] = field(default_factory=list)
     copy_count: int = 0
     explanation: Explanation | None = None
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.search.explain import Explanation
+    from kb.api.models import Explanation
     from kb.search.fusion import Scale
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection

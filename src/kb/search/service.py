@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
+from kb.api.models import CopyOf, UnknownWord, UnreadableFile
 from kb.lexical.segment import folded
 from kb.lexical.stems import stemmed
 from kb.lexical.variants import spellings
 from kb.search.copies import Folded
 from kb.search.named import MOST_CALLED, unreadable
-from kb.search.passages import PASSAGES, Copy, Highlighter, Passage, TokenBudget, count, fit, group
+from kb.search.passages import PASSAGES, Highlighter, Passage, TokenBudget, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.store.rows import Filter, VectorSpace
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from kb.embed.protocol import Embedder
     from kb.search.fusion import Ranking
-    from kb.search.named import Unreadable
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
     from kb.store.protocol import Index, Store, Transaction
@@ -51,14 +51,6 @@ NOT_LOADED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
-    """A word that no document has, and others that are spelled nearly alike, the nearest first."""
-
-    word: str
-    nearest: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What a search found, best first.
 
@@ -70,8 +62,8 @@ class Answer:
     results: list[Passage]
     omitted: int
     pending: int
-    unknown: list[Unknown] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    unknown: list[UnknownWord] = field(default_factory=list)
+    unreadable: list[UnreadableFile] = field(default_factory=list)
     unreadable_count: int = 0
     weak: bool = False
 
@@ -159,7 +151,7 @@ class SearchService:
                 results,
                 total - count(results),
                 tx.jobs.pending(),
-                [Unknown(*each) for each in unknown.items()],
+                [UnknownWord(word=word, nearest=nearest) for word, nearest in unknown.items()],
                 failed[:MOST_UNREADABLE],
                 len(failed),
                 retriever.is_weak(results),
@@ -250,7 +242,7 @@ def _with_copies(retriever: Retriever, ranking: Ranking, folded: Folded, places:
     for place, passage in zip(places, passages, strict=True):
         if place in copies:
             shown, passage.copy_count = copies[place]
-            passage.copies = [Copy.of(each) for each in islice(others, len(shown))]
+            passage.copies = [CopyOf.model_validate(each) for each in islice(others, len(shown))]
     return passages
 
 

@@ -47,7 +47,7 @@ class _Words(dict[str, str]):
     """What `$name` stands for: the statement of that name without what is said before it."""
 
     def __getitem__(self, name: str) -> str:
-        return Template(re.sub(r"\A(--.*\n)*", "", super().__getitem__(name))).substitute(self)
+        return Template(re.sub(r"\A(--.*\n?)*", "", super().__getitem__(name))).substitute(self)
 
 
 @cache

@@ -113,7 +113,7 @@ class CodedIndex(RowIndex):
 
     def snapshot(self, reader: VectorReader) -> CodedSnapshot:
         """Return the snapshot for a reader of the same moment."""
-        return CodedSnapshot(self, StoredSnapshot(self.rows, reader))
+        return CodedSnapshot(self.rows, reader, self)
 
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> CodedIndex:
         """Return the next index."""
@@ -147,38 +147,28 @@ class CodedIndex(RowIndex):
 
 
 @dataclass(frozen=True, slots=True)
-class CodedSnapshot:
+class CodedSnapshot(StoredSnapshot):
     """See `kb.vectors.snapshot.VectorSnapshot`."""
 
     index: CodedIndex
-    stored: StoredSnapshot
-
-    @property
-    def ids(self) -> NDArray[np.int64]:
-        """The chunk of each row."""
-        return self.stored.ids
 
     def nearest(
         self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
     ) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
         if exact:
-            return self.stored.nearest(query, limit, among)
-        allowed = self.index.rows.mask(among)
+            return StoredSnapshot.nearest(self, query, limit, among)
+        allowed = self.rows.mask(among)
         rows = self.index.candidates(query, allowed, rescored(limit, int(np.count_nonzero(allowed))))
         ids = self.ids[rows]
         return ScoredChunks(ids, self.cosines(query, ids)).best(limit)
-
-    def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
-        return _cosines(self.vectors, query, ids)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
         vectors, are_known = self.index.cache.get(ids)
         if not are_known.all():
             unknown = ids[~are_known]
-            vectors[~are_known] = read = self.stored.vectors(unknown)
+            vectors[~are_known] = read = self.reader.vectors(unknown)
             self.index.cache.put(unknown, read)
         return vectors
 

@@ -15,7 +15,6 @@ from starlette.responses import Response
 
 from kb.asgi.hosts import outer_address
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web import charts
 from kb.web.pages import kind, render, size
 from kb.web.search import document_row, job_row
 from kb.web.text import Row
@@ -38,8 +37,8 @@ async def overview(request: Request, visit: Visit) -> Response:
         "overview.html",
         status=status,
         total=sum(status["documents"].values()),
-        types=charts.bars(types, "Documents by type"),
-        days=charts.columns(added, "Documents added or changed in the last 30 days"),
+        types=types,
+        days=added,
         is_whole=is_whole,
         passed=passed,
         storage=await storage(visit),
@@ -61,17 +60,15 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
 
 
 async def storage(visit: Visit) -> Row | None:
-    """Return how much room the data take, in a picture; nothing for a key that is not told of it."""
+    """Return how much room the data take; nothing for a key that is not told of it."""
     found = await visit.engine.storage()
     parts = [(name, found[name]) for name in ("database", "originals", "backups") if found[name]]
-    if not parts:
-        return None
     described = ", ".join(f"{name} {size(number)}" for name, number in parts)
-    return {"picture": charts.stack(parts, f"Room on the disk: {described}"), "parts": parts}
+    return {"title": f"Room on the disk: {described}", "parts": parts} if parts else None
 
 
 async def activity(visit: Visit) -> list[Row]:
-    """Return what was done in the last hour, in pictures; nothing for a key that is not told of it."""
+    """Return what was done in the last hour; nothing for a key that is not told of it."""
     found = await visit.engine.activity()
     named = {"searches": "Searches", "ingestions": "Documents added"}
     return [worked(name, title, found[name]) for name, title in named.items() if found[name]]
@@ -83,17 +80,8 @@ def worked(name: str, title: str, work: Row) -> Row:
     ago = [f"{60 - number} min ago" for number in range(1, len(minutes))] + ["now"]
     rates = [(when, minute["count"]) for when, minute in zip(ago, minutes, strict=True)]
     times = {"half within": [each["p50_ms"] for each in minutes], "95 % within": [each["p95_ms"] for each in minutes]}
-    is_any = work["count"] > 0
-    return {
-        "name": name,
-        "title": title,
-        "count": work["count"],
-        "most": max(each["count"] for each in minutes),
-        "p50": charts.milliseconds(work["p50_ms"]) if is_any else None,
-        "p95": charts.milliseconds(work["p95_ms"]) if is_any else None,
-        "rates": charts.columns(rates, f"{title} in each minute of the last hour", 90),
-        "times": charts.lines(times, f"Their times, up to {work['p95_ms']} milliseconds at the 95th percentile"),
-    }
+    most = max(each["count"] for each in minutes)
+    return work | {"name": name, "title": title, "most": most, "rates": rates, "times": times}
 
 
 async def connect(request: Request, visit: Visit) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -67,7 +68,7 @@ def templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("kb.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    filters = (moment, size, kind, count, plain)
+    filters = (moment, size, kind, count, plain, milliseconds, line_path)
     environment.filters |= {each.__name__: each for each in filters} | {"when": when, "omitted": phrase}
     environment.globals |= {"assets": assets(), "types": TYPE_NAMES}
     return environment
@@ -168,3 +169,20 @@ def kind(doc_type: str) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number of things."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def milliseconds(number: float) -> str:
+    """Return a time for people."""
+    return f"{number / 1000:.1f} s" if number >= 1000 else f"{number:.0f} ms" if number >= 10 else f"{number:.1f} ms"
+
+
+def line_path(values: Sequence[float | None], width: float, most: float, height: int) -> str:
+    """Return the path through values at equal distances; where one is not known it begins anew."""
+    step, parts = width / max(1, len(values)), []
+    for index, (before, value, after) in enumerate(zip([None, *values], values, [*values[1:], None], strict=False)):
+        if value is None:
+            continue
+        x, y = round((index + 0.5) * step, 1), round(height - 6 - value / most * (height - 26), 1)
+        is_alone = before is None and after is None
+        parts.append(f"M{x} {y}m-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0" if is_alone else f"{'ML'[before is not None]}{x} {y}")
+    return "".join(parts)

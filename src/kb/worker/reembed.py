@@ -12,10 +12,10 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped, StoreUnavailable
+from kb.api.models import Reembedding
 from kb.ingest.chunk import Chunker
 from kb.ingest.models import open_model_of
 from kb.ingest.stop import Stop
@@ -51,18 +51,6 @@ REFUSALS: Final = {
 """Why something cannot be done in a state."""
 
 FAILED: Final = "It failed; the engine's log says why."
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What is in use, what is wanted, what is beside it, how far that is, and why it does not go on."""
-
-    in_use: VectorSpace
-    wanted: VectorSpace
-    second: SecondSpace | None
-    done: int = 0
-    total: int = 0
-    error: str | None = None
 
 
 class Cancelled(Exception):
@@ -195,15 +183,23 @@ class Reembedder:
         """Whether vectors are being made."""
         return self._builder is not None
 
-    def progress(self) -> Progress:
+    def progress(self) -> Reembedding:
         """Return how far it is."""
         with self._store.read() as tx:
             in_use, second = tx.space, tx.second.get()
             builder = self._builder
             done, total = (builder.done, builder.total) if builder else tx.second.counts()
-        return Progress(in_use, self._wanted, second, done if second else 0, total, self._error)
+        return Reembedding(
+            in_use=str(in_use),
+            wanted=str(self._wanted),
+            other=str(second.space) if second else None,
+            state=second.state if second else None,
+            done=done if second else 0,
+            total=total,
+            error=self._error,
+        )
 
-    def act(self, action: ReembedAction) -> Progress:
+    def act(self, action: ReembedAction) -> Reembedding:
         """Have done in the thread what is asked for.
 
         Raises:

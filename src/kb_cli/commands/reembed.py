@@ -67,16 +67,8 @@ def reembed_here(action: Action) -> dict[str, Any]:
             None if action == "status" else action,
             lambda done, total: show_status(f"{done:,} of {total:,} vectors"),
         )
-    second = progress.second
-    return {
-        "in_use": str(progress.in_use),
-        "wanted": str(progress.wanted),
-        "other": str(second.space) if second else None,
-        "state": second.state if second else None,
-        "done": progress.done,
-        "total": progress.total,
-        "error": progress.error,
-    }
+    answer: dict[str, Any] = progress.model_dump()
+    return answer
 
 
 def report(answer: dict[str, Any], json: bool) -> int:

@@ -225,7 +225,7 @@ class PostgresDestination:
         try:
             with self._connection.transaction():
                 self._execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
-                if self._execute(statements("jobs")["count_engines"], (ENGINES,)).get:
+                if self._execute(statements("jobs")["count_engines"], {"class": ENGINES}).get:
                     raise StoreError(IN_USE)
                 yield
         except psycopg.errors.DiskFull as error:

@@ -57,7 +57,7 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
 def are_engines_there(connection: Connection) -> bool:
     """Return whether engines use the database, beside the one that starts; one that just ended is waited for."""
     for _ in range(int(ENDED_SECONDS / PAUSE)):
-        if connection.execute(statements("jobs")["count_engines"], (ENGINES,)).fetchone() == (0,):
+        if connection.execute(statements("jobs")["count_engines"], {"class": ENGINES}).fetchone() == (0,):
             return False
         sleep(PAUSE)
     return True

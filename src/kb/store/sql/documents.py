@@ -186,7 +186,7 @@ class Documents(ABC):
             self.delete(part)
         pass_on(self._execute, self._statements("replacements"), document_id, for_good=True)
         self._forget(document_id)
-        self._execute(self._statements("jobs")["delete_parts"], (document_id,))
+        self._execute(self._statements("jobs")["delete_parts"], {"id": document_id})
         self._execute(self._statements("jobs")["forget_document"], {"id": document_id, "for_good": True})
         if self.get(document_id):
             self.remove(document_id)

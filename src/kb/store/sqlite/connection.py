@@ -74,7 +74,6 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         connection.create_scalar_function("own_day", cast("Any", own_day), 1, deterministic=True)
         connection.create_scalar_function("folded_name", cast("Any", folded_name), 3, deterministic=True)
         connection.create_scalar_function("kb_now", cast("Any", _now), 0, deterministic=True)
-        connection.create_scalar_function("kb_expiry", cast("Any", _expiry), 0, deterministic=True)
         connection.convert_binding = _json
         if not connection.pragma("page_count"):  # only a new database takes it, and only before it has a page
             connection.pragma("auto_vacuum", "INCREMENTAL")
@@ -96,11 +95,6 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
 def _now() -> str:
     """Return kb's own time, which SQLite asks for once in a statement."""
     return moment(clock.own.now())
-
-
-def _expiry() -> str:
-    """Return the time by which things expire, likewise."""
-    return moment(clock.own.expiry())
 
 
 def _json(_: apsw.Cursor, number: int, value: Sequence[str | int]) -> str:

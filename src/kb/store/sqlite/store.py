@@ -74,7 +74,7 @@ class SqliteTransaction:
         self.connection = connection
         self.documents = SqliteDocuments(connection, vectors.era.table, checkpoint, vectors.era.space)
         self.history = History(connection.execute, statements, self.documents, retention)
-        self.jobs = SqliteJobs(connection)
+        self.jobs = SqliteJobs(connection.execute, statements)
         self.second = SqliteSecondVectors(connection, vectors)
         self.audit = Audit(connection.execute, statements("audit"), retention)
         self.operations = Operations(connection.execute, statements("operations"))

@@ -27,3 +27,7 @@ ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id ORDER BY ta
 -- name: date
 -- The columns of a document's own date.
 date, own_day
+
+-- name: seconds_ago
+-- The moment :seconds ago.
+now_ms() - make_interval(secs => :seconds)

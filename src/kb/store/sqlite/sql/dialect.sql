@@ -27,3 +27,7 @@ max
 -- name: date
 -- The columns of a document's own date.
 date
+
+-- name: seconds_ago
+-- The moment :seconds ago.
+strftime('%Y-%m-%d %H:%M:%f', kb_now(), format('-%.3f seconds', :seconds))

@@ -1,0 +1,11 @@
+"""What was changed after a moment is taken back at once."""
+
+from __future__ import annotations
+
+from kb.documents.undo import Scope, carry_out, plan
+from kb.store.rows import NOBODY
+
+
+def undo(store, embedder, originals, since, key=None, author=NOBODY, checkpoint=lambda: None):
+    """What was done."""
+    return carry_out(store, embedder, originals, plan(store, Scope(since=since, key=key)), author, checkpoint)
