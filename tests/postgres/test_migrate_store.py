@@ -23,6 +23,7 @@ import pytest
 from kb.api.errors import DiskFull, Invalid, StoreError, StoreUnavailable
 from kb.blobs.folder import PART, KeptFiles
 from kb.blobs.protocol import KEPT, STAGED
+from kb.documents.blob_place import blobs_apart
 from kb.maintenance import migrate_store as module
 from kb.maintenance.backup import back_up
 from kb.maintenance.migrate_store import migrate_store
@@ -30,7 +31,6 @@ from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
 from kb.settings import Settings
-from kb.store.blob_place import blobs_apart
 from kb.store.postgres.opening import origin
 from kb.store.postgres.store import WRITING, PostgresStore
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place

@@ -15,6 +15,7 @@ import pytest
 from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
+from kb.documents.lookup import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.documents.update import NoteChange, change_tags, update_note
@@ -309,7 +310,7 @@ class Machine:
             for version, state, by in zip(versions, known.versions[::-1], known.authors[::-1], strict=True):
                 assert (frozenset(version.document.tags), version.author.by) == (state.tags, by)
             number = self.random.randint(1, len(known.versions))
-            chunks = tx.history.chunks(tx.history.version(id_, number))
+            chunks = tx.history.chunks(existing_version(tx, id_, number))
             assert "".join(chunk.text for chunk in chunks) == known.versions[number - 1].text
 
 

@@ -561,7 +561,7 @@ def engine_ended(store, failing, folder):
     job_id = stage_before(store, folder, b"words")
     with store.write() as tx:
         for _ in range(MAX_ATTEMPTS):
-            tx.jobs.release_all()
+            tx.jobs.take_up(MAX_ATTEMPTS + 1, "")
             tx.jobs.claim(1)
     return job_id
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import StoreError
 from kb.blobs.protocol import Blobs, kept_names, staged_as
 from kb.blobs.scratch import Blocks
+from kb.documents.blob_place import blobs_apart
 from kb.filesystem import make_folder
 from kb.maintenance.comparison import differences
 from kb.maintenance.restoring import finish_restore
-from kb.store.blob_place import blobs_apart
 from kb.store.open import database_path, is_postgres, open_destination, open_origin
 from kb.store.transfer import AUDIT, JOBS, OPERATIONS, Destination, Origin, State, Table, Whole, check_arrived
 

@@ -46,7 +46,7 @@ from kb.api.models import (
 )
 from kb.documents import update
 from kb.documents.delete import delete, purge
-from kb.documents.lookup import existing_document, existing_version
+from kb.documents.lookup import author_of, existing_document, existing_version
 from kb.documents.window import excerpt, excerpt_of_characters, place_of, window
 from kb.routes.dependencies import (
     MAX_ID,
@@ -161,7 +161,7 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
         chunks = tx.documents.chunks(document_id, start, limit)
         count = tx.documents.extent(document_id).chunks
         [model] = models_of(tx, [document])
-        author = tx.history.author(document_id)
+        author = author_of(tx, document_id)
         part_of = tx.documents.part_of(document_id)
     return with_chunks(model, chunks, count, author, part_of)
 

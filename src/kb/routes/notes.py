@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Request
 from kb.api.errors import Invalid
 from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
+from kb.documents.lookup import author_of
 from kb.documents.update import NoteChange, update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import models_of, with_chunks
@@ -60,7 +61,7 @@ def patch_note(
     )
     with services.store.read() as tx:
         [model] = models_of(tx, [note])
-        return with_chunks(model, chunks, len(chunks), tx.history.author(document_id))
+        return with_chunks(model, chunks, len(chunks), author_of(tx, document_id))
 
 
 def check_change(update: NoteUpdate) -> None:

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 from kb import clock
 from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
 from kb.blobs.protocol import staged_as
+from kb.documents.blob_place import bind
 from kb.documents.staging import discard, sweep_staged
 from kb.filesystem import remove_folder
 from kb.ingest.draft import SLICE
-from kb.store.blob_place import bind
 from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion, WorkerParts
@@ -132,8 +132,7 @@ class Worker:
         with self._store.write() as tx:
             if (self._staging / STOPPED).exists():
                 tx.jobs.release_stalled(0)
-            given_up = tx.jobs.give_up(MAX_ATTEMPTS, ENGINE_ENDED)
-            tx.jobs.release_all()
+            given_up = tx.jobs.take_up(MAX_ATTEMPTS, ENGINE_ENDED)
         for job_id in given_up:
             logger.warning("job gave_up: %s", ENGINE_ENDED, extra={"job_id": job_id})
         self.tidy()
