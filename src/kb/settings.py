@@ -221,16 +221,6 @@ class Settings(EngineAccess):
         return self._files_of_database / "files"
 
     @property
-    def database(self) -> str:
-        """What the database is known by, whoever connects to it and how."""
-        url = self.database_url or f"{SQLITE}{self.data_dir / 'kb.db'}"
-        return (
-            _place_in_postgres(url)
-            if url.startswith("postgres")
-            else f"{SQLITE}{Path(url.removeprefix(SQLITE)).resolve()}"
-        )
-
-    @property
     def _files_of_database(self) -> Path:
         """Files belong to a database: another one has others, and must not take these for leftovers."""
         if self.database_url in (None, f"{SQLITE}{self.data_dir / 'kb.db'}"):

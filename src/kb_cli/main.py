@@ -58,7 +58,6 @@ COMMANDS: Final = {
     "backup": "kb_cli.commands.backup:backup",
     "export": "kb_cli.commands.export:export",
     "import": "kb_cli.commands.import_:import_",
-    "migrate-store": "kb_cli.commands.migrate_store:migrate_store",
     "doctor": "kb_cli.commands.doctor:doctor",
     "reindex": "kb_cli.commands.reindex:reindex",
     "reembed": "kb_cli.commands.reembed:reembed",

@@ -128,14 +128,6 @@ def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
     assert outside("backup", env=here).returncode == 2
 
 
-@pytest.mark.parametrize("option", ["--from", "--to"])
-def test_a_database_that_cannot_be_moved_is_refused_by_the_option_that_names_it(outside, here, option):
-    refused = outside("migrate-store", option, "mysql://kb:secret@host/kb", env=here)
-    assert refused.returncode != 0
-    assert refused.stderr.startswith(f"kb: {option}: what begins with mysql:// names no database")
-    assert "secret" not in refused.stderr
-
-
 @pytest.mark.skipif(os.name == "nt", reason="modes of files")
 async def test_what_commands_write_is_for_its_owner_alone(outside, here, start_server, tmp_path):
     with start_server(tmp_path / "data") as server:
@@ -147,7 +139,6 @@ async def test_what_commands_write_is_for_its_owner_alone(outside, here, start_s
     commands = {
         "imported": ["import", str(tmp_path / "export")],
         "restored": ["restore", str(tmp_path / "backups")],
-        "copied": ["migrate-store", "--from", f"sqlite:///{tmp_path / 'data' / 'kb.db'}"],
     }
     before = os.umask(0o022)
     try:
@@ -158,6 +149,6 @@ async def test_what_commands_write_is_for_its_owner_alone(outside, here, start_s
         assert done.returncode == 0, done.stderr
     finally:
         os.umask(before)
-    made = [path for folder in commands for path in [tmp_path / folder, *(tmp_path / folder).rglob("*")]]
-    assert {path.name for path in made} >= {"kb.db", "imported", "restored", "copied"}
+    made = [path for folder in ("export", *commands) for path in [tmp_path / folder, *(tmp_path / folder).rglob("*")]]
+    assert {path.name for path in made} >= {"kb.db", "imported", "restored", "keys.jsonl"}
     assert [path for path in made if path.stat().st_mode & 0o077] == []

@@ -6,6 +6,8 @@ import json
 import shutil
 from contextlib import closing
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance import importing
+from kb.maintenance import export_folder
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
@@ -159,7 +161,7 @@ def test_a_filled_knowledge_base_keeps_what_it_has_and_gives_new_ids(data, tmp_p
 
 
 def test_an_import_that_is_given_again_goes_on(data, tmp_path, model_files, monkeypatch):
-    monkeypatch.setattr(importing, "SLICE", 1)
+    monkeypatch.setattr(export_folder, "SLICE", 1)
     export(data.settings, tmp_path / "export", as_notes=False)
     other = RealData(tmp_path / "other", model_files)
 
@@ -176,10 +178,18 @@ def test_an_import_that_is_given_again_goes_on(data, tmp_path, model_files, monk
 
 
 def rewrite(path, number, **fields):
-    """Give a line of an export other fields."""
+    """Give a line of an export other fields, and the export a digest that fits."""
     lines = path.read_text("utf-8").splitlines()
     lines[number - 1] = json.dumps(json.loads(lines[number - 1]) | fields)
-    path.write_text("\n".join(lines) + "\n", "utf-8")
+    write_lines(path, lines)
+
+
+def write_lines(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    header = path.with_name("kb-export.json")
+    about = json.loads(header.read_text("utf-8"))
+    about["files"][path.name] = sha256(path.read_bytes()).hexdigest()
+    header.write_text(json.dumps(about), "utf-8")
 
 
 def refused(other, exported):
@@ -194,7 +204,7 @@ def refused(other, exported):
 def test_an_import_that_was_cut_off_anywhere_brings_back_history_and_links_when_it_is_given_again(
     tmp_path, model_files, embedder, monkeypatch, steps
 ):
-    monkeypatch.setattr(importing, "SLICE", 1)
+    monkeypatch.setattr(export_folder, "SLICE", 1)
     data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
     with data.open() as store:
         for number in range(1, 6):
@@ -292,11 +302,51 @@ def test_a_version_without_the_moment_of_its_end_is_refused_and_named(data, tmp_
 def test_what_a_table_does_not_take_is_told_in_a_line(data, tmp_path, model_files, embedder):
     change(data, embedder)
     export(data.settings, tmp_path / "export", as_notes=False)
-    path = tmp_path / "export" / "versions.jsonl"
-    first, *rest = path.read_text("utf-8").splitlines(keepends=True)
-    path.write_text("".join([first, first, *rest]), "utf-8")
-    with pytest.raises(StoreError, match="does not take a document: UNIQUE"):
+    [chunk] = json.loads((tmp_path / "export" / "documents.jsonl").read_text("utf-8").splitlines()[0])["chunks"]
+    rewrite(tmp_path / "export" / "documents.jsonl", 2, chunks=[chunk], doc_type="text")
+    with pytest.raises(StoreError, match="does not take document 4: UNIQUE"):
         import_folder(RealData(tmp_path / "other", model_files).settings, tmp_path / "export", lambda _: None)
+
+
+def test_an_export_with_a_line_twice_is_refused(data, tmp_path, model_files, embedder):
+    change(data, embedder)
+    export(data.settings, tmp_path / "export", as_notes=False)
+    path = tmp_path / "export" / "versions.jsonl"
+    first, *rest = path.read_text("utf-8").splitlines()
+    write_lines(path, [first, first, *rest])
+    assert "versions.jsonl, line 2: it belongs before" in refused(
+        RealData(tmp_path / "other", model_files), tmp_path / "export"
+    )
+
+
+def test_an_export_of_which_somebody_changed_a_file_is_refused(data, tmp_path, model_files):
+    export(data.settings, tmp_path / "export", as_notes=False)
+    path = tmp_path / "export" / "documents.jsonl"
+    path.write_text(path.read_text("utf-8").replace('"date": null', '"date": "2024"', 1), "utf-8")
+    assert "documents.jsonl is not what it was" in refused(
+        RealData(tmp_path / "other", model_files), tmp_path / "export"
+    )
+
+
+def test_an_export_of_format_2_comes_back_as_it_was(tmp_path, model_files, embedder):
+    other = RealData(tmp_path / "other", model_files)
+    exported = Path(__file__).parents[1] / "support" / "export_v2"
+    imported = import_folder(other.settings, exported, lambda _: None)
+    assert (imported.added, imported.there) == (5, 0)
+    export(other.settings, tmp_path / "again", as_notes=False)
+    for name in ("documents.jsonl", "versions.jsonl"):
+        lines, again = (
+            [json.loads(line) for line in (folder / name).read_text("utf-8").splitlines()]
+            for folder in (exported, tmp_path / "again")
+        )
+        for line, written in zip(lines, again, strict=True):
+            assert [chunk | {"id": None} for chunk in written.pop("chunks") or ()] == [
+                chunk | {"id": None} for chunk in line.pop("chunks") or ()
+            ]
+            written.pop("operation")
+            written.get("deleted", {}).pop("operation", None)
+            assert written == line
+    assert list(verify_data(other.settings)) == []
 
 
 @pytest.mark.parametrize("fields", [{"last_document_id": "7"}, {"history_begins": "zzz"}, {"kb-export": None}])
@@ -598,7 +648,7 @@ def tags_of(data):
 def test_documents_that_hold_the_same_keep_each_its_own_tags_however_often_they_come(
     tmp_path, model_files, embedder, monkeypatch
 ):
-    monkeypatch.setattr(importing, "SLICE", 1)
+    monkeypatch.setattr(export_folder, "SLICE", 1)
     data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
     add_equal(data, embedder, "a", "b", "c")
     export(data.settings, tmp_path / "export", as_notes=False)
@@ -641,7 +691,7 @@ def test_a_tag_that_what_is_there_asked_for_itself_stays_beside_those_of_the_exp
 def test_documents_of_one_path_come_over_each_by_itself_where_an_import_was_cut_off(
     tmp_path, model_files, embedder, monkeypatch
 ):
-    monkeypatch.setattr(importing, "SLICE", 1)
+    monkeypatch.setattr(export_folder, "SLICE", 1)
     data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
     with data.open() as store, store.write() as tx:
         for text in ("The first.", "The second."):

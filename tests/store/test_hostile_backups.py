@@ -14,8 +14,6 @@ from kb.api.errors import StoreError
 from kb.maintenance.archive import MANIFEST, SEAL, backup_folders
 from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import examine, mend
-from kb.maintenance.importing import import_folder
-from kb.maintenance.migrate_store import migrate_store
 from kb.maintenance.restore import restore_backup, seals, verify_backups
 from kb.settings import Settings
 from kb.store.sqlite.foreign import foreign_parts, known, plain
@@ -130,13 +128,6 @@ def test_a_backup_leaves_out_what_is_foreign_and_can_be_restored_and_foreign_tab
     restored = apsw.Connection(str(database_of(Settings(data_dir=tmp_path / "other"))))
     assert not list(foreign_parts(restored))
     assert not list(missing_parts(restored))
-
-
-def test_a_database_with_a_foreign_trigger_is_not_taken_over(data, tmp_path):
-    change(database_of(data.settings), [SPY])
-    target = Settings(data_dir=data.settings.data_dir, database_url=f"sqlite:///{tmp_path / 'other.db'}")
-    with pytest.raises(StoreError, match="declares what kb never does"):
-        migrate_store(data.settings, target, lambda *_: None, verify_only=False)
 
 
 def test_a_start_says_what_is_foreign(data, caplog):
@@ -323,9 +314,8 @@ def test_a_part_of_a_backup_that_is_a_device_a_link_or_endless_is_not_read(backu
 
 
 def test_an_original_of_an_import_that_is_a_link_is_not_followed(tmp_path):
-    from kb.maintenance.importing import _opened
+    from kb.maintenance.export_folder import _opened
 
     (tmp_path / "endless").symlink_to("/dev/zero")
     with pytest.raises(StoreError, match="cannot be read"):
         _opened(tmp_path / "endless")
-    assert import_folder

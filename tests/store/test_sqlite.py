@@ -28,10 +28,10 @@ PUT_IN = {
     "source": "documents",
     "condition": "id = 1",
     "table": "documents",
-    "key": "id",
     "columns": "title",
-    "order": "title",
-    "values": "NULL",
+    "first": "id",
+    "second": "id",
+    "places": "NULL",
     "admitted_only": "AND document_id IN (SELECT id FROM documents WHERE TRUE)",
 }
 
@@ -48,7 +48,6 @@ def strict():
     connection = connect(Path(":memory:"))
     create(connection, DIMENSIONS)
     connection.execute("CREATE TEMP TABLE swapped (content_id, vectors)")  # there while vectors change places
-    connection.execute(statements("transfer")["create_arrival"])  # there until an engine uses a copy
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     return connection
 

@@ -105,9 +105,8 @@ class Library:
         """Leave jobs of every kind: done, failed, running and queued, with texts and with files."""
         for number in range(12):
             (self.settings.staging_dir / f"staged-{number}").write_text(f"a file {number}")
-            tx.jobs.add(
-                NewJob("file", staged=f"staged-{number}", filename=f"{number}.txt", content_hash=f"{number:064}")
-            )
+            digest = sha256(f"a file {number}".encode()).hexdigest()
+            tx.jobs.add(NewJob("file", staged=f"staged-{number}", filename=f"{number}.txt", content_hash=digest))
             note = NewJob(
                 "note", f"title {number}", f"/queued/{number}", ("red",), "text\0 with a NUL", request_hash="r"
             )

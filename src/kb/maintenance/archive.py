@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import file_digest, sha256
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
 from uuid import uuid4
 
 from pydantic import SecretStr, TypeAdapter, ValidationError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.api.overview_models import Seal
+    from kb.blobs.protocol import Readable
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -56,6 +57,7 @@ UNFINISHED: Final = re.compile(r"[0-9a-f]{32}")
 STAGED: Final = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]*")
 """What a file is called that waits for its job: a name in one folder."""
 BLOCK: Final = 1 << 20
+C = TypeVar("C", bound="Collector")
 LARGEST_MANIFEST: Final = 1 << 28
 """In bytes: of a backup with some three million files."""
 
@@ -121,7 +123,7 @@ def object_name(digest: str) -> str:
     return f"{OBJECTS}/{digest[:2]}/{digest}"
 
 
-def copy(source: BinaryIO, target: Path) -> str:
+def copy(source: Readable, target: Path) -> str:
     """Write what is left of `source` to a new file, which is on the disk then; return the SHA-256."""
     digest = sha256()
     with target.open("xb") as file:
@@ -138,8 +140,8 @@ def digest_of(file: BinaryIO) -> str:
     return file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # that of an archive reads like a file
 
 
-class Writer(Protocol):
-    """What a backup is written with."""
+class Collector(Protocol):
+    """What files and a database are copied to."""
 
     database: Path
     """Where its copy of the database belongs."""
@@ -148,11 +150,15 @@ class Writer(Protocol):
     def put(self, file: BinaryIO) -> str:
         """Keep a file; return its SHA-256."""
 
-    def finish(self, manifest: Manifest) -> Path:
-        """Make a backup of it, on the disk and under its name; return where it is."""
-
     def discard(self) -> None:
         """Remove what is not finished."""
+
+
+class Writer(Collector, Protocol):
+    """What a backup is written with."""
+
+    def finish(self, manifest: Manifest) -> Path:
+        """Make a backup of it, on the disk and under its name; return where it is."""
 
 
 class FolderWriter:
@@ -258,58 +264,41 @@ class ArchiveWriter:
         self._tar.addfile(member, file)
 
 
-class FolderBackup:
-    """A backup in a folder.
+class Backup:
+    """A backup in a folder, or in an archive that is open.
 
     Raises:
         StoreError: the manifest cannot be read, or is not what it was.
     """
 
-    def __init__(self, folder: Path, key: SecretStr | None = None) -> None:
-        self.name = str(folder)
-        self._folder = folder
-        self.manifest, self.seal = _load(self, key)
-
-    def open(self, name: str) -> BinaryIO:
-        """Open a part of it."""
-        folder = self._folder.parent if name.startswith(OBJECTS) else self._folder
-        return open_regular(folder / name)
-
-    def is_there(self) -> bool:
-        """Return whether no later backup took its place."""
-        return self._folder.exists()
-
-
-class ArchiveBackup:
-    """A backup in an archive.
-
-    Raises:
-        StoreError: the manifest cannot be read, or is not what it was.
-    """
-
-    def __init__(self, path: Path, tar: tarfile.TarFile, key: SecretStr | None = None) -> None:
+    def __init__(self, path: Path, key: SecretStr | None = None, tar: tarfile.TarFile | None = None) -> None:
         self.name = str(path)
+        self._path = path
         self._tar = tar
         self.manifest, self.seal = _load(self, key)
 
     def open(self, name: str) -> BinaryIO:
         """Open a part of it."""
-        try:
-            member = self._tar.getmember(name)
-            is_plain = member.isreg() and not member.issparse()  # a link leads elsewhere, a sparse one may be endless
-            file = self._tar.extractfile(member) if is_plain else None
-        except (KeyError, tarfile.TarError) as error:
-            raise FileNotFoundError(f"{name}: {error}") from error
-        if file is None:
-            raise FileNotFoundError(f"{name} is not a file")
-        return file  # type: ignore[return-value]  # it reads like a file
+        if self._tar:
+            return _open_member(self._tar, name)
+        folder = self._path.parent if name.startswith(OBJECTS) else self._path
+        return open_regular(folder / name)
 
     def is_there(self) -> bool:
-        """It is open."""
-        return True
+        """Return whether no later backup took its place."""
+        return self._path.exists()
 
 
-Backup = FolderBackup | ArchiveBackup
+def _open_member(tar: tarfile.TarFile, name: str) -> BinaryIO:
+    try:
+        member = tar.getmember(name)
+        is_plain = member.isreg() and not member.issparse()  # a link leads elsewhere, a sparse one may be endless
+        file = tar.extractfile(member) if is_plain else None
+    except (KeyError, tarfile.TarError) as error:
+        raise FileNotFoundError(f"{name}: {error}") from error
+    if file is None:
+        raise FileNotFoundError(f"{name} is not a file")
+    return file  # type: ignore[return-value]  # it reads like a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,9 +329,9 @@ def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequenc
         except (OSError, tarfile.TarError) as error:
             raise StoreError(f"{path} is no backup: {error}.") from error
         with tar:
-            yield [Found(path, partial(ArchiveBackup, path, tar, key))]
+            yield [Found(path, partial(Backup, path, key, tar))]
     elif folders := [path] if (path / MANIFEST).exists() else backup_folders(path):
-        yield [Found(folder, partial(FolderBackup, folder, key)) for folder in folders]
+        yield [Found(folder, partial(Backup, folder, key)) for folder in folders]
     else:
         raise StoreError(f"There is no backup in {path}.")
 
@@ -372,7 +361,7 @@ def age_of_newest(root: Path) -> float:
 
 
 @contextmanager
-def discarded_unless_finished(writer: Writer) -> Iterator[Writer]:
+def discarded_unless_finished(writer: C) -> Iterator[C]:
     """Remove in the end what is not finished."""
     try:
         yield writer
@@ -391,7 +380,7 @@ def _next_stamp(root: Path) -> str:
 def _made_at(folder: Path) -> datetime:
     """Return when a backup was made, which its name may be behind."""
     try:
-        return datetime.fromisoformat(FolderBackup(folder).manifest.made_at)
+        return datetime.fromisoformat(Backup(folder).manifest.made_at)
     except (StoreError, ValueError):
         return _moment_of(folder)
 

@@ -18,9 +18,8 @@ from kb.maintenance.archive import (
     NAME,
     PART,
     STAGED,
-    FolderBackup,
+    Backup,
     Manifest,
-    Writer,
     backup_folders,
     digest_of,
     discarded_unless_finished,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from kb.maintenance.archive import Collector
     from kb.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ def prune(root: Path, keep: int) -> None:
         if NAME.fullmatch(part.stem):
             shutil.rmtree(part, ignore_errors=True)
     try:
-        needed = set().union(*(FolderBackup(folder).manifest.objects for folder in backup_folders(root)))
+        needed = set().union(*(Backup(folder).manifest.objects for folder in backup_folders(root)))
     except StoreError as error:
         logger.warning("files of old backups stay: %s", error)
         return
@@ -115,7 +115,7 @@ class Copier:
         checkpoint: is called again and again, and may end the work by raising.
     """
 
-    def __init__(self, settings: Settings, moment: Moment, writer: Writer, checkpoint: Callable[[], None]) -> None:
+    def __init__(self, settings: Settings, moment: Moment, writer: Collector, checkpoint: Callable[[], None]) -> None:
         self.added = self.absent = 0
         self._originals = KeptFiles(settings.files_dir)
         self._staging = settings.staging_dir

@@ -1,9 +1,11 @@
 """Everything in files that other programs read; docs/operations.md describes them.
 
-kb-export.json     the format's number, and the highest id that a document was given
+kb-export.json     the format's number, the highest ids that were given, and the SHA-256 of each of these:
 documents.jsonl    a document a line, with its chunks
 versions.jsonl     a former version a line, with its chunks, also of documents in the bin
-files/ab/abcd…     the files that documents came from, by the SHA-256 of their content
+jobs.jsonl …       a row a line: jobs, operations, the audit log, synced folders, files that stay out, keys
+vectors            if asked for: the numbers of each chunk
+files/ab/abcd…     the files that documents came from, and those that wait, by the SHA-256 of their content
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
@@ -22,30 +26,30 @@ from kb import __version__
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.blobs.folder import KeptFiles
+from kb.blobs.protocol import kept_as, staged_as
+from kb.blobs.scratch import Blocks
+from kb.documents.blob_place import blobs_apart
 from kb.filesystem import sync
-from kb.maintenance.archive import PART, Manifest, copy, discarded_unless_finished
+from kb.maintenance.archive import PART, copy, discarded_unless_finished
 from kb.maintenance.backup import Copier
+from kb.maintenance.exported import KEYS, VECTORS, exported_lines, exported_vectors, key_lines, keys_of
 from kb.maintenance.plain_names import Tree
 from kb.maintenance.restoring import finish_restore
-from kb.store.open import database_path
+from kb.store.open import database_path, is_postgres, open_moment
+from kb.store.sql.transfer import DOCUMENTS as DOCUMENT_TABLE
+from kb.store.sql.transfer import PRECISIONS
 from kb.store.sqlite.backup import Moment
-from kb.store.sqlite.transfer import (
-    FormerVersion,
-    Leaving,
-    history_begins,
-    last_document_id,
-    leaving,
-    leaving_files,
-    leaving_versions,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Iterator
 
+    from kb.blobs.protocol import Blobs, Readable
+    from kb.maintenance.archive import Manifest
     from kb.settings import Settings
-    from kb.store.rows import Author, Chunk, Document, NewChunk
+    from kb.store.open import MovedTransaction
+    from kb.store.rows import Document
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 ABOUT: Final = "kb-export.json"
 DOCUMENTS: Final = "documents.jsonl"
 VERSIONS: Final = "versions.jsonl"
@@ -61,14 +65,32 @@ UNREADABLE: Final = re.compile(r"[^\w.-]+")
 """What stands in no name of a file."""
 
 
-def export(settings: Settings, target: Path, *, as_notes: bool) -> Manifest:
-    """Write everything to the folder `target`, as it is at one moment, former versions and the bin too; no jobs.
+@dataclass(slots=True)
+class Exported:
+    """What an export holds.
+
+    Args:
+        documents: how many documents, without those in the bin.
+        files: how many of the files that documents came from.
+        staged: the files that wait for their job: their names, and the SHA-256 of each.
+        missing: the files that could not be copied, for they are not what they were or not there.
+    """
+
+    documents: int = 0
+    files: int = 0
+    staged: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+
+def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bool = False) -> Exported:
+    """Write everything to the folder `target`, as it is at one moment.
 
     Args:
         settings: those of the engine, which may run.
         target: a folder that is not there or empty.
         as_notes: write what stands, notes as Markdown with front matter and files under their names, for people and
             other programs.
+        with_vectors: write the vectors too, so that an import makes none anew.
 
     Raises:
         StoreError: the database cannot be read, or the folder cannot be written or holds something.
@@ -76,157 +98,168 @@ def export(settings: Settings, target: Path, *, as_notes: bool) -> Manifest:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} holds something already: name another folder.")
     finish_restore(settings)
-    path = database_path(settings.database_url, settings.data_dir)
     try:
-        with closing(Moment(path)) as moment, discarded_unless_finished(_ExportWriter(target, as_notes)) as writer:
-            manifest = Copier(settings, moment, writer, lambda: None).copy()
-            writer.finish(manifest)
+        with discarded_unless_finished(_ExportWriter(target)) as writer, _taken(settings, writer) as (tx, exported):
+            writer.keep_files({*tx.documents.file_hashes(), *(() if as_notes else exported.staged.values())})
+            exported.files = len(writer.originals.digests() & tx.documents.file_hashes())
+            exported.documents = sum(tx.counts().documents.values())
+            if as_notes:
+                _write_notes(tx, writer.folder)
+            else:
+                _write_lines(settings, tx, exported, writer.folder, with_vectors=with_vectors)
+            writer.finish()
     except OSError as error:
         raise StoreError(f"The export {target} cannot be written: {error.strerror or error}.") from error
-    return manifest
+    return exported
+
+
+@contextmanager
+def _taken(settings: Settings, writer: _ExportWriter) -> Iterator[tuple[MovedTransaction, Exported]]:
+    """One moment of the database, whose files are copied."""
+    url = settings.database_url
+    if is_postgres(url):
+        with (
+            open_moment(url, writer.database) as tx,
+            blobs_apart(url, settings.blob_url, settings.files_dir.parent) as blobs,
+        ):
+            yield tx, _copy_files(tx, blobs, writer)
+        return
+    with closing(Moment(database_path(url, settings.data_dir))) as moment:
+        manifest: Manifest = Copier(settings, moment, writer, lambda: None).copy()
+    with open_moment(url, writer.database) as tx:
+        yield tx, Exported(staged=manifest.staged, missing=manifest.missing)
+
+
+def _copy_files(tx: MovedTransaction, blobs: Blobs, writer: _ExportWriter) -> Exported:
+    """Copy the files of a moment, as far as they were kept."""
+    exported = Exported()
+    for digest in tx.documents.file_hashes():
+        with suppress(FileNotFoundError), closing(blobs.open(kept_as(digest))) as blob:
+            if writer.put(Blocks(blob.blocks)) != digest:
+                exported.missing.append(kept_as(digest))
+    for name in sorted(tx.jobs.staged()):
+        with suppress(FileNotFoundError), closing(blobs.open(staged_as(name))) as blob:
+            exported.staged[name] = writer.put(Blocks(blob.blocks))
+    return exported
 
 
 class _ExportWriter:
-    """Collects a moment's files and database, and writes the export from them."""
+    """Collects a moment's files, and the copy of its database, in a folder that gets its name in the end."""
 
-    def __init__(self, target: Path, as_notes: bool) -> None:
+    def __init__(self, target: Path) -> None:
         self._target = target
-        self._part = target.with_name(f"{target.name}{PART}")
-        if self._part.exists():
-            raise StoreError(f"{self._part} is there already: remove it, if it is of an export that was cut off.")
-        self._part.mkdir(parents=True, mode=0o700)
-        self._originals = KeptFiles(self._part / FILES)
-        self._write: Callable[[Path, Path], None] = _write_notes if as_notes else _write_lines
-        self.database = self._part / "kb.db"
+        self.folder = target.with_name(f"{target.name}{PART}")
+        if self.folder.exists():
+            raise StoreError(f"{self.folder} is there already: remove it, if it is of an export that was cut off.")
+        self.folder.mkdir(parents=True, mode=0o700)
+        self.originals = KeptFiles(self.folder / FILES)
+        self.database = self.folder / "kb.db"
 
     def has(self, digest: str) -> bool:
         """Return whether the file is there."""
-        return self._originals.has(digest)
+        return self.originals.has(digest)
 
-    def put(self, file: BinaryIO) -> str:
+    def put(self, file: Readable) -> str:
         """Keep a file; return its SHA-256."""
-        part = self._part / "file.part"
+        part = self.folder / "file.part"
         digest = copy(file, part)
-        target = self._originals.path(digest)
+        target = self.originals.path(digest)
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         part.replace(target)
         return digest
 
-    def finish(self, manifest: Manifest) -> Path:
-        """Write the documents; other files, such as those of jobs, are no part of an export."""
-        for digest in self._originals.digests() - (set(manifest.originals) & leaving_files(self.database)):
-            self._originals.path(digest).unlink()
-        self._write(self.database, self._part)
+    def keep_files(self, needed: set[str]) -> None:
+        """Remove all files but these."""
+        for digest in self.originals.digests() - needed:
+            self.originals.path(digest).unlink()
+
+    def finish(self) -> None:
+        """Give the export its name, once it is on the disk."""
         for ending in ("", "-wal", "-shm", "-journal"):
             self.database.with_name(f"{self.database.name}{ending}").unlink(missing_ok=True)
-        for path in (*self._part.rglob("*"), self._part):
+        for path in (*self.folder.rglob("*"), self.folder):
             sync(path)
         if self._target.exists():
             self._target.rmdir()
-        self._part.rename(self._target)
+        self.folder.rename(self._target)
         sync(self._target.parent)
-        return self._target
 
     def discard(self) -> None:
         """Remove what is not finished."""
-        shutil.rmtree(self._part, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _write_lines(database: Path, folder: Path) -> None:
+def _write_lines(
+    settings: Settings, tx: MovedTransaction, exported: Exported, folder: Path, *, with_vectors: bool
+) -> None:
+    lines = exported_lines(tx) | {KEYS: key_lines(keys_of(settings, tx))}
+    digests = {name: _write(folder / name, map(_dumped, each)) for name, each in lines.items()}
+    if with_vectors:
+        digests[VECTORS] = _write(folder / VECTORS, exported_vectors(tx))
+    last_ids = tx.transfer.last_ids()
     about = {
         "kb-export": FORMAT,
         "made_at": datetime.now(UTC).isoformat(),
         "kb": __version__,
-        "last_document_id": last_document_id(database),
-        "history_begins": history_begins(database),
+        "last_document_id": last_ids["documents"],
+        "history_begins": tx.transfer.begins(),
+        "last_ids": last_ids,
+        "space": {name: value for name, value in asdict(tx.space).items() if name != "folder"},
+        "precisions": {line["precision"]: line["vectors"] for line in tx.transfer.rows(PRECISIONS)},
+        "staged": exported.staged,
+        "files": digests,
     }
     (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-    with (folder / DOCUMENTS).open("w", encoding="utf-8", newline="\n") as lines:
-        for each in leaving(database):
-            lines.write(json.dumps(_line(each), ensure_ascii=False) + "\n")
-    with (folder / VERSIONS).open("w", encoding="utf-8", newline="\n") as lines:
-        for former in leaving_versions(database):
-            lines.write(json.dumps(_version_line(former), ensure_ascii=False) + "\n")
+    for path in folder.rglob("*"):  # digests of keys are among it
+        path.chmod(0o700 if path.is_dir() else 0o600)
 
 
-def _line(each: Leaving) -> dict[str, Any]:
-    version = {"version": each.version.number, **_author(each.version.author)}
-    return _fields(each.document) | {"part_of": each.part_of} | version | {"chunks": list(map(_chunk, each.chunks))}
+def _dumped(line: dict[str, Any]) -> bytes:
+    return f"{json.dumps(line, ensure_ascii=False)}\n".encode()
 
 
-def _version_line(former: FormerVersion) -> dict[str, Any]:
-    """Return a former version; the last one of a document in the bin says when it was deleted, and by whom."""
-    version, binned = former.version, former.binned
-    fields = {"version": version.number, **_author(version.author), "until": version.until}
-    chunks = None if former.chunks is None else list(map(_chunk, former.chunks))
-    deleted = (
-        {"deleted": {"at": binned.deleted_at, "part_of": binned.part_of, **_author(binned.author)}} if binned else {}
-    )
-    held = {"chunks": chunks, "chunks_of": former.chunks_of}
-    return _fields(version.document) | {"part_of": former.part_of} | fields | deleted | held
+def _write(path: Path, blocks: Iterable[bytes]) -> str:
+    """Write a file; return its SHA-256."""
+    digest = sha256()
+    with path.open("wb") as file:
+        for block in blocks:
+            digest.update(block)
+            file.write(block)
+    return digest.hexdigest()
 
 
-def _fields(document: Document) -> dict[str, Any]:
-    return {
-        "id": document.id,
-        "doc_type": document.doc_type,
-        "title": document.title,
-        "title_given": document.title_given,
-        "source_path": document.source_path,
-        "filename": document.filename,
-        "content_hash": document.content_hash,
-        "date": document.date,
-        "created_at": document.created_at,
-        "updated_at": document.updated_at,
-        "tags": list(document.tags),
-        "own_tags": list(document.own_tags),
-        "source": document.source,
-        "replaces": document.replaces,
-        "omitted": dict(document.omitted),
-        "language": document.language,
-    }
-
-
-def _author(author: Author) -> dict[str, str | None]:
-    return {"by": author.by, "client": author.client, "why": author.why}
-
-
-def _chunk(chunk: Chunk | NewChunk) -> dict[str, Any]:
-    return {
-        "text": chunk.text,
-        "header": chunk.header,
-        "heading": list(chunk.place.heading),
-        "page": chunk.place.page,
-        "lines": [chunk.place.line_start, chunk.place.line_end],
-        "characters": [chunk.place.char_start, chunk.place.char_end],
-    }
-
-
-def _write_notes(database: Path, folder: Path) -> None:
+def _write_notes(tx: MovedTransaction, folder: Path) -> None:
     """Write each note, and the text of each file that was not kept, as Markdown; and each file under its name."""
     (folder / FILES).mkdir(exist_ok=True)
     (folder / FILES).rename(folder / ORIGINALS)
     kept = KeptFiles(folder / ORIGINALS)
     for name in (FILES, NOTES):
         (folder / name).mkdir()
-    paths = [(_is_file(each, kept), each.document.source_path or "") for each in leaving(database)]
+    paths = [(_is_file(document, kept), document.source_path or "") for document in _documents(tx)]
     files, notes = (Tree(path for is_file, path in paths if is_file is wanted) for wanted in (True, False))
-    for each in leaving(database):
-        document, path = each.document, each.document.source_path
-        if _is_file(each, kept):
-            own = _name(each, Path(document.filename or "").suffix)
+    for document in _documents(tx):
+        path = document.source_path
+        if _is_file(document, kept):
+            own = _name(document, Path(document.filename or "").suffix)
             target = _made(folder / FILES / (files.place(path, document.id) if path else own))
             shutil.copyfile(kept.path(document.content_hash), target)
         else:
             around, slash, _ = (path or "").rpartition("/")
-            target = _made(folder / NOTES / notes.place(f"{around}{slash}{_name(each, '.md')}", document.id))
-            target.write_text(_markdown(each), "utf-8", newline="\n")
+            target = _made(folder / NOTES / notes.place(f"{around}{slash}{_name(document, '.md')}", document.id))
+            text = "".join(chunk.text for chunk in tx.documents.chunks(document.id))
+            target.write_text(_markdown(document, text), "utf-8", newline="\n")
     shutil.rmtree(folder / ORIGINALS)
 
 
-def _is_file(each: Leaving, kept: KeptFiles) -> bool:
+def _documents(tx: MovedTransaction) -> Iterator[Document]:
+    for line in tx.transfer.rows(DOCUMENT_TABLE):
+        if document := tx.documents.get(line["id"]):
+            yield document
+
+
+def _is_file(document: Document, kept: KeptFiles) -> bool:
     """Return whether a document leaves as a file, and not as a note."""
-    return each.document.doc_type != NOTE and kept.has(each.document.content_hash)
+    return document.doc_type != NOTE and kept.has(document.content_hash)
 
 
 def _made(target: Path) -> Path:
@@ -235,10 +268,10 @@ def _made(target: Path) -> Path:
     return target
 
 
-def _name(each: Leaving, suffix: str) -> str:
-    stem = Path(each.document.filename or "").stem or each.document.title
+def _name(document: Document, suffix: str) -> str:
+    stem = Path(document.filename or "").stem or document.title
     readable = UNREADABLE.sub("-", stem).strip("-.")[:LONGEST_NAME]
-    return f"{each.document.id}-{_cut(readable, LONGEST_STEM)}{_cut(suffix, LONGEST_SUFFIX)}"
+    return f"{document.id}-{_cut(readable, LONGEST_STEM)}{_cut(suffix, LONGEST_SUFFIX)}"
 
 
 def _cut(text: str, size: int) -> str:
@@ -246,8 +279,7 @@ def _cut(text: str, size: int) -> str:
     return text.encode()[:size].decode(errors="ignore")
 
 
-def _markdown(each: Leaving) -> str:
-    document = each.document
+def _markdown(document: Document, text: str) -> str:
     front = {
         "title": document.title,
         "tags": list(document.tags),
@@ -260,4 +292,4 @@ def _markdown(each: Leaving) -> str:
     }
     given = {name: value for name, value in front.items() if value}
     header = yaml.safe_dump(given, allow_unicode=True, sort_keys=False)
-    return f"---\n{header}---\n\n{''.join(chunk.text for chunk in each.chunks)}"
+    return f"---\n{header}---\n\n{text}"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from kb.api.models import DocType, DocumentId, Like, Tag, VersionNumber
+from kb.api.access import Right  # noqa: TC001 - pydantic reads it
+from kb.api.key_models import KeyName  # noqa: TC001 - likewise
+from kb.api.models import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
 from kb.blobs.protocol import DIGEST
-from kb.store.rows import Author, Binned, Document, NewChunk, Place, Version
+from kb.maintenance.archive import STAGED
+from kb.maintenance.exported import PLAIN
+from kb.store.rows import Author, Binned, Chunk, Document, NamedKey, NewChunk, Place, VectorSpace, Version
 
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
 
@@ -26,6 +30,9 @@ Moment = Annotated[str, AfterValidator(_moment)]
 Digest = Annotated[str, Like(rf"^{DIGEST.pattern}\Z", "it is no SHA-256")]
 Type = Annotated[DocType, Like(r"^[\w.+/-][\w .+/-]*\Z", "it is no type of a document")]
 Number = Annotated[int, Field(ge=0, le=1 << 53)]
+Id = Annotated[int, Field(ge=1, le=10**18)]
+LastId = Annotated[int, Field(ge=0, le=10**18)]
+Staged = Annotated[str, Like(rf"^(?:{STAGED.pattern})\Z", "it is no name of a file that waits")]
 Counts = dict[Annotated[str, Like(r"^[a-z_]{1,40}\Z", "it is no kind of what is not read")], Number]
 
 
@@ -35,19 +42,51 @@ class Line(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+class SpaceFields(Line):
+    """What made vectors."""
+
+    dimensions: Annotated[int, Field(ge=1, le=1 << 16)]
+    model: str
+    precision: str
+    digest: str
+    query_prefix: str
+    passage_prefix: str
+
+
+class LastIds(Line):
+    """The highest ids that were ever given."""
+
+    documents: LastId
+    chunks: LastId
+    jobs: LastId
+    operations: LastId
+    audit: LastId
+
+
 class ExportHeader(BaseModel):
-    """What an export says of itself."""
+    """What an export says of itself. From `last_ids` on it says so since format 3."""
 
     model_config = ConfigDict(strict=True)
 
     number: Number = Field(alias="kb-export")
-    last_document_id: Annotated[int, Field(ge=0, le=10**18)]
+    last_document_id: LastId
     history_begins: Moment | None = None
+    last_ids: LastIds | None = None
+    space: SpaceFields | None = None
+    precisions: dict[str, Number] = {}
+    staged: dict[Staged, Digest] = {}
+    files: dict[str, Digest] = {}
+
+    @property
+    def vector_space(self) -> VectorSpace | None:
+        """What made the vectors."""
+        return VectorSpace(**self.space.model_dump()) if self.space else None
 
 
 class ChunkLine(Line):
     """A chunk."""
 
+    id: Id | None = None
     text: str
     header: str
     heading: tuple[str, ...]
@@ -58,6 +97,11 @@ class ChunkLine(Line):
     def row(self) -> NewChunk:
         """Return the chunk."""
         return NewChunk(self.text, self.header, Place(*self.lines, *self.characters, self.heading, self.page))
+
+    def former(self, index: int, new_id: int) -> Chunk:
+        """Return the chunk of a former version, under its id, or the new one if the export says none."""
+        chunk = self.row()
+        return Chunk(self.id or new_id, index, chunk.header, chunk.text, chunk.place)
 
 
 class AuthorLine(Line):
@@ -78,6 +122,7 @@ class Deletion(AuthorLine):
 
     at: Moment
     part_of: DocumentId | None
+    operation: Id | None = None
 
 
 class StateLine(AuthorLine):
@@ -100,6 +145,7 @@ class StateLine(AuthorLine):
     omitted: Counts = Field(default_factory=dict)
     language: str | None = None
     part_of: DocumentId | None
+    operation: Id | None = None
 
     @property
     def document(self) -> Document:
@@ -113,6 +159,11 @@ class DocumentLine(StateLine):
     version: VersionNumber = 1
     chunks: tuple[ChunkLine, ...]
 
+    @property
+    def size(self) -> int:
+        """How many chunks it has."""
+        return len(self.chunks)
+
 
 class VersionLine(StateLine):
     """A document as it stood."""
@@ -122,6 +173,11 @@ class VersionLine(StateLine):
     chunks: tuple[ChunkLine, ...] | None
     chunks_of: VersionNumber | None
     deleted: Deletion | None = None
+
+    @property
+    def size(self) -> int:
+        """How many chunks it has."""
+        return len(self.chunks or ())
 
     @property
     def former(self) -> Version:
@@ -136,6 +192,68 @@ class VersionLine(StateLine):
             return None
         gone = self.deleted
         return Binned(self.document, self.version, gone.part_of, gone.at, gone.author)
+
+
+class KeyLine(Line):
+    """A key with rights."""
+
+    name: KeyName
+    right: Right
+    tags: tuple[Tag, ...]
+    folder: str | None
+    digest: Digest
+    created_at: Moment
+    used_at: Moment | None
+    former_digest: Digest | None
+    former_until: Moment | None
+
+    @property
+    def key(self) -> NamedKey:
+        """The key."""
+        return NamedKey(**self.model_dump())
+
+
+class LimitFields(Line):
+    """What the key of a job's sender is limited to."""
+
+    tags: tuple[Tag, ...]
+    folder: str | None
+
+
+FIELDS: Final[dict[str, Any]] = {
+    "id": Id,
+    "at": Moment,
+    "created_at": Moment,
+    "started_at": Moment | None,
+    "heartbeat_at": Moment | None,
+    "finished_at": Moment | None,
+    "status": Literal["queued", "done", "failed"],
+    "kind": JobKind,
+    "tags": tuple[Tag, ...],
+    "staged": Staged | None,
+    "content_hash": Digest | None,
+    "progress": float,
+    "attempts": Number,
+    "depth": Number,
+    "part_of": DocumentId | None,
+    "document_id": DocumentId | None,
+    "job_id": Id | None,
+    "replaces": DocumentId | None,
+    "limits": LimitFields | None,
+    "existed": bool,
+    "omitted": Counts,
+}
+"""The columns of plain tables that hold something else than a text."""
+
+ROW_LINES: Final[dict[str, type[Line]]] = {
+    name: create_model(
+        table.name,
+        __base__=Line,
+        **cast("Any", {column: (FIELDS.get(column, str | None), ...) for column in table.columns}),
+    )
+    for name, table in PLAIN.items()
+}
+"""The lines of the files that have rows of a table."""
 
 
 def wrong_field(error: ValidationError) -> str:

@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-import heapq
-from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
-from hashlib import sha256
-from itertools import groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
+import json
+from contextlib import ExitStack, contextmanager
+from itertools import islice, repeat
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
-from pydantic import ValidationError
 
 from kb.api.errors import StoreError
-from kb.api.models import NOTE
-from kb.blobs.folder import FolderBlobs, KeptFiles
+from kb.documents.blob_place import blobs_apart
 from kb.documents.originals import Originals
-from kb.documents.replacement import rival_successors
-from kb.documents.save import merge
-from kb.documents.staging import discard, stage
-from kb.filesystem import make_folder, open_regular
+from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
 from kb.lexical.language import guessed
-from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
-from kb.maintenance.export_lines import DocumentLine, ExportHeader, VersionLine, wrong_field
+from kb.maintenance.export import DOCUMENTS, VERSIONS
+from kb.maintenance.export_folder import SLICE, ExportFolder, Imported, slices
+from kb.maintenance.exported import KEYS, PLAIN, VECTORS, exported_lines, exported_vectors, keys_of
+from kb.maintenance.merging import merge_export
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
 from kb.running import lock_of
+from kb.store.default_space import refusal
 from kb.store.lock import sole_user
-from kb.store.open import database_lock, database_path
-from kb.store.rows import NOBODY, Author, Content, Document, NewChunk, VectorSpace
-from kb.store.sqlite.store import SqliteStore, SqliteTransaction
-from kb.store.sqlite.transfer import (
-    FormerVersion,
-    add_binned,
-    add_exact,
-    add_former_content,
-    add_version,
-    begin_history,
-    find_binned,
-    find_same,
-    is_cut_off,
-    is_new,
-    set_replaced,
-    skip_ids,
-    translated_errors,
-)
+from kb.store.open import database_lock, database_path, is_postgres, open_alone, space_in_use
+from kb.store.row_mapping import iso
+from kb.store.rows import Content, VectorSpace
+from kb.store.sql import transfer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,81 +35,27 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kb.embed.protocol import Embedder
+    from kb.maintenance.export_lines import ChunkLine, DocumentLine, VersionLine
     from kb.settings import Settings
+    from kb.store.open import MovedStore, MovedTransaction
+    from kb.store.sqlite.store import SqliteStore
 
-T = TypeVar("T")
+    Embed = Callable[[Sequence[ChunkLine]], NDArray[np.float32]]
+    """Returns the vectors of the next chunks."""
 
-NOT_THERE: Final = 0
-"""The id of no document."""
-SLICE: Final = 64
-"""How many chunks are embedded, and written in one transaction, at least."""
+READY_MADE: Final = 16 * SLICE
+"""How many chunks whose vectors are there are written in one transaction at least."""
 
-
-@dataclass(slots=True)
-class Imported:
-    """What came of it.
-
-    Args:
-        added: how many documents were new.
-        there: how many were there, with the same content and path or with the path.
-        replaced: how many of those held something else.
-        tagged: how many of those got tags that they had not.
-    """
-
-    added: int = 0
-    there: int = 0
-    replaced: int = 0
-    tagged: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Arriving:
-    """A document as an export has it, and what it was; one in the bin is no more than that."""
-
-    document: Document
-    part_of: int | None
-    chunks: tuple[NewChunk, ...]
-    number: int = 1
-    author: Author = NOBODY
-    former: tuple[FormerVersion, ...] = ()
-
-    @property
-    def binned(self) -> FormerVersion | None:
-        """The version in the bin, if the document is there."""
-        return next((former for former in self.former if former.binned), None)
-
-    @property
-    def size(self) -> int:
-        """How many chunks it has and had."""
-        return len(self.chunks) + sum(len(former.chunks) for former in self.former if former.chunks)
-
-    def content(self, vectors: NDArray[np.float32]) -> Content:
-        """Return what the document holds."""
-        document = self.document
-        return Content(
-            doc_type=document.doc_type,
-            title=document.title,
-            content_hash=document.content_hash,
-            chunks=self.chunks,
-            vectors=vectors,
-            own_tags=document.own_tags,
-            date=document.date,
-            filename=document.filename,
-            title_given=document.title_given,
-            source=document.source,
-            replaces=document.replaces,
-            omitted=document.omitted,
-            language=guessed([chunk.text for chunk in self.chunks]),
-        )
+AT_ONCE: Final = 500
+"""How many rows of other tables."""
 
 
 def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int], None]) -> Imported:
-    """Bring an export in; given again after it was cut off, it goes on.
+    """Bring an export in; given again after it was cut off, it goes on. Its lines are checked before one is written.
 
-    What is there already, with the same content and path, stays one document and gets the tags of both; what has
-    another content at the same path is replaced, as when it is added. No two of the export become one. All else is
-    new, with its times, and with its id where neither that nor a higher one was ever given. Each line is checked before
-    anything is written.
+    Into an empty database everything comes back as it was, and is compared in the end. For one that holds something see
+    `merge_export`.
 
     Args:
         settings: those of the engine, which must not run.
@@ -139,288 +65,245 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
     Raises:
         StartError: the engine runs, the export cannot be read, or the model or the database cannot be used.
     """
-    about = _about(folder)
-    for _ in _with_versions(folder):  # nothing is written of an export that does not hold together
-        pass
-    path = database_path(settings.database_url, settings.data_dir)
-    for each in (settings.data_dir, path.parent):
-        make_folder(each, "KB_DATA_DIR")
-    with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(path)):
+    export = ExportFolder(folder)
+    export.check()
+    url = settings.database_url
+    with _locked(settings):
+        embedder, space = _space(settings, export)
+        with (
+            open_alone(url, settings.data_dir, space) as store,
+            blobs_apart(url, settings.blob_url, settings.files_dir.parent, to_write=True) as blobs,
+        ):
+            originals = Originals(blobs, keep=settings.keep_files)
+            if (there := _beginning(store, export)) is not None:
+                return _Refill(settings, store, export, originals, on_documents).run(there, embedder)
+            if is_postgres(url):
+                raise StoreError(
+                    "The database in PostgreSQL holds something else: an export comes into an empty one alone."
+                )
+            embedder = embedder or _embedder_for(settings, space)
+            return merge_export(cast("SqliteStore", store), export, embedder, originals, on_documents)
+
+
+@contextmanager
+def _locked(settings: Settings) -> Iterator[None]:
+    """Keep engines from the data directory and the database, and finish a restore that was cut off."""
+    make_folder(settings.data_dir, "KB_DATA_DIR")
+    with ExitStack() as stack:
+        stack.enter_context(sole_user(lock_of(settings.data_dir)))
+        if not is_postgres(settings.database_url):
+            path = database_path(settings.database_url, settings.data_dir)
+            make_folder(path.parent, "KB_DATA_DIR")
+            stack.enter_context(sole_user(database_lock(path)))
         complete_restore(settings)
-        for each in (settings.staging_dir, settings.files_dir):  # a restore may have set them aside
-            make_folder(each, "KB_DATA_DIR")
-        embedder, _ = open_named_model(settings)
-        chunker, arrival = Chunker(embedder), _Arrival(settings, folder)
-        space = VectorSpace.of(embedder.spec, settings.model_dir)
-        with translated_errors(), closing(SqliteStore(path, space)) as store:
-            with store.read() as tx:
-                arrival.is_into_new = is_new(tx) or is_cut_off(tx, _made(folder))
-            for part in _slices(_with_versions(folder)):
-                inputs = [chunker.passage(chunk.header, chunk.text) for each in part for chunk in each.chunks]
-                vectors = embedder.embed_passages(inputs)
-                arrival.keep_originals(part)
-                with store.write() as tx:
-                    arrival.write(tx, part, vectors)
-                    arrival.begin_history(tx, about)
-                on_documents(arrival.imported.added + arrival.imported.there)
-            with store.write() as tx:
-                arrival.link(tx)
-                skip_ids(tx, about.last_document_id)
-                arrival.begin_history(tx, about)
-    return arrival.imported
+        for folder in (settings.staging_dir, settings.files_dir):  # a restore may have set them aside
+            make_folder(folder, "KB_DATA_DIR")
+        yield
 
 
-class _Arrival:
-    """Writes documents, and knows what became of those before."""
+def _space(settings: Settings, export: ExportFolder) -> tuple[Embedder | None, VectorSpace]:
+    """Return what makes the vectors: no model, if the export has them and the database takes them."""
+    recorded = export.about.vector_space
+    if export.has_vectors and recorded and space_in_use(settings.database_url, settings.data_dir) in (None, recorded):
+        return None, recorded
+    embedder, _ = open_named_model(settings)
+    return embedder, VectorSpace.of(embedder.spec, settings.model_dir)
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
-        self.imported = Imported()
-        self._exported = KeptFiles(folder / FILES)
-        self._blobs = FolderBlobs(settings.files_dir.parent)
-        self._originals = Originals(self._blobs, keep=settings.keep_files)
-        self.is_into_new = False
-        self._ids: dict[int, int] = {}
-        self._met: set[int] = set()
-        self._in_bin: set[int] = set()
-        self._unlinked: dict[int, int] = {}
-        self._linked: set[int] = set()
 
-    def keep_originals(self, part: Sequence[Arriving]) -> None:
-        """Copy the files that documents came from.
+def _embedder_for(settings: Settings, space: VectorSpace) -> Embedder:
+    embedder, _ = open_named_model(settings)
+    if (named := VectorSpace.of(embedder.spec, settings.model_dir)) != space:
+        raise StoreError(refusal("The database", space, named))
+    return embedder
+
+
+def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None:
+    """Return how many lines of each file a database has; None if it has, or ever had, something else."""
+    with store.read() as tx:
+        there, difference = _compared(tx, export)
+        given = tx.transfer.given_ids()
+    are_its_own = all(given.get(name) in (0, last) for name, last in export.last_ids.items() if name in given)
+    return there if difference is None and are_its_own else None
+
+
+def _compared(tx: MovedTransaction, export: ExportFolder) -> tuple[dict[str, int], str | None]:
+    """Return how many lines of each file a database has, up to the first that is otherwise, and where that is."""
+    there = dict.fromkeys(export.counts, 0)
+    for name, lines in exported_lines(tx).items():
+        with export.open(name) as file:
+            for line in lines:
+                if not _covers(line, json.loads(file.readline() or "null")):
+                    return there, f"{name}, line {there[name] + 1}"
+                there[name] += 1
+    return there, None
+
+
+def _covers(line: Any, exported: Any) -> bool:  # noqa: ANN401 - JSON
+    """Return whether a line says what the exported one does; it may say more."""
+    match exported:
+        case dict():
+            return all(name in line and _covers(line[name], value) for name, value in exported.items())
+        case list():
+            return len(line) == len(exported) and all(map(_covers, line, exported))
+        case str():  # PostgreSQL keeps moments to the millisecond
+            return line in (exported, f"{exported[:-1]}.000Z")
+        case _:
+            return bool(line == exported)
+
+
+class _Refill:
+    """Writes an export into an empty database, or goes on with that."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: MovedStore,
+        export: ExportFolder,
+        originals: Originals,
+        on_documents: Callable[[int], None],
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._export = export
+        self._originals = originals
+        self._on_documents = on_documents
+        self._imported = Imported()
+
+    def run(self, there: dict[str, int], embedder: Embedder | None) -> Imported:
+        """Write what is not there of each file, and compare all of them.
 
         Raises:
-            StoreError: one is not what it was.
+            StoreError: a row is not taken, or the database has something otherwise than the export.
         """
-        documents = [
-            state for each in part for state in (each.document, *(former.version.document for former in each.former))
-        ]
-        for digest in {document.content_hash for document in documents if document.doc_type != NOTE}:
-            if (path := self._exported.path(digest)).exists():
-                with _opened(path) as file:
-                    staged, found = stage(file, self._blobs)
-                try:
-                    if found != digest:
-                        raise StoreError(f"{path} is not what it was.")
-                    self._originals.add(staged, digest)
-                finally:
-                    discard(staged, self._blobs)
+        self._write_documents(there[DOCUMENTS], embedder)
+        self._write_versions(there[VERSIONS])
+        self._export.stage_files(self._originals.blobs)
+        for name in PLAIN:
+            self._write_rows(name, there[name])
+        self._finish()
+        self._verify()
+        return self._imported
 
-    def write(self, tx: SqliteTransaction, part: Sequence[Arriving], vectors: NDArray[np.float32]) -> None:
-        """Write documents, or find those that are there."""
-        ends = np.cumsum([len(each.chunks) for each in part])[:-1]
-        for each, own in zip(part, np.split(vectors, ends), strict=True):
-            content = replace(each.content(own), replaces=self._became(each.document.replaces))
-            document_id = self._discarded(tx, each) if each.binned else self._save(tx, each, content)
-            if document_id is not None:
-                self._add_versions(tx, each, document_id)
+    @property
+    def _knows_beginning(self) -> bool:
+        """Whether the export says from when on it has every former version. The first format has none."""
+        return "history_begins" in self._export.about.model_fields_set
 
-    def begin_history(self, tx: SqliteTransaction, about: ExportHeader) -> None:
-        """Say from when on every former version is there, if those of the export are all that there are."""
-        if self.is_into_new and "history_begins" in about.model_fields_set:
-            begin_history(tx, about.history_begins)
+    def _write_documents(self, count: int, embedder: Embedder | None) -> None:
+        lines: Iterator[DocumentLine] = self._export.lines(DOCUMENTS)
+        before = sum(line.size for line in islice(lines, count))
+        self._imported.there = count
+        if not count:
+            with self._store.write() as tx:
+                tx.transfer.begin()
+        with ExitStack() as stack:
+            embed = self._made_with(embedder) if embedder else self._read_behind(before, stack)
+            for part in slices(lines, None if embedder else READY_MADE):
+                vectors = embed([chunk for line in part for chunk in line.chunks])
+                ends = np.cumsum([line.size for line in part])[:-1]
+                self._export.keep_files(self._originals, part)
+                with self._store.write() as tx:
+                    for line, own in zip(part, np.split(vectors, ends), strict=True):
+                        with tx.transfer.translated_errors(f"document {line.id}"):
+                            _add_document(tx, line, own)
+                self._count(len(part))
 
-    def link(self, tx: SqliteTransaction) -> None:
-        """Let documents replace what came after them."""
-        for document_id, exported in self._unlinked.items():
-            replaces = self._became(exported)
-            if replaces and self._may_link(tx, document_id, replaces):
-                set_replaced(tx, document_id, replaces)
-                self._linked.add(document_id)
+    def _write_versions(self, count: int) -> None:
+        lines: Iterator[VersionLine] = self._export.lines(VERSIONS)
+        self._imported.there += sum(line.deleted is not None for line in islice(lines, count))
+        for part in slices(lines, READY_MADE):
+            self._export.keep_files(self._originals, part)
+            with self._store.write() as tx:
+                for line in part:
+                    with tx.transfer.translated_errors(f"a former version of document {line.id}"):
+                        _add_version(tx, line)
+            self._count(sum(line.deleted is not None for line in part))
 
-    def _may_link(self, tx: SqliteTransaction, document_id: int, replaces: int) -> bool:
-        """Return whether a document may replace another: not one that is behind it, or replaced, by a link of here."""
-        behind = tx.documents.successors([document_id]).get(document_id, [])
-        in_the_way = rival_successors(tx, document_id, replaces).union({replaces}.intersection(behind))
-        return in_the_way.issubset(self._linked)
+    def _write_rows(self, name: str, count: int) -> None:
+        lines = islice(self._export.lines(name), count, None)
+        while part := list(islice(lines, AT_ONCE)):
+            with self._store.write() as tx, tx.transfer.translated_errors(f"a line of {name}"):
+                for line in part:
+                    tx.transfer.insert(PLAIN[name], line.model_dump())
 
-    def _discarded(self, tx: SqliteTransaction, each: Arriving) -> int | None:
-        """Write what is known of a document in the bin; return its id if it was not there."""
-        assert each.binned  # noqa: S101 - the caller saw to it
-        assert each.binned.binned  # noqa: S101 - likewise
-        there = next((id_ for id_ in find_binned(tx, each.binned) if id_ not in self._in_bin), None)
-        if there is None:
-            self.imported.added += 1
-            became = add_binned(tx, each.binned, self._became(each.binned.binned.part_of))
-        else:
-            self.imported.there += 1
-            became = there
-        self._ids[each.document.id] = became
-        self._in_bin.add(became)
-        return became if there is None else None
+    def _made_with(self, embedder: Embedder) -> Embed:
+        chunker = Chunker(embedder)
+        return lambda chunks: embedder.embed_passages([chunker.passage(chunk.header, chunk.text) for chunk in chunks])
 
-    def _add_versions(self, tx: SqliteTransaction, each: Arriving, document_id: int) -> None:
-        contents = dict[int, int]()
-        for former in each.former:
-            number = former.version.number
-            if former.chunks is not None:
-                contents[number] = add_former_content(tx, document_id, former.chunks)
-            content_id = contents.get(number if former.chunks_of is None else former.chunks_of)
-            replaces = self._became(former.version.document.replaces)
-            add_version(tx, document_id, former, self._became(former.part_of), content_id, replaces)
+    def _read_behind(self, before: int, stack: ExitStack) -> Embed:
+        """Return what reads the vectors of the export, from behind the first ones on."""
+        dimensions = self._export.dimensions
+        file = stack.enter_context(self._export.open(VECTORS))
+        file.seek(4 * dimensions * before)
+        return lambda chunks: np.frombuffer(file.read(4 * dimensions * len(chunks)), "<f4").reshape(-1, dimensions)
 
-    def _became(self, exported: int | None) -> int | None:
-        """Return what became of a document."""
-        return self._ids.get(exported, exported if self.is_into_new else None) if exported else None
+    def _count(self, added: int) -> None:
+        self._imported.added += added
+        self._on_documents(self._imported.there + self._imported.added)
 
-    def _save(self, tx: SqliteTransaction, each: Arriving, content: Content) -> int | None:
-        """Write a document, or find the one that is there; return its id if it is new."""
-        document, part_of = each.document, self._ids.get(each.part_of or 0)
-        if same := [found for found in find_same(tx, document) if found.id not in self._met]:
-            there = min(same, key=partial(_unlikeness, document))
-            self._merge(tx, document, content, there, [*document.tags, *there.tags], is_same=True)
-            return None
-        at_path = tx.documents.at_path(document.source_path) if document.source_path else None
-        if at_path is None or at_path.id in self._met:
-            self.imported.added += 1
-            placed = self._placed(tx, NOT_THERE, content)
-            added = add_exact(tx, document, placed, part_of, each.number, each.author)
-            self._met.add(added)
-            self._ids[document.id] = added
-            self._link_later(added, document, placed)
-            return added
-        self.imported.replaced += 1
-        self._merge(tx, document, content, at_path, document.tags, is_same=False)
-        return None
+    def _finish(self) -> None:
+        """Write what belongs to no document; from here on the ids of the export are given to nothing else."""
+        about = self._export.about
+        with self._store.write() as tx:
+            keys = keys_of(self._settings, tx)
+            self._imported.keys = sum(keys.add(line.key) for line in self._export.lines(KEYS))
+            begins = about.history_begins if self._knows_beginning else iso(tx.documents.now)
+            tx.transfer.set_beginning(begins)
+            tx.transfer.set_last_ids(self._export.last_ids)
+            if self._export.has_vectors:
+                tx.transfer.clear(transfer.PRECISIONS)
+                for precision, vectors in about.precisions.items():
+                    tx.transfer.insert(transfer.PRECISIONS, {"precision": precision, "vectors": vectors})
+            tx.transfer.finish()
 
-    def _placed(self, tx: SqliteTransaction, document_id: int, content: Content) -> Content:
-        """Return content that replaces something only where what is here already lets it."""
-        if content.replaces is None or self._may_link(tx, document_id, content.replaces):
-            return content
-        return replace(content, replaces=None)
+    def _verify(self) -> None:
+        """Compare the database with the export, line by line.
 
-    def _link_later(self, document_id: int, document: Document, content: Content) -> None:
-        """Remember what it replaces, if that comes after it; or that its link is the one of the export."""
-        if content.replaces is not None:
-            self._linked.add(document_id)
-        elif document.replaces:
-            self._unlinked[document_id] = document.replaces
-
-    def _merge(
-        self,
-        tx: SqliteTransaction,
-        document: Document,
-        content: Content,
-        there: Document,
-        tags: Sequence[str],
-        *,
-        is_same: bool,
-    ) -> None:
-        self.imported.there += 1
-        self.imported.tagged += not set(document.tags).issubset(there.tags)
-        self._met.add(there.id)
-        self._ids[document.id] = there.id
-        placed = self._placed(tx, there.id, content)
-        merge(tx, there, placed, tags, is_same=is_same)
-        if there.replaces is None or placed.replaces is not None:
-            self._link_later(there.id, document, placed)
+        Raises:
+            StoreError: they differ.
+        """
+        about = self._export.about
+        with self._store.read() as tx:
+            there, difference = _compared(tx, self._export)
+            absent = [name for name in there if name != KEYS and there[name] != self._export.counts[name]]
+            last_ids = tx.transfer.last_ids()
+            begins = tx.transfer.begins() if self._knows_beginning else None
+            facts = begins, {name: last_ids[name] for name in self._export.last_ids}
+            if difference is None and absent:
+                difference = f"{absent[0]}, line {there[absent[0]] + 1}"
+            if difference is None and facts != (about.history_begins, self._export.last_ids):
+                difference = "kb-export.json, history_begins or last_ids"
+            if difference is None and self._export.has_vectors:
+                with self._export.open(VECTORS) as file:
+                    if any(block != file.read(len(block)) for block in exported_vectors(tx)):
+                        difference = VECTORS
+        if difference:
+            raise StoreError(f"The database has not what the export says ({difference}): begin with an empty one.")
+        self._imported.compared = sum(there.values())
 
 
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return open_regular(path)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
+def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.float32]) -> None:
+    """Write a document with its ids; earlier formats have none of chunks, and some of them no languages."""
+    says_language = "language" in line.model_fields_set
+    language = line.language if says_language else guessed([chunk.text for chunk in line.chunks])
+    chunks = [chunk.row() for chunk in line.chunks]
+    ids = [chunk.id for chunk in line.chunks if chunk.id]
+    tx.transfer.insert(transfer.DOCUMENTS, dict(line) | {"language": language})
+    held = Content(line.doc_type, line.title, line.content_hash, chunks, vectors, language=language)
+    tx.documents.add_chunks(line.id, held, ids if len(ids) == len(chunks) else None)
+    tx.documents.add_tags(line.id, line.tags)
 
 
-def _unlikeness(document: Document, there: Document) -> tuple[bool, bool, int]:
-    """Return what is the least for the one, of those with the same content, that the document most likely is."""
-    return there.created_at != document.created_at, not set(document.tags).issubset(there.tags), there.id
-
-
-def _about(folder: Path) -> ExportHeader:
-    """Return what an export says of itself.
-
-    Raises:
-        StoreError: it is none, or of a later kb.
-    """
-    try:
-        about = ExportHeader.model_validate_json((folder / ABOUT).read_bytes())
-        if about.number not in range(1, FORMAT + 1):
-            raise StoreError(f"{folder} was exported by a later kb: use that one.")
-    except FileNotFoundError:
-        raise StoreError(
-            f"{folder} is no export of kb that 'kb import' takes, as no {ABOUT} is in it: 'kb add {folder}' adds its"
-            " files, those of 'kb export --plain', too."
-        ) from None
-    except ValidationError as error:
-        raise StoreError(f"{folder} is no export of kb ({ABOUT}: {wrong_field(error)}).") from error
-    except OSError as error:
-        raise StoreError(f"{folder} is no export of kb ({ABOUT}: {error}).") from error
-    return about
-
-
-def _with_versions(folder: Path) -> Iterator[Arriving]:
-    """Yield the documents of an export with what they were, and those in the bin, by ascending id."""
-    documents = _read(folder / DOCUMENTS, _document)
-    former = _read(folder / VERSIONS, _former) if (folder / VERSIONS).exists() else iter(())
-    both = heapq.merge(
-        ((each.document.id, 0, each) for each in documents),
-        ((each.version.document.id, 1, each) for each in former),
-        key=itemgetter(0, 1),
-    )
-    for document_id, group in groupby(both, key=itemgetter(0)):
-        arriving = [each for _, _, each in group]
-        versions = tuple(each for each in arriving if isinstance(each, FormerVersion))
-        if isinstance(arriving[0], Arriving):
-            yield replace(arriving[0], former=versions)
-        elif versions[-1].binned:
-            yield Arriving(versions[-1].version.document, versions[-1].part_of, (), former=versions)
-        else:
-            raise StoreError(f"{folder / VERSIONS}: document {document_id} is neither there nor in the bin.")
-
-
-def _made(folder: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield the id of each document of an export, the hash of what it holds and when it was made, by ascending id."""
-    for each in _with_versions(folder):
-        yield each.document.id, each.document.content_hash, each.document.created_at
-
-
-def _read(path: Path, parse: Callable[[bytes], T]) -> Iterator[T]:
-    """Yield what the lines of a file are.
-
-    Raises:
-        StoreError: a line cannot be read, or a note is not what it was.
-    """
-    try:
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                try:
-                    yield parse(line)
-                except ValidationError as error:
-                    raise StoreError(f"{path}, line {number}: {wrong_field(error)}.") from error
-                except ValueError as error:
-                    raise StoreError(f"{path}, line {number}: {error}.") from error
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _document(line: bytes) -> Arriving:
-    read = DocumentLine.model_validate_json(line)
-    document, chunks = read.document, tuple(chunk.row() for chunk in read.chunks)
-    _check_note(document, chunks)
-    return Arriving(document, read.part_of, chunks, read.version, read.author)
-
-
-def _former(line: bytes) -> FormerVersion:
-    read = VersionLine.model_validate_json(line)
-    held = None if read.chunks is None else tuple(chunk.row() for chunk in read.chunks)
-    if held is not None:
-        _check_note(read.document, held)
-    return FormerVersion(read.former, read.part_of, held, read.chunks_of, read.binned)
-
-
-def _check_note(document: Document, chunks: Sequence[NewChunk]) -> None:
-    text = "".join(chunk.text for chunk in chunks)
-    if document.doc_type == NOTE and sha256(text.encode()).hexdigest() != document.content_hash:
-        raise ValueError("the note is not what its content_hash says")
-
-
-def _slices(documents: Iterator[Arriving]) -> Iterator[list[Arriving]]:
-    part: list[Arriving] = []
-    for each in documents:
-        part.append(each)
-        if len(part) >= SLICE or sum(each.size for each in part) >= SLICE:
-            yield part
-            part = []
-    if part:
-        yield part
+def _add_version(tx: MovedTransaction, line: VersionLine) -> None:
+    """Write a former version, and that it is in the bin; what it held is that of no version before it, or of one."""
+    content_id = None
+    if line.chunks_of:
+        [holder] = tx.history.versions(line.id, limit=1, before=line.chunks_of + 1)
+        content_id = holder.content_id
+    tx.transfer.insert(transfer.VERSIONS, dict(line) | {"content_id": content_id})
+    if line.chunks is not None:
+        new_ids = repeat(0) if all(chunk.id for chunk in line.chunks) else tx.transfer.new_chunk_ids(line.size)
+        held = zip(line.chunks, new_ids, strict=False)
+        tx.documents.former.keep(line.id, [chunk.former(index, new) for index, (chunk, new) in enumerate(held)])
+    if line.deleted:
+        tx.transfer.insert(transfer.BIN, dict(line.deleted) | {"id": line.id, "version": line.version})

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
+    from kb.store.postgres.store import PostgresStore, PostgresTransaction
     from kb.store.protocol import Store
     from kb.store.rows import Retention, VectorSpace
-    from kb.store.transfer import Destination, Origin
+    from kb.store.sqlite.store import SqliteStore, SqliteTransaction
+
+    MovedStore = SqliteStore | PostgresStore
+    MovedTransaction = SqliteTransaction | PostgresTransaction
 
 logger = logging.getLogger(__name__)
 
@@ -60,28 +64,28 @@ def open_store(
             yield store
 
 
-def database_path(url: str | None, data_dir: Path, setting: str = SETTING) -> Path:
+def database_path(url: str | None, data_dir: Path) -> Path:
     """Return the file of the database at `url`, or in the data directory.
 
     Raises:
         SettingError: it is no database in a file; of the URL no more is told than how it begins, for it may hold a
-            password. The message names the `setting` that it comes from.
+            password.
     """
     if not url:
         return data_dir / "kb.db"
     if is_postgres(url):
         raise SettingError(
-            f"{setting}: this works on a database in a file; for PostgreSQL use its own tools, such as pg_dump"
+            f"{SETTING}: this works on a database in a file; for PostgreSQL use its own tools, such as pg_dump"
         )
     path = url.removeprefix(SQLITE)
     if path in (url, ""):
         scheme, is_url, _ = url.partition("://")
         begin = f"what begins with {scheme}://" if is_url and scheme.isalnum() else "this"
         raise SettingError(
-            f"{setting}: {begin} names no database; write {SQLITE}PATH or postgresql://USER:PASSWORD@HOST/DATABASE"
+            f"{SETTING}: {begin} names no database; write {SQLITE}PATH or postgresql://USER:PASSWORD@HOST/DATABASE"
         )
     if Path(path).is_dir():
-        raise SettingError(f"{setting}: {path} is a folder; name a file in it, as in {SQLITE}{path.rstrip('/')}/kb.db")
+        raise SettingError(f"{SETTING}: {path} is a folder; name a file in it, as in {SQLITE}{path.rstrip('/')}/kb.db")
     return Path(path)
 
 
@@ -109,48 +113,34 @@ def space_in_use(url: str | None, data_dir: Path) -> VectorSpace | None:
     return vector_space.space_in_use(database_path(url, data_dir))
 
 
-@contextmanager
-def open_origin(url: str | None, data_dir: Path) -> Iterator[Origin]:
-    """One moment of the database at `url`, or in the data directory, which an engine may be using.
+def open_moment(url: str | None, path: Path) -> AbstractContextManager[MovedTransaction]:
+    """Return one moment of the database in PostgreSQL at `url`, or of the one at `path`, which nobody else may use.
 
     Raises:
-        SettingError: no backend serves such a URL.
-        StoreError: there is none, or it cannot be read.
+        StoreError: it cannot be read.
     """
-    opened = (
-        postgres("opening").origin(str(url), "--from")
-        if is_postgres(url)
-        else _sqlite_origin(database_path(url, data_dir, "--from"))
-    )
-    with opened as origin:
-        yield origin
-
-
-@contextmanager
-def open_destination(url: str | None, data_dir: Path, space: VectorSpace) -> Iterator[Destination]:
-    """The database at `url`, or in the data directory, to take another one over with vectors of this space.
-
-    Raises:
-        SettingError: no backend serves such a URL.
-        StoreError: it cannot be opened, holds vectors of another space, or an engine has it open.
-    """
-    make_folder(data_dir, "KB_DATA_DIR")
     if is_postgres(url):
-        with postgres("opening").destination(str(url), space, "--to") as destination:
-            yield destination
-    else:
-        path = database_path(url, data_dir, "--to")
-        make_folder(path.parent, "--to")
-        from kb.store.sqlite.opening import destination as sqlite_destination
+        of_postgres: AbstractContextManager[MovedTransaction] = postgres("opening").moment(url)
+        return of_postgres
+    from kb.store.sqlite.opening import moment
 
-        with sole_user(database_lock(path)), sqlite_destination(path, space) as destination:
-            yield destination
+    return moment(path)
 
 
-def _sqlite_origin(path: Path) -> AbstractContextManager[Origin]:
-    from kb.store.sqlite.opening import origin
+def open_alone(url: str | None, data_dir: Path, space: VectorSpace) -> AbstractContextManager[MovedStore]:
+    """Return the store of the database at `url`, or in the data directory, for who has the locks of both.
 
-    return origin(path)
+    Raises:
+        SettingError: no backend serves such a URL.
+        StoreError: the database cannot be opened, holds vectors of another space, or an engine uses it.
+    """
+    if is_postgres(url):
+        postgres("opening").refuse_engines(url)
+        shared: PostgresStore = postgres("store").PostgresStore(url, space)
+        return closing(shared)
+    from kb.store.sqlite.store import SqliteStore
+
+    return closing(SqliteStore(database_path(url, data_dir), space))
 
 
 @contextmanager

@@ -15,17 +15,22 @@ def export(
     plain: Annotated[
         bool, typer.Option("--plain", help="Notes as Markdown with front matter, and files in their folders.")
     ] = False,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="Also the vectors, so that an import makes none anew.")
+    ] = False,
 ) -> int:
     """Write everything to files that other programs can read.
 
-    The engine may keep running. 'kb import' brings the export into another knowledge base, with ids, times and tags;
-    what --plain wrote, 'kb add' takes.
+    The engine may keep running. 'kb import' brings the export into another knowledge base, in a file or in PostgreSQL.
+    It holds the digests of keys: keep it as secret as a backup. What --plain wrote, 'kb add' takes.
     """
     settings = require("kb.settings").Settings.read()
     with status_line(quiet=False) as show_status:
         show_status(f"exporting to {folder}")
-        manifest = require("kb.maintenance.export").export(settings, folder.absolute(), as_notes=plain)
-    output.print_line(f"{folder}: {manifest.counts['documents']} documents, {len(manifest.originals)} files")
-    for name in manifest.missing:
+        exported = require("kb.maintenance.export").export(
+            settings, folder.absolute(), as_notes=plain, with_vectors=vectors
+        )
+    output.print_line(f"{folder}: {exported.documents} documents, {exported.files} files")
+    for name in exported.missing:
         output.print_error(f"{name} is damaged or not there, and not in the export")
-    return exit_codes.FAILURE if manifest.missing else exit_codes.OK
+    return exit_codes.FAILURE if exported.missing else exit_codes.OK

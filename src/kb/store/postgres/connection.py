@@ -114,9 +114,9 @@ def checked(url: str, setting: str = "KB_DATABASE_URL") -> str:
     )
 
 
-def conninfo(url: str, setting: str = "KB_DATABASE_URL") -> str:
+def conninfo(url: str) -> str:
     """Return how to connect. Raises as `checked`."""
-    return make_conninfo("", **(PATIENCE | conninfo_to_dict(checked(url, setting))))
+    return make_conninfo("", **(PATIENCE | conninfo_to_dict(checked(url))))
 
 
 def replica_conninfo(url: str) -> str:

@@ -64,11 +64,13 @@ class PostgresDocuments(Documents):
         document_id: int = self._execute(self._sql["insert_document"], columns).get
         return document_id
 
-    def add_chunks(self, document_id: int, content: Content) -> None:
+    def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
         if content.space not in (None, self._vectors.space):
             raise ModelChanged
         self.changed = True
-        ids = [chunk_id for (chunk_id,) in self._execute(self._sql["take_chunk_ids"], {"count": len(content.chunks)})]
+        if ids is None:
+            taken = self._execute(self._sql["take_chunk_ids"], {"count": len(content.chunks)})
+            ids = [chunk_id for (chunk_id,) in taken]
         sections: dict[tuple[str, tuple[str, ...]], int | None] = {NO_SECTION: None}
         rows: list[dict[str, Any]] = []
         vectors: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""A PostgreSQL database as another one takes it over, or as it takes another one over."""
+"""A database in PostgreSQL that is read without an engine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import psycopg
 from kb.api.errors import StoreError
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.connection import READ
-from kb.store.postgres.destination import PostgresDestination
-from kb.store.postgres.origin import PostgresOrigin
-from kb.store.postgres.store import connect
+from kb.store.postgres.faults import first_line
+from kb.store.postgres.migrate import SCHEMA_VERSION, schema_version
+from kb.store.postgres.store import PostgresTransaction, connect
+from kb.store.postgres.vector_space import are_engines_there
+from kb.store.rows import Retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,18 +22,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.store.postgres.connection import Connection
-    from kb.store.rows import VectorSpace
 
 PATIENCE = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0"
-"""Its transaction waits while the other database is written, and reads all there is."""
-
+"""Its transaction waits while files are written, and reads all there is."""
 
 KEPT = "LOCK TABLE kb.vectors_a, kb.vectors_b IN ACCESS SHARE MODE"
 """Before its moment begins: what 'kb reembed' deletes is gone at once from every moment."""
 
 
 @contextmanager
-def origin(url: str, setting: str) -> Iterator[PostgresOrigin]:
+def moment(url: str) -> Iterator[PostgresTransaction]:
     """One moment of the database at `url`, whatever is written to it meanwhile.
 
     Raises:
@@ -39,30 +39,32 @@ def origin(url: str, setting: str) -> Iterator[PostgresOrigin]:
         StoreError: there is none, or it cannot be read.
     """
     try:
-        with closing(connect(url, setting)) as connection:
+        with closing(connect(url)) as connection:
+            if connection.execute("SELECT to_regclass('kb.migrations') IS NULL").fetchone() == (True,):
+                raise StoreError("The database in PostgreSQL is none of kb.")
             connection.execute(READ)
             connection.execute(PATIENCE)
             connection.execute(KEPT)
-            yield PostgresOrigin(connection)
-    except psycopg.errors.InvalidSchemaName as error:
-        raise StoreError(f"{setting}: the database in PostgreSQL is none of kb.") from error
+            if schema_version(connection) != SCHEMA_VERSION:
+                raise StoreError("The database is of another kb: start the engine once, which migrates it.")
+            yield PostgresTransaction(connection, Retention(), 0)
     except psycopg.Error as error:
-        raise StoreError(f"{setting}: the database in PostgreSQL cannot be read: {_first_line(error)}.") from error
+        raise StoreError(f"The database in PostgreSQL cannot be read: {first_line(error)}.") from error
 
 
-@contextmanager
-def destination(url: str, space: VectorSpace, setting: str) -> Iterator[PostgresDestination]:
-    """The database at `url`, whose schema is made if it has none. No engine may use it.
+def refuse_engines(url: str) -> None:
+    """See that no engine uses the database at `url`.
 
     Raises:
         SettingError: it is no URL.
-        StoreError: it cannot be opened, is too old or too new, or is used.
+        StoreError: one does, or the database does not answer.
     """
     try:
-        with closing(connect(url, setting)) as connection:
-            yield PostgresDestination(connection, space)
+        with closing(connect(url)) as connection:
+            if are_engines_there(connection):
+                raise StoreError("An engine uses the database; stop it first.")
     except psycopg.Error as error:
-        raise StoreError(f"{setting}: the database in PostgreSQL cannot be used: {_first_line(error)}.") from error
+        raise StoreError(f"The database in PostgreSQL cannot be used: {first_line(error)}.") from error
 
 
 @contextmanager
@@ -86,8 +88,4 @@ def files(url: str, scratch: Path) -> Iterator[tuple[PostgresBlobs, Callable[[],
 
             yield PostgresBlobs(lend, scratch), place
     except psycopg.Error as error:
-        raise StoreError(f"The files in PostgreSQL cannot be used: {_first_line(error)}.") from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+        raise StoreError(f"The files in PostgreSQL cannot be used: {first_line(error)}.") from error

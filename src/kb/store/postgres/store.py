@@ -14,7 +14,6 @@ from psycopg import errors
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from kb.api.errors import StoreError, StoreUnavailable, Unconfirmed
-from kb.store.postgres.arrival import settle
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_conninfo
 from kb.store.postgres.documents import PostgresDocuments
@@ -27,6 +26,7 @@ from kb.store.postgres.presence import Presence
 from kb.store.postgres.replica import Replica, ReplicaConnection, identity_of, last_change
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
+from kb.store.postgres.transfer import PostgresTransfer
 from kb.store.postgres.vector_space import bind_space
 from kb.store.postgres.vectors import VectorTable
 from kb.store.postgres.words import FullText
@@ -108,6 +108,11 @@ class PostgresTransaction(Transaction):
     def space(self) -> VectorSpace:
         return self._vectors.space
 
+    @cached_property
+    def transfer(self) -> PostgresTransfer:
+        """Its rows as an export has them."""
+        return PostgresTransfer(self._execute, self._vectors)
+
     @property
     def generation(self) -> int:
         number: int = self._execute(statements("search")["select_generation"]).get
@@ -175,7 +180,6 @@ class PostgresStore:
             prepare_schema(connection)
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
-                settle(connection)
                 bind_space(connection, space)
                 connection.execute(statements("search")["note_change"])
                 presence = Presence(partial(connect, url))  # so that no copy begins in between
@@ -367,14 +371,14 @@ def commit(connection: Connection) -> None:
         raise Unconfirmed(UNCONFIRMED.format(reason=warnings[0]))
 
 
-def connect(url: str, setting: str = "KB_DATABASE_URL") -> Connection:
+def connect(url: str) -> Connection:
     """Return a connection of the store's kind, outside a transaction.
 
     Raises:
         SettingError: it is no URL.
         psycopg.Error: none can be made.
     """
-    return open_connection(psycopg.Connection, conninfo(url, setting))
+    return open_connection(psycopg.Connection, conninfo(url))
 
 
 def open_connection(connection_class: type[C], info: str) -> C:

@@ -9,12 +9,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter, defaultdict
-from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from heapq import merge
-from itertools import groupby
-from operator import itemgetter, xor
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -32,7 +28,7 @@ from kb.store.sql.conditions import EVERY_DOCUMENT, among
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -55,17 +51,6 @@ MARGIN = 16
 NO_PHRASE = np.empty((0, 4), np.int64)
 MOST_BEGUN = 10_000
 """How many terms a beginning stands for at most."""
-
-DOCUMENTS, ROWS = 200, 1000
-"""Of how many documents the words are asked for together, and how many rows come at a time."""
-
-Posting = tuple[int, str, int, tuple[int, ...]]
-"""The length of a chunk, a term that stands there, how often it counts, and where it stands."""
-
-Words = tuple[tuple[int, int], set[Posting]]
-"""A document's chunk, and its postings."""
-
-chunk_of: Callable[[Words], tuple[int, int]] = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,32 +353,6 @@ class FullText:
         rows = self._execute(sql, (ids[rarest], *(value for other in others for value in other))).fetchall()
         return Phrase(np.array(rows, np.int64).reshape(-1, 4))
 
-    def faults(self) -> Iterator[str]:
-        """Yield what differs from the texts: the words of a document, and what is counted of all."""
-        ids: list[int] = [document_id for (document_id,) in self._execute(self._sql["select_indexed"])]
-        for start in range(0, len(ids), DOCUMENTS):
-            yield from (f"document {id_}: words" for id_ in self._wrong(ids[start : start + DOCUMENTS]))
-        if wrong := self._execute(self._sql["count_miscounted"]).get:
-            yield f"full text: {wrong} counts of what there is"
-
-    def _wrong(self, document_ids: list[int]) -> list[int]:
-        """Return those of some documents that have other words than their texts. No more than a few chunks are held."""
-        cursor = self._connection.cursor
-        with closing(cursor("texts")) as texts, closing(cursor("postings")) as postings:
-            for rows, name in ((texts, "select_texts_of"), (postings, "select_postings")):
-                rows.itersize = ROWS
-                rows.execute(self._sql[name], (document_ids,))
-            chunks = groupby(merge(self._expected(texts), postings_found(postings), key=chunk_of), chunk_of)
-            wrong = (document_id for (document_id, _), each in chunks if reduce(xor, (words for _, words in each)))
-            return list(dict.fromkeys(wrong))
-
-    def _expected(self, texts: Iterable[tuple[int, int, str, str, str | None]]) -> Iterator[Words]:
-        """Yield the postings that chunks should have."""
-        for document_id, chunk_id, text, header, language in texts:
-            chunk = self.new_text(chunk_id, document_id, text, header, language)
-            postings = {(chunk.length, term, count, tuple(where)) for term, count, where in chunk.postings()}
-            yield (document_id, chunk_id), postings
-
     def _count(self, chunks: Counter[str]) -> dict[str, int]:
         """Count in how many more chunks terms stand; return their ids."""
         columns = list(chunks), list(chunks.values())
@@ -467,9 +426,3 @@ def term_of(token: str) -> str:
     """Return the token as an index takes it."""
     raw = token.encode()
     return token if len(raw) <= LONGEST else f"{token[:BEGINNING]}{DIGEST_MARK}{hashlib.sha256(raw).hexdigest()}"
-
-
-def postings_found(rows: Iterable[tuple[Any, ...]]) -> Iterator[Words]:
-    """Yield the postings that chunks have, of those that have some; the rows are in their order."""
-    for chunk, postings in groupby(rows, itemgetter(0, 1)):
-        yield chunk, {(length, term, count, tuple(where)) for *_, length, term, count, where in postings}

@@ -243,8 +243,8 @@ class Documents(ABC):
         """Write a document without tags and chunks; return its id."""
 
     @abstractmethod
-    def add_chunks(self, document_id: int, content: Content) -> None:
-        """Write the chunks of a document that has none.
+    def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
+        """Write the chunks of a document that has none, under new ids if none are given.
 
         Raises:
             ModelChanged: their vectors are of what was in use before.

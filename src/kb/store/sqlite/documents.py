@@ -68,10 +68,11 @@ class SqliteDocuments(Documents):
         self._execute(self._sql["insert_document"], columns | {"id": document_id})
         return document_id
 
-    def add_chunks(self, document_id: int, content: Content) -> None:
+    def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
         if content.space not in (None, self._space):
             raise ModelChanged
-        ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
+        if ids is None:
+            ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
         self.insert_chunks(document_id, zip(ids, content.chunks, strict=True), content.language)
         for chunk_id, vector in zip(ids, content.vectors, strict=True):
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))

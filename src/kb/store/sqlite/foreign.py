@@ -15,7 +15,6 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.store.migrations import migrations
-from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +125,7 @@ def _is_harmless(part: str, table: str) -> bool:
 def known() -> frozenset[str]:
     """Return all declarations of kb's own, as `plain` has them."""
     declared = [sql for _, script in migrations(__package__, after=0) for sql in _declarations(script)]
-    return frozenset(map(plain, [*declared, statements("transfer")["create_arrival"]]))
+    return frozenset(map(plain, declared))
 
 
 @cache

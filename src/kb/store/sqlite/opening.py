@@ -1,4 +1,4 @@
-"""A database in a file as another one takes it over, or as it takes another one over."""
+"""A database in a file that is read without an engine."""
 
 from __future__ import annotations
 
@@ -8,50 +8,34 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import StoreError
-from kb.store.sqlite.connection import connect
-from kb.store.sqlite.destination import SqliteDestination
-from kb.store.sqlite.foreign import refuse_parts
-from kb.store.sqlite.origin import SqliteOrigin
+from kb.store.rows import Retention
+from kb.store.sqlite.connection import connect, write_transaction
+from kb.store.sqlite.reanalysis import is_due, next_changes, write_changes
+from kb.store.sqlite.schema import SCHEMA_VERSION
+from kb.store.sqlite.store import SqliteTransaction
+from kb.store.sqlite.vector_space import space_of
+from kb.store.sqlite.vectors import Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kb.store.rows import VectorSpace
-
 
 @contextmanager
-def origin(path: Path) -> Iterator[SqliteOrigin]:
-    """One moment of the database at `path`, whatever is written to it meanwhile.
+def moment(path: Path) -> Iterator[SqliteTransaction]:
+    """A database that nobody else uses, indexed as this kb does it.
 
     Raises:
-        StoreError: there is none, or it cannot be read.
+        StoreError: it cannot be read, or is of another version.
     """
-    if not path.exists():
-        raise StoreError(f"There is no database {path}.")
-    try:
-        with closing(connect(path, read_only=True)) as connection:
-            connection.execute("BEGIN")
-            refuse_parts(connection, f"The database {path}")
-            yield SqliteOrigin(connection)
-    except apsw.Error as error:
-        raise StoreError(f"The database {path} cannot be read: {error}. 'kb doctor' says more.") from error
-
-
-@contextmanager
-def destination(path: Path, space: VectorSpace) -> Iterator[SqliteDestination]:
-    """The database at `path`, which is made if there is none. Nobody else may use it.
-
-    Raises:
-        StoreError: it cannot be opened, or is of another version.
-    """
-    try:
-        path.touch(mode=0o600)
-    except OSError as error:
-        raise StoreError(f"The database {path} cannot be made: {error.strerror}.") from error
     try:
         with closing(connect(path)) as connection:
-            refuse_parts(connection, f"The database {path}")
-            yield SqliteDestination(connection, path, space)
+            if connection.pragma("user_version") != SCHEMA_VERSION:
+                raise StoreError("The database is of an older kb: start the engine once, which migrates it.")
+            while is_due(connection.execute):
+                with write_transaction(connection):
+                    write_changes(connection, next_changes(connection.execute))
+            # With nothing in memory but ids.
+            yield SqliteTransaction(connection, Vectors(connection, space_of(connection), 0), Retention())
     except apsw.Error as error:
-        raise StoreError(f"The database {path} cannot be used: {error}.") from error
+        raise StoreError(f"The database {path} cannot be read: {error}.") from error

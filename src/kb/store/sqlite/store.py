@@ -14,7 +14,6 @@ from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.rows import Retention
 from kb.store.sql.transaction import Transaction
 from kb.store.sqlite import reanalysis
-from kb.store.sqlite.arrival import settle
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.foreign import foreign_names
@@ -25,6 +24,7 @@ from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.second_vectors import SqliteSecondVectors
 from kb.store.sqlite.statements import statements
+from kb.store.sqlite.transfer import SqliteTransfer
 from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
@@ -80,6 +80,11 @@ class SqliteTransaction(Transaction):
     @cached_property
     def space(self) -> VectorSpace:
         return self._vectors.era_of(self.connection).space
+
+    @cached_property
+    def transfer(self) -> SqliteTransfer:
+        """Its rows as an export has them."""
+        return SqliteTransfer(self.connection, self.space.dimensions)
 
     @property
     def generation(self) -> int:
@@ -140,7 +145,6 @@ class SqliteStore:
         try:
             prepare_schema(self._writer, path, space.dimensions)
             bind_space(self._writer, path, space)
-            settle(self._writer)
             for _ in range(READ_CONNECTIONS):
                 self._readers.put(connect(path, read_only=True))
             check_in_step(self._writer)

@@ -1,300 +1,46 @@
-"""Documents as they leave a database, and as they come into another one: with their ids and times."""
+"""A database in an export, and out of one; see `kb.store.sql.transfer`."""
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apsw
+import numpy as np
 
-from kb.api.errors import StoreError
-from kb.api.models import NOTE
-from kb.store.compressed import compressed
-from kb.store.row_mapping import array, counts, iso, next_ids
-from kb.store.rows import NOBODY, Chunk, Retention
-from kb.store.sql.history import History
-from kb.store.sqlite.connection import connect
-from kb.store.sqlite.documents import SqliteDocuments
-from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
+from kb.store.row_mapping import array, next_ids
+from kb.store.sql.transfer import ARRAYS, Transfer
+from kb.store.sqlite.schema import VectorTable
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from kb.store.rows import Author, Binned, Content, Document, NewChunk, Version
-    from kb.store.sqlite.store import SqliteTransaction
+    from numpy.typing import NDArray
 
 
-ALL = 1 << 62
+class SqliteTransfer(Transfer):
+    """The rows of a transaction, and its vectors."""
 
+    def __init__(self, connection: apsw.Connection, dimensions: int) -> None:
+        super().__init__(connection.execute, statements("transfer"), "?", (apsw.ConstraintError, OverflowError))
+        self._connection = connection
+        self._dimensions = dimensions
 
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """A document with all that it holds; `part_of` is the document whose file it came in."""
+    def stored(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return what an export says of a row as the table has it."""
+        return {column: array(value) if column in ARRAYS else value for column, value in super().stored(row).items()}
 
-    document: Document
-    part_of: int | None
-    chunks: list[Chunk]
-    version: Version
+    def new_chunk_ids(self, count: int) -> Sequence[int]:
+        """Return so many ids of chunks that were never given."""
+        return next_ids(self._execute, statements("documents")["take_chunk_ids"], count)
 
-
-@dataclass(frozen=True, slots=True)
-class FormerVersion:
-    """A former version of a document.
-
-    Args:
-        version: what the document was.
-        part_of: the document whose file it came in.
-        chunks: what it held; None if an earlier version held that, or else the document holds it still.
-        chunks_of: the number of that earlier version.
-        binned: where it is the last one of a document in the bin, what is known of that.
-    """
-
-    version: Version
-    part_of: int | None
-    chunks: Sequence[NewChunk | Chunk] | None
-    chunks_of: int | None = None
-    binned: Binned | None = None
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Say in a line what the database does not take.
-
-    Raises:
-        StoreError: it breaks a rule of a table.
-    """
-    try:
-        yield
-    except apsw.ConstraintError as error:
-        raise StoreError(f"The database does not take a document: {error}.") from error
-
-
-def leaving(path: Path) -> Iterator[Leaving]:
-    """Yield the documents of a database that nobody uses, by ascending id.
-
-    Raises:
-        StoreError: it cannot be read, or is of another version.
-    """
-    try:
-        with closing(connect(path, read_only=True)) as connection:
-            if connection.pragma("user_version") != SCHEMA_VERSION:
-                raise StoreError("The database is of an older kb: start the engine once, which migrates it.")
-            documents, history = _reading(connection)
-            rows: list[Any] = connection.execute("SELECT id, part_of FROM documents ORDER BY id").fetchall()
-            for document_id, part_of in rows:
-                if document := documents.get(document_id):
-                    [version] = history.versions(document_id, limit=1)
-                    yield Leaving(document, part_of, documents.chunks(document_id), version)
-    except apsw.Error as error:
-        raise StoreError(f"The database {path} cannot be read: {error}.") from error
-
-
-def leaving_versions(path: Path) -> Iterator[FormerVersion]:
-    """Yield the former versions of a database that nobody uses, by ascending document and number.
-
-    Raises:
-        StoreError: it cannot be read.
-    """
-    try:
-        with closing(connect(path, read_only=True)) as connection:
-            _, history = _reading(connection)
-            rows: list[Any] = connection.execute("SELECT DISTINCT document_id FROM versions ORDER BY 1").fetchall()
-            for (document_id,) in rows:
-                parts = dict(
-                    connection.execute("SELECT number, part_of FROM versions WHERE document_id = ?", (document_id,))
-                )
-                yield from _versions(history, document_id, parts)
-    except apsw.Error as error:
-        raise StoreError(f"The database {path} cannot be read: {error}.") from error
-
-
-def _reading(connection: apsw.Connection) -> tuple[SqliteDocuments, History]:
-    documents = SqliteDocuments(connection, VectorTable.of(connection))
-    return documents, History(connection.execute, statements, documents, Retention())
-
-
-def _versions(history: History, document_id: int, parts: Mapping[int, int | None]) -> Iterator[FormerVersion]:
-    binned = history.binned(document_id)
-    first: dict[int, int] = {}
-    for version in reversed(history.versions(document_id, limit=ALL)):
-        if version.until is None:
-            continue
-        holder = None if version.content_id is None else first.setdefault(version.content_id, version.number)
-        is_first = holder == version.number
-        yield FormerVersion(
-            version,
-            parts[version.number],
-            history.chunks(version) if is_first else None,
-            None if is_first else holder,
-            binned if binned and binned.number == version.number else None,
-        )
-
-
-def leaving_files(path: Path) -> set[str]:
-    """Return the hashes of the files that documents and their former versions came from."""
-    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-        return {digest for (digest,) in connection.execute(statements("documents")["select_file_hashes"])}
-
-
-def history_begins(path: Path) -> str | None:
-    """Return from when on a database has every former version; None for all times."""
-    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-        begins: str | None = iso(connection.execute("SELECT begins FROM history").get)
-        return begins
-
-
-def last_document_id(path: Path) -> int:
-    """Return the highest id that a document was given."""
-    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-        last: int = connection.execute("SELECT id FROM last_ids WHERE name = 'documents'").get
-        return last
-
-
-def add_exact(
-    tx: SqliteTransaction,
-    document: Document,
-    content: Content,
-    part_of: int | None,
-    number: int = 1,
-    author: Author = NOBODY,
-) -> int:
-    """Write a document with its times, and with its id unless that or a higher one was given; return the id."""
-    skip_ids(tx, document.id - 1)
-    added = tx.documents.add(content, document.source_path, document.tags, part_of, author)
-    tx.connection.execute(
-        "UPDATE documents SET created_at = ?, updated_at = ?, version = ? WHERE id = ?",
-        (_as_stored(document.created_at), _as_stored(document.updated_at), number, added),
-    )
-    # By its times it was here before it came, and of no moment before that is it known how things stood.
-    tx.connection.execute(statements("history")["begin_later"], (tx.documents.now,))
-    return added
-
-
-def find_same(tx: SqliteTransaction, document: Document) -> list[Document]:
-    """Return the documents with its content and path, the oldest first."""
-    is_note = document.doc_type == NOTE
-    wanted = {"content_hash": document.content_hash, "source_path": document.source_path, "note": is_note}
-    ids: list[Any] = tx.connection.execute(statements("documents")["find_by_content"], wanted).fetchall()
-    return [found for (document_id,) in ids if (found := tx.documents.get(document_id))]
-
-
-def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None) -> int:
-    """Write what is known of a document in the bin, as `add_exact` would the document; return the id."""
-    assert former.binned  # noqa: S101 - the caller saw to it
-    skip_ids(tx, former.version.document.id - 1)
-    [added] = next_ids(tx.connection.execute, statements("documents")["take_document_ids"], 1)
-    binned, author = former.binned, former.binned.author
-    row = (added, binned.number, part_of, _as_stored(binned.deleted_at), author.by, author.client, author.why)
-    tx.connection.execute("INSERT INTO bin VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", row)
-    return added
-
-
-def find_binned(tx: SqliteTransaction, former: FormerVersion) -> list[int]:
-    """Return the documents in the bin that were the same, at the same path, and went there at the same moment."""
-    assert former.binned  # noqa: S101 - the caller saw to it
-    document = former.version.document
-    found = tx.connection.execute(
-        "SELECT bin.document_id FROM bin JOIN versions USING (document_id, number)"
-        " WHERE deleted_at = ? AND content_hash = ? AND created_at = ? AND source_path IS ? ORDER BY bin.document_id",
-        (
-            _as_stored(former.binned.deleted_at),
-            document.content_hash,
-            _as_stored(document.created_at),
-            document.source_path,
-        ),
-    )
-    return [document_id for (document_id,) in found]
-
-
-def add_version(
-    tx: SqliteTransaction,
-    document_id: int,
-    former: FormerVersion,
-    part_of: int | None,
-    content_id: int | None,
-    replaces: int | None,
-) -> None:
-    """Write a former version of a document."""
-    version, document = former.version, former.version.document
-    columns = {
-        "document_id": document_id,
-        "number": version.number,
-        "title": document.title,
-        "source_path": document.source_path,
-        "doc_type": document.doc_type,
-        "content_hash": document.content_hash,
-        "tags": array(sorted(document.tags)),
-        "created_at": _as_stored(document.created_at),
-        "updated_at": _as_stored(document.updated_at),
-        "until": _as_stored(version.until),
-        "date": document.date,
-        "own_tags": array(document.own_tags),
-        "part_of": part_of,
-        "uploaded_as": document.filename,
-        "title_given": document.title_given,
-        "changed_by": version.author.by,
-        "changed_with": version.author.client,
-        "changed_why": version.author.why,
-        "content_id": content_id,
-        "source": document.source,
-        "replaces": replaces,
-        "omitted": counts(document.omitted),
-        "language": document.language,
-    }
-    names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
-    tx.connection.execute(f"INSERT INTO versions ({names}) VALUES ({values})", columns)  # noqa: S608 - constants
-
-
-def set_replaced(tx: SqliteTransaction, document_id: int, replaces: int | None) -> None:
-    """Let a document stand in the place of another one that came after it."""
-    tx.connection.execute(statements("transfer")["set_replaced"], (replaces, document_id))
-
-
-def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk]) -> int:
-    """Write what a former version held; return its id."""
-    ids = next_ids(tx.connection.execute, statements("documents")["take_chunk_ids"], len(chunks))
-    held = [
-        Chunk(chunk_id, index, chunk.header, chunk.text, chunk.place)
-        for index, (chunk_id, chunk) in enumerate(zip(ids, chunks, strict=True))
-    ]
-    row = document_id, compressed(held)
-    content_id: int = tx.connection.execute(statements("history")["insert_content"], row).get
-    return content_id
-
-
-def begin_history(tx: SqliteTransaction, begins: str | None) -> None:
-    """Say from when on every former version is there."""
-    tx.connection.execute("UPDATE history SET begins = ?", (_as_stored(begins),))
-
-
-def is_new(tx: SqliteTransaction) -> bool:
-    """Return whether nothing was ever written."""
-    return not any(last for (last,) in tx.connection.execute("SELECT id FROM last_ids").fetchall())
-
-
-def is_cut_off(tx: SqliteTransaction, exported: Iterator[tuple[int, str, str]]) -> bool:
-    """Return whether all that was ever written are the first of these documents, but not all of them.
-
-    `exported` has by ascending id the id of each, the hash of what it holds and when it was made.
-    """
-    execute, sql = tx.connection.execute, statements("transfer")
-    is_any = False
-    for row in execute(sql["select_made"]):
-        document_id, content_hash, at = next(exported, (None, None, None))
-        if row != (document_id, content_hash, _as_stored(at)):
-            return False
-        is_any = True
-    return is_any and next(exported, None) is not None and not execute(sql["is_worked_on"]).get
-
-
-def skip_ids(tx: SqliteTransaction, last: int) -> None:
-    """Give no document an id up to `last`."""
-    tx.connection.execute("UPDATE last_ids SET id = max(id, ?) WHERE name = 'documents'", (last,))
-
-
-def _as_stored(time: str | None) -> str | None:
-    """Return a time as the tables have it."""
-    return time and time.replace("T", " ").removesuffix("Z")
+    def vectors(self, chunk_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks, in this order; zeros for one without a vector."""
+        vectors = np.zeros((len(chunk_ids), self._dimensions), np.float32)
+        if chunk_ids:  # no empty array is bound
+            lookup = VectorTable.of(self._connection).lookup
+            found = dict(self._execute(lookup, (apsw.carray(np.array(chunk_ids, np.int64)),)).fetchall())
+            for vector, chunk_id in zip(vectors, chunk_ids, strict=True):
+                if stored := found.get(chunk_id):
+                    vector[:] = np.frombuffer(stored, "<f4")
+        return vectors

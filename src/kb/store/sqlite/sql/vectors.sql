@@ -9,10 +9,6 @@ ON CONFLICT (precision) DO UPDATE SET vectors = vector_precisions.vectors + excl
 -- How many vectors were made in each precision.
 SELECT precision, vectors FROM vector_precisions WHERE vectors > 0 ORDER BY vectors DESC, precision
 
--- name: forget_precisions
--- None were made.
-DELETE FROM vector_precisions
-
 -- name: select_chunk_ids
 -- The id of every chunk, with commas between them.
 SELECT group_concat(id) FROM chunks

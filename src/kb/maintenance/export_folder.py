@@ -1,0 +1,344 @@
+"""An export as an import reads it. What no knowledge base would have written is refused before anything is."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from io import BytesIO
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from kb.api.errors import StoreError
+from kb.api.models import NOTE
+from kb.blobs.folder import KeptFiles
+from kb.blobs.protocol import kept_as, staged_as
+from kb.documents.staging import discard, stage
+from kb.filesystem import open_regular
+from kb.lexical.language import guessed
+from kb.maintenance.archive import LARGEST_MANIFEST, digest_of
+from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
+from kb.maintenance.export_lines import ROW_LINES, DocumentLine, ExportHeader, KeyLine, VersionLine, wrong_field
+from kb.maintenance.exported import KEYS, PLAIN, VECTORS
+from kb.store.rows import NOBODY, Author, Content, Document, NewChunk
+from kb.store.sqlite.merging import FormerVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.blobs.protocol import Blobs
+    from kb.documents.originals import Originals
+    from kb.maintenance.export_lines import Line, StateLine
+
+T = TypeVar("T")
+
+WHOLE: Final = 3
+"""The first format that has all of a database."""
+
+SLICE: Final = 64
+"""How many chunks are embedded, and written in one transaction, at least."""
+
+LINES: Final[dict[str, type[Line]]] = {DOCUMENTS: DocumentLine, VERSIONS: VersionLine, **ROW_LINES, KEYS: KeyLine}
+ORDERS: Final = {
+    **{name: (table.columns[0],) for name, table in PLAIN.items()},
+    DOCUMENTS: ("id",),
+    VERSIONS: ("id", "version"),
+    KEYS: ("name",),
+}
+"""By what the lines of a file ascend."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What came of it.
+
+    Args:
+        added: how many documents were new.
+        there: how many were there, with the same content and path or with the path.
+        replaced: how many of those held something else.
+        tagged: how many of those got tags that they had not.
+        keys: how many keys with rights were new.
+        compared: how many lines the database was compared with in the end.
+    """
+
+    added: int = 0
+    there: int = 0
+    replaced: int = 0
+    tagged: int = 0
+    keys: int = 0
+    compared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """A document as an export has it, and what it was; one in the bin is no more than that."""
+
+    document: Document
+    part_of: int | None
+    chunks: tuple[NewChunk, ...]
+    number: int = 1
+    author: Author = NOBODY
+    former: tuple[FormerVersion, ...] = ()
+
+    @property
+    def binned(self) -> FormerVersion | None:
+        """The version in the bin, if the document is there."""
+        return next((former for former in self.former if former.binned), None)
+
+    @property
+    def size(self) -> int:
+        """How many chunks it has and had."""
+        return len(self.chunks) + sum(len(former.chunks) for former in self.former if former.chunks)
+
+    @property
+    def states(self) -> list[Document]:
+        """The document as it stands and stood."""
+        return [self.document, *(former.version.document for former in self.former)]
+
+    def content(self, vectors: NDArray[np.float32]) -> Content:
+        """Return what the document holds."""
+        document = self.document
+        return Content(
+            doc_type=document.doc_type,
+            title=document.title,
+            content_hash=document.content_hash,
+            chunks=self.chunks,
+            vectors=vectors,
+            own_tags=document.own_tags,
+            date=document.date,
+            filename=document.filename,
+            title_given=document.title_given,
+            source=document.source,
+            replaces=document.replaces,
+            omitted=document.omitted,
+            language=guessed([chunk.text for chunk in self.chunks]),
+        )
+
+
+class ExportFolder:
+    """An export.
+
+    Args:
+        folder: where it is.
+
+    Raises:
+        StoreError: it is none, or of a later kb.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.about = _about(folder)
+        self.counts = dict.fromkeys(LINES, 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all of a database, and not documents alone."""
+        return self.about.number >= WHOLE
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether it has vectors."""
+        return VECTORS in self.about.files and self.about.space is not None
+
+    def __iter__(self) -> Iterator[Arriving]:
+        """Yield the documents with what they were, and those in the bin, by ascending id."""
+        path = self.folder / VERSIONS
+        former = _read(path, _former) if self._has(VERSIONS) else iter(())
+        both = heapq.merge(
+            ((each.document.id, 0, each) for each in _read(self.folder / DOCUMENTS, _document)),
+            ((each.version.document.id, 1, each) for each in former),
+            key=itemgetter(0, 1),
+        )
+        for document_id, group in groupby(both, key=itemgetter(0)):
+            arriving = [each for _, _, each in group]
+            versions = tuple(each for each in arriving if isinstance(each, FormerVersion))
+            document, is_binned = arriving[0], any(version.binned for version in versions)
+            if isinstance(document, Arriving) and not is_binned:
+                yield replace(document, former=versions)
+            elif is_binned and not isinstance(document, Arriving) and versions[-1].binned:
+                yield Arriving(versions[-1].version.document, versions[-1].part_of, (), former=versions)
+            else:
+                where = "both there and" if is_binned else "neither there nor"
+                raise StoreError(f"{path}: document {document_id} is {where} in the bin.")
+
+    @property
+    def last_ids(self) -> dict[str, int]:
+        """The highest id of each kind that was ever given, as far as it says so."""
+        given = self.about.last_ids
+        return given.model_dump() if given else {"documents": self.about.last_document_id}
+
+    def lines(self, name: str) -> Iterator[Any]:
+        """Yield what the lines of a file say."""
+        return _read(self.folder / name, LINES[name].model_validate_json) if self._has(name) else iter(())
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file. Raises as `check`."""
+        return _opened(self.folder / name) if self._has(name) else BytesIO()
+
+    def _has(self, name: str) -> bool:
+        """Return whether there is to be such a file: earlier formats have fewer."""
+        return self.is_whole or (self.folder / name).exists()
+
+    def check(self) -> None:
+        """Look at each line, and count them.
+
+        Raises:
+            StoreError: one cannot be read, or a file is not what it was.
+        """
+        for _ in self:
+            pass
+        chunks = 0
+        for name in LINES:
+            key, last = attrgetter(*ORDERS[name]), None
+            for line in self.lines(name):
+                self.counts[name] += 1
+                where = f"{self.folder / name}, line {self.counts[name]}"
+                if last is not None and key(line) <= last:
+                    raise StoreError(f"{where}: it belongs before the line above.")
+                if self.is_whole and name == DOCUMENTS and not all(chunk.id for chunk in line.chunks):
+                    raise StoreError(f"{where}: its chunks have no ids.")
+                last = key(line)
+                chunks += line.size if name == DOCUMENTS else 0
+        for name in (*(LINES if self.is_whole else ()), *([VECTORS] if self.has_vectors else ())):
+            with self.open(name) as file:
+                if digest_of(file) != self.about.files.get(name):
+                    raise StoreError(f"{self.folder / name} is not what it was.")
+        if self.has_vectors and (self.folder / VECTORS).stat().st_size != 4 * chunks * self.dimensions:
+            raise StoreError(f"{self.folder / VECTORS} has not the vectors of {chunks} chunks.")
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has; 0 if there are none."""
+        return self.about.space.dimensions if self.about.space else 0
+
+    def keep_files(self, originals: Originals, documents: Iterable[Document | StateLine]) -> None:
+        """Copy the files that documents came from.
+
+        Raises:
+            StoreError: one is not what it was.
+        """
+        exported = KeptFiles(self.folder / FILES)
+        for digest in {document.content_hash for document in documents if document.doc_type != NOTE}:
+            if originals.blobs.size(kept_as(digest)) is None and (path := exported.path(digest)).exists():
+                with _opened(path) as file:
+                    staged, found = stage(file, originals.blobs)
+                try:
+                    if found != digest:
+                        raise StoreError(f"{path} is not what it was.")
+                    originals.add(staged, digest)
+                finally:
+                    discard(staged, originals.blobs)
+
+    def stage_files(self, blobs: Blobs) -> None:
+        """Copy the files that wait for their job. Raises as `keep_files`."""
+        exported = KeptFiles(self.folder / FILES)
+        for name, digest in self.about.staged.items():
+            path = exported.path(digest)
+            with _opened(path) as file:
+                if digest_of(file) != digest:
+                    raise StoreError(f"{path} is not what it was.")
+                file.seek(0)
+                blobs.put(staged_as(name), file)
+
+
+class Sized(Protocol):
+    """What has chunks."""
+
+    @property
+    def size(self) -> int: ...
+
+
+S = TypeVar("S", bound=Sized)
+
+
+def slices(lines: Iterable[S], least: int | None = None) -> Iterator[list[S]]:
+    """Yield what is written together: so many that they have `least` chunks, or are as many; else `SLICE`."""
+    part: list[S] = []
+    size = 0
+    for line in lines:
+        part.append(line)
+        size += max(line.size, 1)
+        if size >= (least or SLICE):
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return open_regular(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _about(folder: Path) -> ExportHeader:
+    """Return what an export says of itself.
+
+    Raises:
+        StoreError: it is none, or of a later kb.
+    """
+    try:
+        with open_regular(folder / ABOUT) as file:
+            about = ExportHeader.model_validate_json(file.read(LARGEST_MANIFEST))
+        if about.number not in range(1, FORMAT + 1):
+            raise StoreError(f"{folder} was exported by a later kb: use that one.")
+        if about.number >= WHOLE and not (about.last_ids and about.space):
+            raise StoreError(f"{folder} is no export of kb ({ABOUT}: it lacks last_ids or space).")
+    except FileNotFoundError:
+        raise StoreError(
+            f"{folder} is no export of kb that 'kb import' takes, as no {ABOUT} is in it: 'kb add {folder}' adds its"
+            " files, those of 'kb export --plain', too."
+        ) from None
+    except ValidationError as error:
+        raise StoreError(f"{folder} is no export of kb ({ABOUT}: {wrong_field(error)}).") from error
+    except OSError as error:
+        raise StoreError(f"{folder} is no export of kb ({ABOUT}: {error}).") from error
+    return about
+
+
+def _read(path: Path, parse: Callable[[bytes], T]) -> Iterator[T]:
+    """Yield what the lines of a file are.
+
+    Raises:
+        StoreError: a line cannot be read, or a note is not what it was.
+    """
+    try:
+        with open_regular(path) as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    yield parse(line)
+                except ValidationError as error:
+                    raise StoreError(f"{path}, line {number}: {wrong_field(error)}.") from error
+                except ValueError as error:
+                    raise StoreError(f"{path}, line {number}: {error}.") from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _document(line: bytes) -> Arriving:
+    read = DocumentLine.model_validate_json(line)
+    document, chunks = read.document, tuple(chunk.row() for chunk in read.chunks)
+    _check_note(document, chunks)
+    return Arriving(document, read.part_of, chunks, read.version, read.author)
+
+
+def _former(line: bytes) -> FormerVersion:
+    read = VersionLine.model_validate_json(line)
+    held = None if read.chunks is None else tuple(chunk.row() for chunk in read.chunks)
+    if held is not None:
+        _check_note(read.document, held)
+    return FormerVersion(read.former, read.part_of, held, read.chunks_of, read.binned)
+
+
+def _check_note(document: Document, chunks: Sequence[NewChunk]) -> None:
+    text = "".join(chunk.text for chunk in chunks)
+    if document.doc_type == NOTE and sha256(text.encode()).hexdigest() != document.content_hash:
+        raise ValueError("the note is not what its content_hash says")
