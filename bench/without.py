@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RRF: Final = 60
 
 
-def reciprocal_ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def reciprocal_ranks(scores: NDArray[np.float64], _spread: object) -> NDArray[np.float64]:
     """Return what reciprocal rank fusion adds up instead of the scores."""
     places = np.empty(scores.size)
     places[np.argsort(-scores, kind="stable")] = np.arange(scores.size)

@@ -14,6 +14,7 @@ from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import ModelError, SettingError
 from kb.api.models import MAX_TAGS
+from kb.documents.blob_place import bring_in, open_blobs
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
@@ -21,6 +22,7 @@ from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.ingest.models import ActiveModel, open_model_of
 from kb.ingest.stop import Stop
+from kb.maintenance.gauges import Gauges
 from kb.maintenance.inbox import Inbox
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
@@ -36,8 +38,6 @@ from kb.running import lock_of
 from kb.search.document_map import DocumentMap
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
-from kb.store.blob_place import bring_in, open_blobs
-from kb.store.gauges import Gauges
 from kb.store.lock import sole_user
 from kb.store.open import is_postgres, open_store
 from kb.store.rows import Retention, VectorSpace

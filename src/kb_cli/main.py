@@ -196,7 +196,7 @@ def main() -> None:
         print_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         code = exit_codes.LOCAL
     if code in (exit_codes.PIPE_CLOSED, exit_codes.LOCAL):
-        discard_output()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would write once more to where nothing can be written
     sys.exit(code)
 
 
@@ -256,11 +256,6 @@ def help_hint(error: typer.TyperException) -> str:
     """Return where to read on, if the arguments were wrong."""
     context = getattr(error, "ctx", None)
     return f"; see '{context.command_path} --help'" if context else ""
-
-
-def discard_output() -> None:
-    """Keep Python from writing once more to where nothing can be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 if __name__ == "__main__":

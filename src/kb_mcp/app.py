@@ -65,7 +65,9 @@ def create_app(context: Context | None = None) -> Starlette:
     tracer, stop_tracing = start_tracing("kb-gateway")
     client = engine_client(settings, context.engine, tracer)
     uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
-    metrics, checks = CallMetrics(registry, tracer), call_middleware(settings, client)
+    metrics = CallMetrics(registry, tracer)
+    limit = [RateLimit(GCRA(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
+    checks = [*limit, ArgumentNormalizer(), ArgumentErrors(client)]
 
     def middleware_with(instructions: str) -> list[CallMiddleware]:
         return [metrics, FacetedInstructions(client, instructions), *checks]
@@ -161,11 +163,6 @@ def configure_fastmcp() -> None:
     log.setLevel(logging.NOTSET)
     if "telemetry_mode" not in fastmcp.settings.model_fields_set:
         fastmcp.settings.telemetry_mode = "off"
-
-
-def call_middleware(settings: Settings, engine: EngineClient) -> list[CallMiddleware]:
-    limit = [RateLimit(GCRA(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
-    return [*limit, ArgumentNormalizer(), ArgumentErrors(engine)]
 
 
 def upload_limits(settings: Settings) -> UploadLimits:

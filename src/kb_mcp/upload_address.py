@@ -74,9 +74,9 @@ def upload_route(engine: EngineClient, store: UploadStore) -> Route:
 
 
 async def _receive(request: Request, store: UploadStore, upload: Upload) -> None:
-    with store.whole(upload) as file:
+    with store.whole(upload) as write:
         async for part in request.stream():
-            await run_in_threadpool(file.write, part)
+            await run_in_threadpool(write, part)
 
 
 async def _hand_over(engine: EngineClient, store: UploadStore, upload: Upload) -> JSON:

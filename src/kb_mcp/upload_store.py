@@ -66,46 +66,6 @@ class UploadLimits:
     seconds: float = LIFETIME_SECONDS
 
 
-class WholeFile:
-    """A file as it arrives.
-
-    Args:
-        file: where it is kept.
-        total_size: how long it may be.
-    """
-
-    def __init__(self, file: BinaryIO, total_size: int) -> None:
-        self._file = file
-        self._total_size = total_size
-        self._size = 0
-        self._digest = sha256()
-
-    def write(self, part: bytes) -> None:
-        """Keep the next part.
-
-        Raises:
-            Invalid: it is longer than was announced.
-        """
-        self._size += len(part)
-        if self._size > self._total_size:
-            raise Invalid(
-                f"total_size: {self._total_size} bytes were announced, and more came; nothing of it was kept."
-            )
-        self._digest.update(part)
-        self._file.write(part)
-
-    def check(self, digest: str) -> None:
-        """Compare what came with what was announced.
-
-        Raises:
-            Invalid: it is shorter, or has another SHA-256 than `digest`.
-        """
-        if self._size < self._total_size:
-            raise Invalid(f"total_size: {self._total_size} bytes were announced, and {self._size} came; send it again.")
-        if digest:
-            upload_chunks.check_digest(self._digest.hexdigest(), digest, "send the file that was announced")
-
-
 class UploadStore:
     """The uploads in progress: a folder for each, with its manifest and its chunks.
 
@@ -204,8 +164,10 @@ class UploadStore:
             raise
 
     @contextmanager
-    def whole(self, upload: Upload) -> Iterator[WholeFile]:
+    def whole(self, upload: Upload) -> Iterator[Callable[[bytes], None]]:
         """Take the file in one piece, in the place of all chunks if it is as was announced; nothing of it stays if not.
+
+        Yields what keeps the next part.
 
         Raises:
             NotFound: the upload is over.
@@ -213,11 +175,24 @@ class UploadStore:
             DiskFull: there is no room for it.
         """
         scratch = self._folder / upload.id / f"whole.{uuid4()}"
+        announced = f"total_size: {upload.total_size} bytes were announced, and"
+        digest, size = sha256(), 0
+
+        def write(part: bytes) -> None:
+            nonlocal size
+            size += len(part)
+            if size > upload.total_size:
+                raise Invalid(f"{announced} more came; nothing of it was kept.")
+            digest.update(part)
+            file.write(part)
+
         try:
             with upload_chunks.explain_full_disk("send it again"), scratch.open("xb") as file:
-                arriving = WholeFile(file, upload.total_size)
-                yield arriving
-            arriving.check(upload.sha256)
+                yield write
+            if size < upload.total_size:
+                raise Invalid(f"{announced} {size} came; send it again.")
+            if upload.sha256:
+                upload_chunks.check_digest(digest.hexdigest(), upload.sha256, "send the file that was announced")
             for index in upload_chunks.sizes(scratch.parent):
                 scratch.with_name(str(index)).unlink()
             scratch.replace(scratch.with_name("0"))

@@ -103,9 +103,8 @@ def test_the_log_is_bounded_by_lines(tmp_path):
 
 def test_every_method_of_a_store_says_who_may_call_it():
     worker = {
-        "queue_age", "claim", "claim_short", "heartbeat", "set_progress", "set_started", "give_up", "release_all",
-        "release_stalled", "release", "finish", "fail", "expire", "drop_content", "beginning_with", "chunk_ids",
-        "write_names", "forget_failed",
+        "claim", "claim_short", "heartbeat", "set_progress", "set_started", "take_up", "release_stalled", "release",
+        "finish", "fail", "expire", "beginning_with", "chunk_ids", "write_names",
     }  # fmt: skip
     for part, kind in (
         (access.CallerDocuments, protocol.Documents),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from datetime import timedelta
 from email.message import EmailMessage
 from hashlib import sha256
 from uuid import uuid4
@@ -10,8 +12,11 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from kb.access.keyring import KeyFile
-from kb.api.errors import SettingError
+from kb.access import keyring
+from kb.access.keyring import KeyFile, Keyring, digest_of
+from kb.api.access import Limit
+from kb.api.errors import KeyRotated, NotFound, SettingError
+from kb.store.rows import NamedKey
 from tests.access.conftest import Api
 from tests.support.eventually import eventually
 from tests.support.stores import Database
@@ -48,6 +53,16 @@ def hidden(admin, word):
 @pytest.fixture(params=["tagged", "foldered"])
 def limited(request):
     return request.getfixturevalue(request.param)
+
+
+def mail(subject, text, **files):
+    """A message with files of plain text."""
+    message = EmailMessage()
+    message["Subject"], message["From"] = subject, "ada@example.org"
+    message.set_content(text)
+    for name, content in files.items():
+        message.add_attachment(content.encode(), maintype="text", subtype="plain", filename=f"{name}.txt")
+    return message
 
 
 def without_id(answer, document_id):
@@ -279,11 +294,8 @@ def test_an_undo_takes_back_no_more_than_the_changes_that_the_key_sees(admin, ma
 
 
 def test_an_attachment_that_it_may_not_see_does_not_go_with_its_message(admin, tagged, word):
-    mail = EmailMessage()
-    mail["Subject"], mail["From"] = f"{word} with a file", "ada@example.org"
-    mail.set_content(f"{word} body")
-    mail.add_attachment(f"{word} attached".encode(), maintype="text", subtype="plain", filename="inside.txt")
-    job = admin.file(f"{word}.eml", bytes(mail), tags="work", source_path="/mails/one.eml")
+    message = mail(f"{word} with a file", f"{word} body", inside=f"{word} attached")
+    job = admin.file(f"{word}.eml", bytes(message), tags="work", source_path="/mails/one.eml")
     where = {"params": {"source_path": "/mails/one.eml#inside.txt"}}
     [inside] = eventually("the attachment is there", lambda: admin.ids("documents", **where))
     admin.ok("PATCH", f"documents/{inside}/tags", json={"remove": ["work"]})
@@ -298,11 +310,8 @@ def test_an_attachment_that_it_may_not_see_does_not_go_with_its_message(admin, t
 
 
 def test_a_message_that_it_may_not_see_is_not_told_of_by_what_came_in_it(admin, tagged, word):
-    mail = EmailMessage()
-    mail["Subject"], mail["From"] = f"{word} in parts", "ada@example.org"
-    mail.set_content(f"{word} parts")
-    mail.add_attachment(f"{word} part".encode(), maintype="text", subtype="plain", filename="part.txt")
-    message = admin.file(f"{word} parts.eml", bytes(mail), tags="home")["document_id"]
+    sent = mail(f"{word} in parts", f"{word} parts", part=f"{word} part")
+    message = admin.file(f"{word} parts.eml", bytes(sent), tags="home")["document_id"]
     [part] = eventually("the attachment is there", lambda: admin.ids(f"documents?part_of={message}"))
     assert admin.ok("GET", f"documents/{part}")["part_of"] == message
     assert tagged.ids(f"documents?part_of={message}") == set()
@@ -313,22 +322,16 @@ def test_a_message_that_it_may_not_see_is_not_told_of_by_what_came_in_it(admin, 
 
 
 def test_a_message_sent_again_takes_no_attachment_away_that_the_sender_may_not_see(admin, tagged, word):
-    def mail(subject, *inside):
-        message = EmailMessage()
-        message["Subject"] = subject
-        message.set_content(f"{word} body of {subject}")
-        for each in inside:
-            message.add_attachment(each)
-        return message
-
-    deepest = mail("deepest")
+    outer, middle, deepest = (mail(name, f"{word} body of {name}") for name in ("outer", "middle", "deepest"))
+    middle.add_attachment(deepest)
+    outer.add_attachment(middle)
     path = "/mails/nested.eml"
-    admin.file("nested.eml", bytes(mail("outer", mail("middle", deepest))), tags="work", source_path=path)
+    admin.file("nested.eml", bytes(outer), tags="work", source_path=path)
     where = {"params": {"source_prefix": f"{path}#", "limit": 500}}
     inside = eventually("both are there", lambda: admin.ids("documents", **where), lambda ids: len(ids) == 2)
     hidden = max(inside)
     admin.ok("PATCH", f"documents/{hidden}/tags", json={"remove": ["work"]})
-    job = tagged.file("nested.eml", bytes(mail("outer, again")), source_path=path)
+    job = tagged.file("nested.eml", bytes(mail("outer, again", f"{word} again")), source_path=path)
     assert job["status"] == "done", job
     assert admin.ids("documents", **where) == inside
 
@@ -440,3 +443,61 @@ def test_a_note_replaces_none_that_it_may_not_see_and_tells_of_none(admin, tagge
     assert tagged.ok("GET", f"documents/{own}")["replaced_by"] == newest
     assert tagged.ok("PATCH", f"notes/{back}", json={"text": f"{word} changed"})["replaces"] is None
     assert admin.ok("GET", f"documents/{back}")["replaces"] == other
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "keys.json"
+
+
+def test_no_use_of_a_key_is_written_by_who_uses_it_and_all_are_in_the_end(path):
+    keys = Keyring(KeyFile(path))
+    _, token = keys.make("reader", "read", Limit())
+    written = path.stat().st_mtime_ns
+    for _ in range(100):
+        keys.identify(digest_of(token))
+    assert path.stat().st_mtime_ns == written
+    assert keys.named("reader").used_at
+    assert Keyring(KeyFile(path)).named("reader").used_at is None
+    keys.flush()
+    assert Keyring(KeyFile(path)).named("reader").used_at == keys.named("reader").used_at
+
+
+def test_a_use_is_written_after_a_while_by_itself(path, monkeypatch):
+    monkeypatch.setattr(keyring, "USED_SECONDS", 0.05)
+    keys = Keyring(KeyFile(path))
+    _, token = keys.make("reader", "read", Limit())
+    for _ in range(2):  # and again after it was written
+        keys.identify(digest_of(token))
+        used = keys.named("reader").used_at
+        eventually("it is written", lambda: Keyring(KeyFile(path)).named("reader").used_at == used)  # noqa: B023 - waited for here
+
+
+def test_a_key_that_is_revoked_meanwhile_stays_so(path):
+    keys = Keyring(KeyFile(path))
+    _, token = keys.make("reader", "read", Limit())
+    keys.identify(digest_of(token))
+    keys.revoke("reader")
+    keys.flush()
+    assert Keyring(KeyFile(path)).every() == []
+
+
+def test_of_two_who_rotate_a_key_at_once_one_is_told_that_the_other_one_has(path):
+    keys = Keyring(KeyFile(path))
+    keys.make("reader", "read", Limit())
+    both = keys.existing("reader"), keys.existing("reader")
+    _, token = keys.rotate(both[0], timedelta())
+    with pytest.raises(KeyRotated):
+        keys.rotate(both[1], timedelta(minutes=5))
+    assert Keyring(KeyFile(path)).identify(digest_of(token))
+    keys.rotate(keys.existing("reader"), timedelta())
+    keys.revoke("reader")
+    with pytest.raises(NotFound):
+        keys.rotate(both[1], timedelta())
+
+
+def test_the_folder_of_a_limit_is_spelled_as_paths_are_also_of_a_key_that_was_made_before():
+    apart = unicodedata.normalize("NFD", "/notés/")
+    key = NamedKey("reader", "read", (), apart, "digest", "2026-01-01T00:00:00Z")
+    assert key.caller.limit.admits((), "/notés/a.md")
+    assert key.caller.limit == Limit(folder="/notés/")

@@ -111,3 +111,9 @@ def folder(tmp_path, tag):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
+
+
+@pytest.fixture
+def here(model_files, tmp_path):
+    """The settings of commands that work on a data folder themselves."""
+    return {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_DATA_DIR": str(tmp_path / "data")}

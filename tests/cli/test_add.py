@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.unit.test_extract_exports import chatgpt, claude
 
 
 def added(answer):
@@ -222,3 +225,99 @@ def test_several_archives_beside_other_files_each_go_in_as_the_files_in_them(kb,
     assert held == {f"{folder}/{each}" for each in ("notes.zip/deep/one.md", "letters.zip/deep/one.md", "rust.md")}
     assert "--source-path are for a single file" in kb("add", *paths, "--source-path", "x").stderr
     assert "--title is for a single file" in kb("add", *paths, "--title", "x").stderr
+
+
+def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):
+    inner = tmp_path / "Part-1.zip"
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("Home/Boat 1234.md", f"# Boat\n\nThe keel of {tag}.\n")
+        archive.writestr("Home/picture.png", b"\x89PNG")
+        archive.writestr("../../outside.md", f"Not outside {tag}.\n")
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.write(inner, "Part-1.zip")
+        archive.writestr(".gitignore", "*.md\n")
+    inner.unlink()
+    added = kb("add", "export.zip", "--wait")
+    assert (added.returncode, added.stdout) == (0, "2 files: 2 added, 1 passed over (1 .png)\n")
+    held = {
+        each["source_path"]: each["title"] for each in kb.json("list", "--under", f"{tmp_path}/export.zip")["documents"]
+    }
+    assert held == {f"{tmp_path}/export.zip/Home/Boat 1234.md": "Boat", f"{tmp_path}/export.zip/outside.md": "outside"}
+    assert kb("add", "export.zip", "--wait").stdout.startswith("2 files: all up to date")
+    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 and no more")
+    assert kb("add", "broken.zip").returncode == 2
+    assert "--title is for a single file" in kb("add", "export.zip", "--title", "Boats").stderr
+
+
+@pytest.mark.parametrize("make", [chatgpt, claude])
+def test_conversations_are_found_by_what_was_said(kb, tmp_path, tag, make):
+    export = [make(number, f"The answer of {tag} is number{number}x.") for number in range(5)]
+    (tmp_path / "conversations.json").write_text(json.dumps(export))
+    kb("add", "conversations.json", "--wait", "--tags", tag)
+    kb("jobs", "--follow")
+    [found, *_] = kb.json("search", f"{tag} number3x", "--tags", tag, "--fts-only")["results"]
+    assert found["title"] in ("Boat 3: the keel", "Sail 3")
+    assert found["date"]
+    assert found["place"]["heading"][-1].startswith("Assistant, 20")
+
+
+KINDS = ("project", "person/friend", "place/city/harbour")
+
+
+@pytest.fixture
+def vault(tmp_path, tag):
+    """300 notes in folders, with nested tags, dates, aliases and links; pictures beside them, and Obsidian's own."""
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / ".obsidian" / "app.json").write_text("{}")
+    (vault / "attachments").mkdir()
+    for number in range(300):
+        folder = vault / f"area {number % 5}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"note {number}.md").write_text(
+            f"---\ntitle: Note № {number}\ntags:\n  - {KINDS[number % 3]}\n  - {tag}\n"
+            f"date: {2000 + number % 25}-02-{1 + number % 28:02}\naliases: [Alias{number}{tag}]\n---\n"
+            f"About [[note {(number + 1) % 300}]] and #inline/{number % 4}. ![[picture {number}.png]]\n"
+        )
+        (vault / "attachments" / f"picture {number}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes([number % 256]))
+    (vault / "attachments" / "terms.csv").write_text(f"term,meaning\n{tag},a word\n")
+    return vault
+
+
+@pytest.mark.slow
+def test_a_vault_shows_titles_tags_and_dates_as_written_and_no_passage_is_front_matter(kb, vault, tag):
+    ended = kb("add", "vault", "--wait")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == "301 files: 301 added, 300 passed over (300 .png)\n"
+    documents = kb.json("list", "--all", "--tags", tag)["documents"]
+    assert len(documents) == 300
+    shown = {document["title"]: document for document in documents}
+    for number in range(300):
+        document = shown[f"Note № {number}"]
+        assert sorted(document["tags"]) == sorted([tag, KINDS[number % 3], f"inline/{number % 4}"])
+        assert document["date"] == f"{2000 + number % 25}-02-{1 + number % 28:02}"
+    line = kb("list", "--path", vault / "area 2" / "note 7.md").stdout.rstrip("\n").split("\t")
+    assert line[1:5] == ["markdown", "2007-02-08", "Note № 7", f"inline/3, person/friend, {tag}"]
+    assert len(kb.json("list", "--all", "--tags", f"{tag},place/city/harbour")["documents"]) == 100
+    found = kb("search", f"Alias42{tag}", "-n", "1").stdout.splitlines()
+    assert found[0] == " 1  Note № 42"
+    assert "2017-02-15" in found[1]
+    assert f"inline/2, project, {tag}" in found[1]
+    assert "[[note 43]]" in kb("get", "--path", vault / "area 2" / "note 42.md").stdout
+    for query in ("what is still open", "tags", "date 2001-02-01", f"aliases {tag}"):
+        for result in kb.json("search", query, "--under", vault, "-n", 100)["results"]:
+            assert "tags:" not in result["text"]
+            assert "---" not in result["text"]
+    [passage] = kb.json("search", f"Alias42{tag}", "-n", "1")["results"]
+    assert passage["place"]["line_start"] == 9  # as in the file, below its front matter
+    (vault / "bare.md").write_text(" \n")
+    assert "bare.md: the file holds no text" in kb("sync", "vault").stderr
+    again = kb("sync", "vault")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.startswith("302 files: 301 up to date, 1 unreadable")
+
+
+def test_what_is_named_is_sent_whatever_it_is_called(kb, vault):
+    ended = kb("add", "vault/attachments/picture 3.png", "--wait")
+    assert ended.returncode == 1
+    assert ended.stdout == "1 file: 1 failed\n"

@@ -14,11 +14,6 @@ from tests.conftest import without_settings
 from tests.support.fork_server import run
 
 
-@pytest.fixture
-def here(model_files, tmp_path):
-    return {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_DATA_DIR": str(tmp_path / "data")}
-
-
 @pytest.mark.requirement("S-4")
 def test_device_shows_what_was_found_and_measures_it(outside, here):
     ended = outside("device", "--seconds", "0", env=here)

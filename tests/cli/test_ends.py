@@ -76,12 +76,6 @@ def test_something_that_is_no_engine(outside, tmp_path):
     assert f"What answers at http://127.0.0.1:{port}/mcp is no kb engine; KB_ENGINE_URL says" in elsewhere.stderr
 
 
-def test_an_address_with_too_much_in_it(kb):
-    ended = kb("tags", env={"KB_ENGINE_URL": kb.environment["KB_ENGINE_URL"] + "/api/v1"})
-    assert ended.returncode == 7
-    assert "/api/v1 is no kb engine; KB_ENGINE_URL says" in ended.stderr
-
-
 SERVE_FILES = """
 import sys
 from http.server import HTTPServer, SimpleHTTPRequestHandler
@@ -244,8 +238,3 @@ def test_a_standard_stream_may_be_closed(kb, closed, words):
     ended = subprocess.run(["sh", "-c", command], env=kb.environment, stderr=-1, stdout=-1, text=True)
     assert ended.returncode == (6 if words == "addnote -" else 0)
     assert "Traceback" not in ended.stderr
-
-
-def test_the_words_can_be_completed(outside):
-    env = {"_KB_COMPLETE": "complete_bash", "COMP_WORDS": "kb upd", "COMP_CWORD": "1"}
-    assert outside(env=env).stdout.strip() == "updatenote"

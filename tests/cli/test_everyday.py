@@ -6,13 +6,12 @@ import os
 import pty
 import re
 import signal
-import subprocess
 
 import pytest
 
 from kb_cli.main import as_options, run
 from tests.cli.conftest import read
-from tests.cli.test_sync import ended
+from tests.cli.test_sync import watching
 from tests.conftest import KEY
 from tests.support.eventually import SECONDS
 
@@ -131,9 +130,7 @@ def test_a_document_that_is_called_after_its_file_is_renamed_with_it(kb, folder,
 
 
 def test_a_watched_folder_tells_of_each_file_with_the_time(kb, folder):
-    with ended(
-        kb.start("sync", "papers", "--watch", "--delete", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    ) as process:
+    with watching(kb, "--delete") as process:
         assert process.stdout.readline() == "2 files: 2 added\n"
         told = []
         (folder / "rust.md").rename(folder / "iron.md")

@@ -43,6 +43,7 @@ def test_the_states_of_jobs_are_the_engines():
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
+        ("kb upd", ["updatenote"]),
         ("kb list --type mark", ["markdown"]),
         ("kb jobs --status r", ["running"]),
         ("kb mcp cur", ["cursor"]),

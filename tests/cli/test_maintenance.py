@@ -18,11 +18,6 @@ from tests.support.store_v2 import connect
 pytestmark = pytest.mark.sqlite
 
 
-@pytest.fixture
-def here(model_files, tmp_path):
-    return {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_DATA_DIR": str(tmp_path / "data")}
-
-
 @pytest.mark.slow
 async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path):
     with start_server(tmp_path / "data") as server:

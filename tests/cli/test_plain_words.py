@@ -17,6 +17,7 @@ from tests.conftest import KEY
         (("search", "x", "--fts-only", "--vec-only"), "kb: Say --fts-only or --vec-only, not both"),
         (("search", "x", "--tags", ","), "kb: --tags names no tag\n"),
         (("list", "--any", ""), "kb: --any names no tag\n"),
+        (("search", "x", "--not", ""), "kb: --not names no tag\n"),
         (("list", "--after", ""), "kb: --after names no date\n"),
         (("list", "--dated-before", "soon"), "kb: --dated-before: 'soon' is no date that is understood"),
         (("search", "x", "--under", ""), "kb: --under names no path\n"),

@@ -30,12 +30,15 @@ class Site(BaseHTTPRequestHandler):
         super().__init__(*arguments)
 
     def do_GET(self):
-        kind, content = self.answers[self.path.removeprefix("/")]
+        name = self.path.removeprefix("/")
+        if name not in self.answers:
+            return self.send_error(404)
+        kind, content = self.answers[name]
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content)
+        return self.wfile.write(content)
 
     def log_message(self, *_):
         """Say nothing."""
@@ -82,6 +85,24 @@ def test_a_stray_byte_in_a_page_costs_no_other_character(stray):
     content = page("german")
     beginning, body = content.split(b"<p>", 1)
     assert markup_of(beginning + b"<p>" + stray + body) == f"{beginning.decode()}<p>\ufffd{body.decode()}"
+
+
+def test_a_web_page_goes_in_by_its_address_and_is_refreshed_in_its_place(kb, site, tag):
+    answers, address = site
+    name, kind = f"{tag}/tides", "application/octet-stream"
+    page = f"{address}/{name}"
+    answers[name] = (kind, f"<html><title>Tides</title><p>High water of {tag} at six.</p></html>".encode())
+    [first] = kb.json("add", page, "--wait")
+    document = kb.json("get", first["document_id"])
+    assert (document["source_path"], document["title"], document["doc_type"]) == (page, "Tides", "html")
+    answers[name] = (kind, f"<html><title>Tides</title><p>High water of {tag} at seven.</p></html>".encode())
+    [again] = kb.json("add", page, "--wait")
+    assert again["document_id"] == first["document_id"]
+    assert "at seven" in kb("get", first["document_id"], "--text").stdout
+    missing = kb("add", f"{address}/{tag}/none", page.replace("http://", "http://me:secret@"), "--wait")
+    assert (missing.returncode, missing.stderr) == (1, f"kb: {address}/{tag}/none: the server answered 404\n")
+    assert missing.stdout == "2 files: 1 there already, 1 failed\n"
+    assert len(kb.json("list", "--under", f"{address}/{tag}")["documents"]) == 1
 
 
 def test_a_page_has_its_title_author_site_and_date(kb, site, tag):

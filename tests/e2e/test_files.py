@@ -12,6 +12,8 @@ import pytest
 from tests.conftest import KEY, without_settings
 from tests.support.eventually import eventually
 from tests.support.fork_server import run
+from tests.support.pdf import pdf
+from tests.support.stores import Database
 
 SENTENCES = {
     "RECEIPT-2024-TXN-98765_retail_purchase.pdf": "Wireless Noise-Cancelling Headphones - Premium Black",
@@ -130,3 +132,31 @@ def test_what_is_put_into_the_inbox_goes_in_once_and_stays(start_server, tmp_pat
 def test_an_inbox_that_is_not_there_stops_the_start(start_server, tmp_path):
     with pytest.raises(Exception, match="KB_INBOX_DIR: there is no folder"), start_server(tmp_path / "data", KB_APPS="api", KB_INBOX_DIR=str(tmp_path / "nowhere")):  # fmt: skip
         pass
+
+
+SMALL = 500
+PAGES = 800
+TEXT = "On day {0} the clerks of the counting house kept their ledgers in good order and lit the lamp at six. " * 4
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_small_files_are_done_before_one_of_800_pages_that_was_there_first(start_server, tmp_path):
+    with start_server(tmp_path, KB_APPS="api") as server, httpx2.Client(base_url=f"{server.url}/api/v1") as http:
+
+        def add(name, content):
+            http.post("/jobs", files={"file": (name, content)}).raise_for_status()
+
+        def done():
+            queue = http.get("/status").json()["queue"]
+            assert queue["failed"] == 0
+            return queue["done"]
+
+        add("large.pdf", pdf(*(TEXT.format(page) for page in range(PAGES))))
+        for number in range(SMALL):
+            add(f"{number}.txt", f"The lamp number {number} stands in the hall beside the stairs.".encode())
+        eventually("the small ones are done", done, lambda count: count >= SMALL)
+        eventually("all are done", done, lambda count: count == SMALL + 1)
+    written = [kind for (kind,) in Database(tmp_path).execute("SELECT doc_type FROM documents ORDER BY id")]
+    assert len(written) == SMALL + 1
+    assert written.index("pdf") == SMALL

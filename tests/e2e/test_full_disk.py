@@ -192,7 +192,7 @@ def with_failed_job(folder):
         with closing(SqliteStore(disk / "kb.db", space())) as store, store.write() as tx:
             tx.jobs.add(NewJob("note", text="It was given up."))
             tx.jobs.claim(1)
-            [job] = tx.jobs.give_up(0, "The engine ended.")
+            [job] = tx.jobs.take_up(0, "The engine ended.")
         yield disk, job
 
 

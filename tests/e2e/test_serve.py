@@ -21,10 +21,12 @@ from fastmcp.exceptions import ToolError
 from kb.api.errors import SettingError
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.client.client import EngineClient
+from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb_cli.server import APPS, Server
 from tests.conftest import ALL_APPS, free_port, without_settings
 from tests.e2e import hello
 from tests.http.conftest import begun
+from tests.support import store_v2
 from tests.support.eventually import SECONDS, eventually
 from tests.support.fork_server import run
 from tests.support.stores import Database
@@ -177,15 +179,11 @@ def test_a_websocket_is_neither_opened_nor_logged(start_server, tmp_path):
     assert "pip install" not in log
 
 
-def test_a_second_engine_on_the_same_data_is_refused(start_server, tmp_path):
-    with start_server(tmp_path / "data"):
-        assert "Another kb engine" in refused(tmp_path, "--port", str(free_port()))
-
-
-def test_a_second_engine_on_the_same_database_is_refused(start_server, tmp_path):
+def test_a_second_engine_on_the_same_data_or_the_same_database_is_refused(start_server, tmp_path):
     url = f"sqlite:///{tmp_path}/shared.db"
-    with start_server(tmp_path / "one", KB_DATABASE_URL=url):
-        assert "Another kb engine" in refused(tmp_path, "--port", str(free_port()), KB_DATABASE_URL=url)
+    for settings in ({}, {"KB_DATABASE_URL": url}):
+        with start_server(tmp_path / ("one" if settings else "data"), **settings):
+            assert "Another kb engine" in refused(tmp_path, "--port", str(free_port()), **settings)
 
 
 def test_a_port_that_is_taken_is_named(start_server, tmp_path):
@@ -563,3 +561,39 @@ def test_only_a_second_ctrl_c_waits_for_nobody():
 def test_an_unknown_app_is_named():
     with pytest.raises(SettingError, match=r"KB_APPS.*'nonsense'.*api, mcp"):
         choose(APPS, ["api", "nonsense"])
+
+
+@pytest.mark.sqlite
+@pytest.mark.requirement("S-8")
+@pytest.mark.requirement("D-2")
+@pytest.mark.parametrize("name", store_v2.SCHEMAS)
+async def test_a_database_of_version_2_is_served_and_written(start_server, tmp_path, name):
+    store_v2.build(tmp_path / "kb.db", store_v2.SCHEMAS[name])
+    with start_server(tmp_path) as server:
+        async with EngineClient(server.url) as client:
+            assert (await client.status())["schema_version"] == SCHEMA_VERSION
+            found = await client.search(query="lighthouses", tags=["sea"], fts_only=True)
+            assert {result["document_id"] for result in found["results"]} == {3, 9}
+            before = await client.document(3)
+            assert [chunk["text"] for chunk in before["chunks"]] == store_v2.DOCUMENTS[3][1]
+            after = await client.update_note(3, "The harbour has a new crane.")
+            assert (after["id"], after["created_at"], after["tags"]) == (3, before["created_at"], ["a", "sea"])
+            [best] = (await client.search(query="crane", top=1))["results"]
+            assert best["document_id"] == 3
+            assert best["chunk_id"] > 21
+    said = server.log.read_text()
+    assert said.index("migrating from version 2") < said.index("migrate: migrated") < said.index("serving http://")
+
+
+@pytest.mark.sqlite
+@pytest.mark.requirement("D-2")
+def test_a_database_of_a_later_version_is_refused_in_one_line(start_server, tmp_path):
+    store_v2.build(tmp_path / "kb.db", version=SCHEMA_VERSION + 1)
+    with pytest.raises(RuntimeError), start_server(tmp_path, port=free_port()):
+        pass
+    lines = (tmp_path / "server.log").read_text().splitlines()
+    assert (
+        len([line for line in lines if f"schema version {SCHEMA_VERSION + 1}" in line and "use a newer kb" in line])
+        == 1
+    )
+    assert not [line for line in lines if "Traceback" in line]

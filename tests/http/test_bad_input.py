@@ -9,6 +9,9 @@ import random
 import httpx2
 import pytest
 
+from kb.api.models import DocumentWithChunks, SearchReply
+from kb.routes.openapi import read_examples
+from kb.routes.thread_route import MANY, rendered
 from tests.http.conftest import finished
 from tests.support.raw import memory
 
@@ -108,33 +111,25 @@ async def test_a_wrong_address_is_refused(http, path, status):
     is_problem(await http.get(path), status)
 
 
-async def test_a_wrong_method_is_refused(http):
-    is_problem(await http.put("/search", json={}), 405)
-
-
-async def test_a_body_of_another_kind_is_refused(http):
-    is_problem(await http.post("/jobs", content=b"text", headers={"Content-Type": "text/plain"}), 415)
+FORM = {"Content-Type": "multipart/form-data; boundary=x"}
 
 
 @pytest.mark.parametrize(
-    "form",
+    ("method", "path", "sent", "statuses"),
     [
-        {"data": {"title": "no file"}, "files": {"other": ("a.txt", b"x")}},
-        {"files": {"file": ("a.txt", b"x"), "title": ("t.txt", b"x")}},
-        {"files": {"file": ("a.txt", b"x")}, "data": {"tags": "x" * 201}},
+        ("PUT", "/search", {"json": {}}, {405}),
+        ("POST", "/jobs", {"content": b"text", "headers": {"Content-Type": "text/plain"}}, {415}),
+        ("POST", "/jobs", {"data": {"title": "no file"}, "files": {"other": ("a.txt", b"x")}}, {400, 422}),
+        ("POST", "/jobs", {"files": {"file": ("a.txt", b"x"), "title": ("t.txt", b"x")}}, {400, 422}),
+        ("POST", "/jobs", {"files": {"file": ("a.txt", b"x")}, "data": {"tags": "x" * 201}}, {400, 422}),
+        ("POST", "/jobs", {"content": b"--x\r\nContent-Disposition: form-data", "headers": FORM}, {400, 422}),
     ],
+    ids=["method", "kind of body", "no file", "a file as title", "a long tag", "a form without its end"],
 )
-async def test_a_form_that_is_not_right_is_refused(http, form):
-    reply = await http.post("/jobs", **form)
-    assert reply.status_code in (400, 422)
+async def test_a_wrong_request_is_refused(http, method, path, sent, statuses):
+    reply = await http.request(method, path, **sent)
     is_problem(reply, reply.status_code)
-
-
-async def test_a_form_without_its_end_is_refused(http):
-    headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    reply = await http.post("/jobs", content=b"--x\r\nContent-Disposition: form-data", headers=headers)
-    is_problem(reply, reply.status_code)
-    assert reply.status_code in (400, 422)
+    assert reply.status_code in statuses
 
 
 @pytest.mark.requirement("E-10")
@@ -196,8 +191,7 @@ async def test_a_body_over_the_limit_is_refused(start_server, tmp_path):
 async def test_only_where_files_go_may_a_body_be_as_large_as_a_file(http):
     body = b"x" * (17 << 20)
     for path in ("/search", "/documents/1/tags"):
-        answer = await http.post(path, content=body, headers={"Content-Type": "multipart/form-data; boundary=x"})
-        is_problem(answer, 413)
+        is_problem(await http.post(path, content=body, headers=FORM), 413)
 
 
 async def test_a_form_with_too_many_tags_is_refused_though_some_are_blank(http):
@@ -249,3 +243,18 @@ async def test_the_name_of_a_field_is_not_repeated_at_length(http):
     answer = await http.post("/search", json={"query": "x", "x" * 100_000: 1})
     is_problem(answer, 422)
     assert len(answer.content) < 2000
+
+
+EXAMPLES = read_examples()
+
+
+@pytest.mark.parametrize("items", [0, 1, MANY, MANY + 1, 1000])
+def test_a_long_reply_is_the_same_json(items):
+    example = EXAMPLES["DocumentWithChunks"]
+    document = DocumentWithChunks.model_validate(
+        example | {"chunks": example["chunks"] * items, "title": 'a"\n\u2028é🐘'}
+    )
+    assert rendered(document) == document.model_dump_json().encode()
+    example = EXAMPLES["SearchReply"]
+    found = SearchReply.model_validate(example | {"results": example["results"] * items})
+    assert rendered(found) == found.model_dump_json().encode()

@@ -410,105 +410,122 @@ def base(start_server, tmp_path_factory):
         base.client.close()
 
 
+MISTAKES = []
+UNDO = ["undo", "--yes"]
+
+
+def mistake(make):
+    """Have a mistake tried; it returns the command that takes it back, if that is no undo since before it."""
+    MISTAKES.append(make)
+    return make
+
+
+@mistake
 def overwrite(base):
     base.update(base.lamp, "Summary: done.")
     return ["revert", base.lamp, 1]
 
 
+@mistake
 def overwrite_the_wrong_note(base):
     base.update(base.plan, "The lamp is lit at seven.")
     return ["revert", base.plan, 1]
 
 
+@mistake
 def blank(base):
     base.update(base.lamp, ".")
-    return ["undo", "--yes"]
 
 
+@mistake
 def edit_again_and_again(base):
     for number in range(5):
         base.update(base.lamp, f"Edit {number}")
-    return ["undo", "--yes"]
 
 
+@mistake
 def delete_a_note(base):
     base.delete(base.ship)
     return ["restore", base.ship]
 
 
+@mistake
 def delete_a_file(base):
     base.delete(base.file)
     return ["restore", base.file]
 
 
+@mistake
 def delete_a_mail_with_what_it_brought(base):
     base.delete(base.mail)
     return ["restore", base.mail]
 
 
+@mistake
 def delete_all_as_a_document_said(base):
     for id_ in base.ids:
         base.client.delete(f"documents/{id_}")
-    return ["undo", "--yes"]
 
 
+@mistake
 def tag_all(base):
     for id_ in base.ids:
         base.retag(id_, add=["reviewed", "done"])
-    return ["undo", "--yes"]
 
 
+@mistake
 def untag_all(base):
     for id_ in base.ids:
         base.retag(id_, remove=["sea", "lamp", "plan"])
-    return ["undo", "--yes"]
 
 
+@mistake
 def upload_another_file_in_its_place(base):
     base.upload("coal.md", b"# Wood\n\nWood comes by ship.\n", source_path="/coal.md", title="Wood", tags="wood")
-    return ["undo", "--yes"]
 
 
+@mistake
 def send_another_note_in_its_place(base):
     base.note("Nothing is planned.", tags="none", source_path=PATH)
-    return ["undo", "--yes"]
 
 
+@mistake
 def flood(base):
     for number in range(10):
         base.note(f"The lamp is a lie {number}", tags="spam")
-    return ["undo", "--yes"]
 
 
+@mistake
 def delete_and_put_another_in_its_place(base):
     base.delete(base.plan)
     base.note("Plan: none.", source_path=PATH)
-    return ["undo", "--yes"]
 
 
+@mistake
 def delete_and_add_again(base):
     base.delete(base.lamp)
     base.note("The lamp is lit at six.", tags="lamp")
-    return ["undo", "--yes"]
 
 
+@mistake
 def change_retag_and_delete(base):
     base.update(base.plan, "Other words")
     base.retag(base.plan, add=["x"], remove=["plan"])
     base.delete(base.plan)
-    return ["undo", "--yes"]
 
 
+@mistake
 def revert_too_far(base):
     base.change("POST", f"documents/{base.ship}/revert", json={"version": 1})
-    return ["undo", "--yes"]
 
 
+@mistake
 def restore_what_was_thrown_away(base):
     base.change("POST", f"documents/{base.gone}/restore")
     return ["delete", base.gone, "--yes"]
 
 
+@mistake
 def undo_good_work(base):
     since = moment_ago()
     note = base.note("Good work", tags="work")
@@ -516,9 +533,9 @@ def undo_good_work(base):
     base.before = moment_ago()
     base.change("POST", "undo", json={"since": since})
     assert note not in base.ids
-    return ["undo", "--yes"]
 
 
+@mistake
 def wreck_while_the_user_works(base):
     base.use(AGENT)
     name = base.name()
@@ -530,31 +547,7 @@ def wreck_while_the_user_works(base):
     base.retag(base.plan, add=["by hand"])
     base.expected[0][base.plan][1] = sorted([*base.expected[0][base.plan][1], "by hand"])
     base.expected = (*base.expected[:3], base.expected[3] | {"tags": None})
-    return ["undo", "--yes", "--key", name]
-
-
-MISTAKES = (
-    overwrite,
-    overwrite_the_wrong_note,
-    blank,
-    edit_again_and_again,
-    delete_a_note,
-    delete_a_file,
-    delete_a_mail_with_what_it_brought,
-    delete_all_as_a_document_said,
-    tag_all,
-    untag_all,
-    upload_another_file_in_its_place,
-    send_another_note_in_its_place,
-    flood,
-    delete_and_put_another_in_its_place,
-    delete_and_add_again,
-    change_retag_and_delete,
-    revert_too_far,
-    restore_what_was_thrown_away,
-    undo_good_work,
-    wreck_while_the_user_works,
-)
+    return [*UNDO, "--key", name]
 
 
 def moment_ago():
@@ -564,10 +557,10 @@ def moment_ago():
     return now
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.__name__)
-def test_it_is_taken_back_with_one_command(base, monkeypatch, mistake):
+@pytest.mark.parametrize("make", MISTAKES, ids=lambda make: make.__name__)
+def test_it_is_taken_back_with_one_command(base, monkeypatch, make):
     base.expected, base.before = base.state(), moment_ago()
-    command = [str(word) for word in mistake(base)]
+    command = [str(word) for word in make(base) or UNDO]
     for name, value in {"KB_ENGINE_URL": base.url.removesuffix("/api/v1"), "KB_API_KEY": KEY}.items():
         monkeypatch.setenv(name, value)
     wrong = base.state()

@@ -122,24 +122,6 @@ async def test_what_schemas_cannot_say_is_refused_by_the_name_of_the_field_too(a
     assert (await refusal(agent, tool, **arguments)).startswith(said)
 
 
-async def test_uploads_that_do_not_add_up_are_refused_by_the_name_of_the_field(agent):
-    upload_id = (await call(agent, "kb_upload_start", filename="a", total_size=3))["upload_id"]
-    for arguments, field in (
-        ({"chunk_index": 0, "data": "###"}, "data: "),
-        ({"chunk_index": 0, "data": "YWJjZA=="}, "data: "),
-        ({"chunk_index": 0, "data": ""}, "data: "),
-        ({"chunk_index": -1, "data": "YQ=="}, "chunk_index: "),
-        ({"chunk_index": 10_000, "data": "YQ=="}, "chunk_index: "),
-        ({"chunk_index": 0, "data": "YQ==", "sha256": "0" * 64}, "sha256: "),
-    ):
-        assert (await refusal(agent, "kb_upload_chunk", upload_id=upload_id, **arguments)).startswith(field)
-    await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=1, data="YQ==")
-    for digest in ("abc", "z" * 64, "0" * 63):
-        said = await refusal(agent, "kb_upload_finish", upload_id=upload_id, sha256=digest)
-        assert said == "sha256: must be 64 hexadecimal digits; leave it out if you cannot compute it"
-    assert (await refusal(agent, "kb_upload_finish", upload_id=upload_id)).startswith("upload_id: 1 of 3 bytes")
-
-
 @pytest.mark.parametrize(
     "message",
     ["", "{nope", "1", "[]", '[{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]', '{"jsonrpc": "2.0", "id": 1}']

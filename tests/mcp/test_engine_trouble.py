@@ -131,14 +131,6 @@ async def test_a_deletion_is_not_repeated():
         assert len(requests) == 1
 
 
-async def test_connections_to_the_engine_are_kept():
-    async with engine_that(("200 OK", "{}")) as (url, requests), EngineClient(url) as client:
-        for _ in range(20):
-            await client.status()
-    assert len(requests) == 20
-    assert len({connection for connection, _ in requests}) == 1
-
-
 @pytest.mark.requirement("G-9")
 async def test_an_upload_whose_engine_goes_away_leaves_nothing_behind(
     start_gateway, start_server, unused_port, tmp_path

@@ -29,7 +29,7 @@ from tests.support.documents import content
 from tests.support.eventually import SECONDS, eventually
 from tests.support.postgres import database_url
 from tests.support.spaces import space
-from tests.support.workers import new_worker, working
+from tests.support.workers import job_of, new_worker, queued, working
 
 pytestmark = pytest.mark.postgres
 DIMENSIONS = 8
@@ -47,11 +47,6 @@ def url(tmp_path):
 
 def engine(url):
     return closing(PostgresStore(url, space(DIMENSIONS)))
-
-
-def job_of(store, job_id):
-    with store.read() as tx:
-        return tx.jobs.get(job_id)
 
 
 def until_gone(url):
@@ -76,7 +71,7 @@ def test_a_dead_engines_jobs_are_taken_up_and_a_living_ones_are_not(url):
                     [claimed] = tx.jobs.claim(1)
         until_gone(url)
         with engine(url) as other, other.write() as tx:
-            tx.jobs.release_all()
+            tx.jobs.take_up(9, "")
             assert tx.jobs.release_stalled(0) == 0
             assert [job.id for job in tx.jobs.claim(10)] == [claimed.id]
 
@@ -177,8 +172,7 @@ def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedde
         worker.start()
         try:
             (staging / "a").write_text("words")
-            with store.write() as tx:
-                job_id = tx.jobs.add(NewJob("file", staged="a", filename="a.slow"))
+            [job_id] = queued(store, NewJob("file", staged="a", filename="a.slow"))
             worker.wake()
             first = eventually("it is read", signs)
             second = eventually("a sign of life", signs, lambda now: now != first)
@@ -205,8 +199,7 @@ def test_a_job_under_an_id_that_was_given_before_is_not_ended_with_the_content_o
                 assert tx.jobs.add(NewJob("note", text="a lighthouse")) == former
 
         model.before_cut = give_anew
-        with store.write() as tx:
-            former = tx.jobs.add(NewJob("note", text="a former one"))
+        [former] = queued(store, NewJob("note", text="a former one"))
         with working(store, model, tmp_path):
             document = eventually("the job is done", lambda: job_of(store, former).document_id)
         with store.read() as tx:

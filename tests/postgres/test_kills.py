@@ -18,7 +18,7 @@ import pytest
 from kb.api.errors import EngineUnreachable, Unavailable
 from kb.blobs.protocol import KEPT
 from kb.client.client import EngineClient
-from kb.store.blob_place import blobs_apart
+from kb.documents.blob_place import blobs_apart
 from tests.conftest import Server, free_port, launch
 from tests.crash.clients import Client, documents_by_path
 from tests.http.conftest import until_idle

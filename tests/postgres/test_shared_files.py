@@ -21,9 +21,9 @@ from kb.api.access import Limit
 from kb.api.errors import FilesUnavailable, KeyExists, NotFound, SettingError, StoreUnavailable
 from kb.blobs.folder import FolderBlobs
 from kb.blobs.protocol import KEPT, STAGED, kept_as, staged_as
+from kb.documents.blob_place import bring_in, open_blobs
 from kb.documents.originals import Originals
 from kb.documents.staging import AT_ONCE, STRAY_SECONDS, sweep_staged
-from kb.store.blob_place import bring_in, open_blobs
 from kb.store.postgres.store import QUEUING, WRITING, PostgresStore
 from kb.store.rows import NewJob
 from tests.access.conftest import Api

@@ -38,7 +38,7 @@ def write(data, embedder, moments, stopping):
     def change(number):
         note = 1 + number % NOTES
         yield lambda: update_note(store, embedder, note, NoteChange(Edit(f"Seen {number} times.")), author=AUTHOR)
-        yield lambda: change_tags(store, note, add=[f"tag{number}"], remove=[f"tag{number - NOTES}"], max_tags=99)
+        yield lambda: change_tags(store, note, add=[f"tag{number}"], remove=[f"tag{number - NOTES}"])
         added.append(data.add_file(store, text := f"file {number}", vectors=embedder.embed_passages([text])))
         yield lambda: revert(store, embedder, data.originals, note, chance.randint(1, 2), author=AUTHOR)
         yield lambda: delete(store, data.originals, added[-1], AUTHOR)

@@ -15,6 +15,7 @@ from kb.documents.restore import revert
 from kb.documents.save import save
 from kb.store.rows import NOBODY
 from tests.store.test_store import content
+from tests.support.models import WrappedModel
 from tests.support.undo import undo
 
 
@@ -131,18 +132,8 @@ def test_undo_skips_what_was_stamped_in_the_future(store, originals, embedder):
     assert is_there(store, id_)
 
 
-class Narrow:
+class Narrow(WrappedModel):
     """An embedder whose vectors are as short as the store's."""
-
-    def __init__(self, embedder):
-        self._embedder = embedder
-
-    def __getattr__(self, name):
-        return getattr(self._embedder, name)
-
-    @property
-    def current(self):
-        return self
 
     @property
     def spec(self):

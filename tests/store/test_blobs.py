@@ -13,7 +13,7 @@ import pytest
 from kb.blobs.folder import FolderBlobs, SharedFolder
 from kb.blobs.protocol import BLOCK_SIZE, KEPT, STAGED, Blob, kept_as, staged_as
 from kb.blobs.scratch import Blocks
-from kb.store.blob_place import MARKER
+from kb.documents.blob_place import MARKER
 from tests.support.blobs import BUCKET, s3_server
 from tests.support.spaces import space
 from tests.support.stores import TRIED

@@ -12,10 +12,10 @@ import pytest
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
-from kb.store.neighbours import NOBODY, windows
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.context import ContextReader
 from kb.telemetry.instruments import Instruments
+from kb.vectors.neighbours import NOBODY, windows
 from tests.support.stores import Database
 
 DIMENSIONS = 384

@@ -15,6 +15,7 @@ import pytest
 from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
+from kb.documents.lookup import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.documents.update import NoteChange, change_tags, update_note
@@ -154,7 +155,7 @@ class Machine:
     def retag(self):
         if id_ := self.one():
             add, remove, author = self.tags(), self.tags(), self.random.choice(AUTHORS)
-            change_tags(self.store, id_, add=add, remove=remove, max_tags=9, author=author)
+            change_tags(self.store, id_, add=add, remove=remove, author=author)
             state = self.model[id_].state
             if (tags := state.tags - set(remove) | set(add)) != state.tags:
                 self.model[id_].become(state.text, tags, self.step, author)
@@ -309,7 +310,7 @@ class Machine:
             for version, state, by in zip(versions, known.versions[::-1], known.authors[::-1], strict=True):
                 assert (frozenset(version.document.tags), version.author.by) == (state.tags, by)
             number = self.random.randint(1, len(known.versions))
-            chunks = tx.history.chunks(tx.history.version(id_, number))
+            chunks = tx.history.chunks(existing_version(tx, id_, number))
             assert "".join(chunk.text for chunk in chunks) == known.versions[number - 1].text
 
 

@@ -175,7 +175,6 @@ def test_an_earlier_failed_job_for_a_path_goes_when_one_is_done(store):
         for job in (half, other):
             tx.jobs.fail(job, "It is damaged.")
         tx.jobs.finish(whole, 1)
-        tx.jobs.forget_failed(whole)
         assert [tx.jobs.get(job) is None for job in (half, other, whole)] == [True, False, False]
 
 
@@ -199,7 +198,6 @@ def test_a_failed_job_with_an_idempotency_key_stays_for_who_asks_again(store):
         tx.jobs.fail(asked, "It is damaged.")
         whole = tx.jobs.add(NewJob("file", source_path="/a.pdf"))
         tx.jobs.finish(whole, 1)
-        tx.jobs.forget_failed(whole)
         assert tx.jobs.with_key("again").id == asked
 
 

@@ -111,7 +111,6 @@ ACTS = {
     "a sign of life": lambda tx: tx.jobs.heartbeat([1]),
     "stalled jobs": lambda tx: tx.jobs.release_stalled(10),
     "finishing a job": lambda tx: (tx.jobs.finish(2, 1), tx.jobs.fail(3, "no")),
-    "forgetting failed jobs": lambda tx: tx.jobs.forget_failed(3),
     "claiming short notes": lambda tx: tx.jobs.claim_short(5, 1000, lambda _: True),
     "staged files": lambda tx: tx.jobs.staged(),
     "the jobs whose time has come": lambda tx: tx.jobs.expire(30, 1000),
@@ -164,7 +163,7 @@ def test_the_rarer_of_two_conditions_is_looked_up(store, name):
 @pytest.mark.parametrize(
     ("name", "index"),
     [
-        ("forgetting failed jobs", "jobs_failed_path"),
+        ("finishing a job", "jobs_failed_path"),
         ("claiming short notes", "jobs_new_notes"),
         ("claiming short notes", "jobs_queued_path"),
         ("claiming jobs", "jobs_queued_path"),

@@ -348,8 +348,7 @@ def test_a_job_whose_engine_died_three_times_is_failed_and_its_content_kept(stor
         job = tx.jobs.add(NewJob("file", staged="a", filename="a.txt"))
         for died in (1, 2, 3):
             assert tx.jobs.claim(10)[0].attempts == died
-            assert tx.jobs.give_up(3, "died") == ([job] if died == 3 else [])
-            tx.jobs.release_all()
+            assert tx.jobs.take_up(3, "died") == ([job] if died == 3 else [])
         assert (tx.jobs.get(job).status, tx.jobs.get(job).error) == ("failed", "died")
         assert tx.jobs.staged() == {"a"}
         assert tx.jobs.retry(job)
@@ -440,9 +439,10 @@ def test_finished_and_failed_jobs_say_so(store):
         done, failed = tx.jobs.claim(2)
         assert tx.jobs.staged() == {"a", "b"}
         tx.jobs.finish(done.id, 7, existed=True, omitted={"files": 2})
-        tx.jobs.fail(failed.id, "the file is empty")
+        tx.jobs.fail(failed.id, "the model is gone")
         assert tx.jobs.staged() == {"b"}
-        tx.jobs.drop_content(failed.id)
+        assert tx.jobs.retry(failed.id)
+        tx.jobs.fail(failed.id, "the file is empty", drop=True)
         assert tx.jobs.staged() == set()
         assert (tx.jobs.get(done.id).status, tx.jobs.get(done.id).document_id) == ("done", 7)
         assert [tx.jobs.get(job.id).existed for job in (done, failed)] == [True, False]

@@ -8,20 +8,11 @@ from kb.documents.update import Edit, NoteChange, update_note
 from kb.maintenance.doctor import verify_data
 from tests.store.test_export import RealData
 from tests.store.test_interrupted_updates import content_of, whole
+from tests.support.models import WrappedModel
 
 
-class Hungry:
+class Hungry(WrappedModel):
     """A model for which memory runs out amid a text."""
-
-    def __init__(self, embedder):
-        self._embedder = embedder
-
-    def __getattr__(self, name):
-        return getattr(self._embedder, name)
-
-    @property
-    def current(self):
-        return self
 
     def embed_passages(self, *_, **__):
         raise MemoryError

@@ -26,3 +26,14 @@ def working(store, embedder, folder, **parts):
         yield worker
     finally:
         worker.stop()
+
+
+def job_of(store, job_id):
+    with store.read() as tx:
+        return tx.jobs.get(job_id)
+
+
+def queued(store, *jobs):
+    """The ids of jobs that wait together."""
+    with store.write() as tx:
+        return [tx.jobs.add(job) for job in jobs]

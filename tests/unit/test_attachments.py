@@ -184,14 +184,20 @@ def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(s
     assert list(staging.iterdir()) == []
 
 
-@pytest.mark.slow
-def test_what_waits_when_its_message_goes_to_the_bin_comes_back_with_it(store, embedder, staging):
-    originals = Originals(FolderBlobs(staging.parent), keep=True)
-    (staging / "late").write_bytes(message(("b.txt", "words")).as_bytes())
+def binned_with_one_waiting(store):
+    """The id of a message in the bin, of which a file waits."""
     with store.write() as tx:
         mail = tx.documents.add(a_note(), "/m", [])
         tx.jobs.add(NewJob("file", staged="late", filename="a.eml", source_path="/m#a.eml", part_of=mail))
         tx.history.discard(mail, NOBODY)
+    return mail
+
+
+@pytest.mark.slow
+def test_what_waits_when_its_message_goes_to_the_bin_comes_back_with_it(store, embedder, staging):
+    originals = Originals(FolderBlobs(staging.parent), keep=True)
+    (staging / "late").write_bytes(message(("b.txt", "words")).as_bytes())
+    mail = binned_with_one_waiting(store)
     with working(store, embedder, staging.parent):
         until_idle(store)
         [job] = jobs(store)
@@ -205,10 +211,7 @@ def test_what_waits_when_its_message_goes_to_the_bin_comes_back_with_it(store, e
 
 def test_what_waits_goes_with_its_message_that_is_purged(store, staging):
     (staging / "late").write_bytes(b"secret")
-    with store.write() as tx:
-        mail = tx.documents.add(a_note(), "/m", [])
-        tx.jobs.add(NewJob("file", staged="late", filename="a.eml", source_path="/m#a.eml", part_of=mail))
-        tx.history.discard(mail, NOBODY)
+    mail = binned_with_one_waiting(store)
     blobs = FolderBlobs(staging.parent)
     purge(store, Originals(blobs, keep=True), blobs, mail)
     assert jobs(store) == []

@@ -321,6 +321,12 @@ def test_kb_own_time_never_falls_and_nothing_expires_right_after_a_jump(tmp_path
         last = now
 
 
+def machine_of_today():
+    machine = Machine()
+    machine.at = datetime.now(UTC).timestamp()
+    return machine
+
+
 def at(monkeypatch, machine):
     """Have this process's own clock go by a machine of the test."""
     own = Clock(machine.read)
@@ -328,35 +334,11 @@ def at(monkeypatch, machine):
     return own
 
 
-def test_bin_history_audit_and_jobs_outlive_a_clock_that_is_wrong_at_the_start(
-    make_store, tmp_path, monkeypatch, embedder
-):
-    machine = Machine()
-    machine.at = datetime.now(UTC).timestamp()
-    own = at(monkeypatch, machine)
-    own.keep_in(tmp_path)
-    with make_store(dimensions=8) as store:
-        with store.write() as tx:
-            kept = tx.documents.add(content("one"), "/kept", [])
-            gone = tx.documents.add(content("gone"), "/gone", [])
-        with store.write() as tx:
-            tx.documents.replace(kept, content("two"))
-            tx.history.discard(gone, NOBODY)
-        machine.jump(400 * DAY)
-        (tmp_path / "staging").mkdir()
-        worker = new_worker(store, embedder, tmp_path, keep_jobs_days=1)
-        worker._expire()
-        with store.read() as tx:
-            counts = tx.history.counts()
-        assert (counts.versions > 0, counts.binned) == (True, 1)
-
-
-@pytest.mark.parametrize("how", WRONG_FOR_A_WHILE)
-def test_bin_history_audit_and_jobs_outlive_a_clock_that_was_wrong_and_is_back(
+@pytest.mark.parametrize("how", [*WRONG_FOR_A_WHILE, None], ids=str)
+def test_bin_history_audit_and_jobs_outlive_a_clock_that_is_wrong_or_was_and_is_back(
     make_store, tmp_path, monkeypatch, embedder, how
 ):
-    machine = Machine()
-    machine.at = datetime.now(UTC).timestamp()
+    machine = machine_of_today()
     own = at(monkeypatch, machine)
     own.keep_in(tmp_path)
     with make_store(dimensions=8, retention=Retention(history_days=7, bin_days=7, audit_days=7)) as store:
@@ -369,8 +351,10 @@ def test_bin_history_audit_and_jobs_outlive_a_clock_that_was_wrong_and_is_back(
             tx.documents.replace(kept, content("two"))
             tx.history.discard(gone, NOBODY)
 
-        wrong_for_a_while(machine, own, lambda: own.keep_in(tmp_path), how)
-        (tmp_path / "staging").mkdir()
+        if how is None:
+            machine.jump(400 * DAY)
+        else:
+            wrong_for_a_while(machine, own, lambda: own.keep_in(tmp_path), how)
         worker = new_worker(store, embedder, tmp_path, keep_jobs_days=1)
         worker._expire()
         with store.read() as tx:
@@ -381,8 +365,7 @@ def test_bin_history_audit_and_jobs_outlive_a_clock_that_was_wrong_and_is_back(
 
 
 def test_the_newest_come_first_through_jumps_both_ways(make_store, monkeypatch):
-    machine = Machine()
-    machine.at = datetime.now(UTC).timestamp()
+    machine = machine_of_today()
     at(monkeypatch, machine)
     written = []
     with make_store(dimensions=8) as store:
@@ -414,8 +397,7 @@ def test_backups_are_not_rotated_by_a_clock_that_jumps(tmp_path, monkeypatch):
 
 
 def test_a_clock_that_is_set_ends_no_upload_and_a_boot_does_some_time_later(tmp_path, monkeypatch):
-    machine = Machine()
-    machine.at = datetime.now(UTC).timestamp()
+    machine = machine_of_today()
     at(monkeypatch, machine)
     monkeypatch.setattr(clock, "boot_id", lambda: str(machine.boots))
     uploads = UploadStore(UploadLimits(1000, 10**7), tmp_path, clock=lambda: machine.uptime)
@@ -438,8 +420,7 @@ def test_a_clock_that_is_set_ends_no_upload_and_a_boot_does_some_time_later(tmp_
 
 
 def test_backups_that_the_engine_makes_in_a_jump_are_as_often_as_else_and_none_goes(tmp_path, monkeypatch):
-    machine = Machine()
-    machine.at = datetime.now(UTC).timestamp()
+    machine = machine_of_today()
     own = at(monkeypatch, machine)
     data = Data(tmp_path / "data")
     with data.open():

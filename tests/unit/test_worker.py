@@ -37,30 +37,24 @@ from kb.worker.job import MAX_ATTEMPTS
 from kb.worker.job_ends import JobEnds
 from kb.worker.loop import Room, in_lanes
 from tests.support.eventually import eventually
+from tests.support.models import WrappedModel
 from tests.support.scans import photo, scan
-from tests.support.workers import new_worker, working
+from tests.support.workers import job_of, new_worker, queued, working
 
 SLICE = 4
 LONG = "The clerks of the counting house kept their ledgers in good order. " * 300
 
 
-class Failing:
+class Failing(WrappedModel):
     """The real model, until it is told to fail so many times, or at texts with a word. It may call back before a slice."""
 
     def __init__(self, embedder):
-        self._embedder = embedder
+        super().__init__(embedder)
         self.failures = 0
         self.word = None
         self.slices = 0
         self.before_slice = {}
         self.before_cut = lambda text: None
-
-    def __getattr__(self, name):
-        return getattr(self._embedder, name)
-
-    @property
-    def current(self):
-        return self
 
     def token_starts(self, text):
         self.before_cut(text)
@@ -99,15 +93,9 @@ def worker(store, failing, tmp_path, monkeypatch):
 
 
 def submit(store, worker, **job):
-    with store.write() as tx:
-        job_id = tx.jobs.add(NewJob(job.pop("kind", "note"), **job))
+    [job_id] = queued(store, NewJob(job.pop("kind", "note"), **job))
     worker.wake()
     return job_id
-
-
-def job_of(store, job_id):
-    with store.read() as tx:
-        return tx.jobs.get(job_id)
 
 
 def ended(store, job_id):
@@ -198,8 +186,7 @@ def test_a_file_whose_extractor_is_out_of_reach_can_be_tried_again(store, failin
     )
     extractors = Extractors.parse(".doc=http://127.0.0.1:9/")
     sandbox = ExtractingSandbox(Limits(), extractors, 20, staging)
-    with store.write() as tx:
-        job_id = tx.jobs.add(NewJob("file", staged="a", filename="a.doc", source_path="/a.doc"))
+    [job_id] = queued(store, NewJob("file", staged="a", filename="a.doc", source_path="/a.doc"))
     with working(store, failing, tmp_path, sandbox=sandbox) as worker:
         assert ended(store, job_id).error.startswith(
             "The engine could not have it read: its extractor http://127.0.0.1:9/"
@@ -322,8 +309,7 @@ def test_short_files_that_wait_behind_a_long_one_or_come_meanwhile_are_done_befo
 
 def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
-    with store.write() as tx:
-        jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in (LONG, "the later text")]
+    jobs = queued(store, *(NewJob("note", text=text, source_path="/p") for text in (LONG, "the later text")))
     with working(store, failing, tmp_path):
         assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
     assert found(store, "later") == ["the later text"]
@@ -333,8 +319,7 @@ def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, faili
 def test_what_comes_before_a_long_text_for_its_path_is_done_before_it(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
     monkeypatch.setattr("kb.worker.loop.WAITING_SLICES", 1)
-    with store.write() as tx:
-        jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("the earlier text", LONG)]
+    jobs = queued(store, *(NewJob("note", text=text, source_path="/p") for text in ("the earlier text", LONG)))
     with working(store, failing, tmp_path):
         assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
     assert found(store, "earlier") == []
@@ -347,8 +332,7 @@ def test_a_file_is_read_while_the_model_works_on_the_one_before(store, worker, f
     failing.before_slice = {1: lambda: reading.wait(30) or pytest.fail("it waits for the model")}
     (tmp_path / "staging" / "a").write_text("ledgers\n\n" * 2 + "Ledgers of the counting house. " * 170)
     (tmp_path / "staging" / "b").write_text("second")
-    with store.write() as tx:
-        jobs = [tx.jobs.add(NewJob("file", staged=name, filename=f"{name}.txt")) for name in ("a", "b")]
+    jobs = queued(store, *(NewJob("file", staged=name, filename=f"{name}.txt") for name in ("a", "b")))
     worker.wake()
     assert [ended(store, job_id).status for job_id in jobs] == ["done", "done"]
     assert failing.slices
@@ -374,8 +358,7 @@ def test_the_progress_of_jobs_that_are_embedded_together_is_each_ones_own(store,
 
 def test_jobs_that_are_claimed_together_start_when_each_is_begun(store, worker, failing):
     failing.before_cut = lambda text: time.sleep(0.02)
-    with store.write() as tx:
-        jobs = [tx.jobs.add(NewJob("note", text=f"note {number}")) for number in range(3)]
+    jobs = queued(store, *(NewJob("note", text=f"note {number}") for number in range(3)))
     worker.wake()
     starts = [ended(store, job_id).started_at for job_id in jobs]
     assert starts == sorted(set(starts))
@@ -416,8 +399,7 @@ def test_what_a_job_came_with_is_not_kept_after_it(store, worker, tmp_path):
 @pytest.mark.slow
 def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_path):
     first = new_worker(store, failing, tmp_path)
-    with store.write() as tx:
-        jobs = [tx.jobs.add(NewJob("note", text=f"note {number} " + "ledger " * 300)) for number in range(40)]
+    jobs = queued(store, *(NewJob("note", text=f"note {number} " + "ledger " * 300) for number in range(40)))
     first.start()
     first.stop()
     with store.read() as tx:
@@ -430,8 +412,7 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
 def test_stops_that_are_cut_off_do_not_count_against_the_job_that_was_under_way(store, failing, tmp_path):
     stopped = Stop()
     stopped.request()
-    with store.write() as tx:
-        job = tx.jobs.add(NewJob("note", text="patience"))
+    [job] = queued(store, NewJob("note", text="patience"))
     for _ in range(MAX_ATTEMPTS + 1):
         with store.write() as tx:
             assert [claimed.id for claimed in tx.jobs.claim(1)] == [job]
@@ -454,8 +435,7 @@ def test_a_job_that_was_running_when_the_clock_was_ahead_is_begun_again(store, f
 @pytest.mark.requirement("E-11")
 def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_text(store, failing, tmp_path):
     worker = new_worker(store, failing, tmp_path)
-    with store.write() as tx:
-        jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("early", "late")]
+    jobs = queued(store, *(NewJob("note", text=text, source_path="/p") for text in ("early", "late")))
     worker.start()
     assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
     assert all(ended(store, job_id).attempts == 1 for job_id in jobs)
@@ -581,7 +561,7 @@ def engine_ended(store, failing, folder):
     job_id = stage_before(store, folder, b"words")
     with store.write() as tx:
         for _ in range(MAX_ATTEMPTS):
-            tx.jobs.release_all()
+            tx.jobs.take_up(MAX_ATTEMPTS + 1, "")
             tx.jobs.claim(1)
     return job_id
 
@@ -961,19 +941,12 @@ def test_a_job_that_was_begun_before_has_its_turn_though_new_ones_come_all_the_t
 PASSAGES = 4
 
 
-class Arriving:
+class Arriving(WrappedModel):
     """The real model, before each slice of which others come."""
 
     def __init__(self, embedder):
-        self._embedder = embedder
+        super().__init__(embedder)
         self.before_slice = lambda: None
-
-    def __getattr__(self, name):
-        return getattr(self._embedder, name)
-
-    @property
-    def current(self):
-        return self
 
     def embed_passages(self, texts):
         if "ledgers" in texts[0]:

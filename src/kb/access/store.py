@@ -369,10 +369,6 @@ class CallerHistory:
         self.tx.check(document_id)
         self.inner.keep(document_id, author)
 
-    def author(self, document_id: int) -> Author:
-        self.tx.check(document_id)
-        return self.inner.author(document_id)
-
     def restore(self, document_id: int, content: rows.Content, author: Author) -> None:
         self.tx.check(document_id)
         self.inner.restore(document_id, content, author)
@@ -392,10 +388,6 @@ class CallerHistory:
             return self.inner.versions(document_id, limit=limit, before=before)
         every = self.inner.versions(document_id, limit=ALL, before=before)
         return list(islice((each for each in every if self.tx.sees(each.document)), limit))
-
-    def version(self, document_id: int, number: int) -> rows.Version | None:
-        self.tx.check(document_id)
-        return self._seen(self.inner.version(document_id, number))
 
     def changed_since(self, instant: datetime) -> list[int]:
         ids = self.inner.changed_since(instant)
@@ -438,9 +430,6 @@ class CallerHistory:
         if self.tx.limit is None:
             return self.inner.counts()
         return HistoryCounts(0, 0, self.inner.begins(), 0)
-
-    def _seen(self, version: rows.Version | None) -> rows.Version | None:
-        return version if version and self.tx.sees(version.document) else None
 
 
 class CallerJobs:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Changed, NotFound
 from kb.api.models import NOTE
+from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from kb.store.protocol import Transaction
-    from kb.store.rows import Document, Job, Version
+    from kb.store.rows import Author, Document, Job, Version
 
 
 MAX_SHOWN: Final = 20_000
@@ -43,12 +44,17 @@ def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
     Raises:
         NotFound: there is no such document, or the version is not kept.
     """
-    version = tx.history.version(document_id, number)
-    if version is None and tx.documents.get(document_id) is None:
+    for version in tx.history.versions(document_id, limit=1, before=number + 1):
+        if version.number == number:
+            return version
+    if tx.documents.get(document_id) is None:
         raise missing_document(tx, document_id)
-    if version is None:
-        raise NotFound(f"There is no version {number} of document {document_id}.")
-    return version
+    raise NotFound(f"There is no version {number} of document {document_id}.")
+
+
+def author_of(tx: Transaction, document_id: int) -> Author:
+    """Return who made a document what it is."""
+    return next((version.author for version in tx.history.versions(document_id, limit=1)), NOBODY)
 
 
 def check_match(document: Document, if_match: Collection[str] | None, shown: Callable[[], str] | None = None) -> None:

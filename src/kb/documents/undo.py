@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kb import clock
@@ -130,6 +131,8 @@ def carry_out(
     if planned.jobs:  # some of them may have been done since
         planned = plan(store, planned.scope)
     together = {step.document_id for step in planned.steps if not step.skipped}
+    bring_back = partial(restore, store, embedder, checkpoint=checkpoint, together=together)
+    take_back = partial(revert, store, embedder, originals, checkpoint=checkpoint, together=together)
 
     def done(step: Step) -> Step:
         try:
@@ -138,21 +141,10 @@ def carry_out(
                 if step.action == "delete":
                     delete(store, originals, step.document_id, author, _unchanged(step))
                 if step.action == "restore":
-                    restore(
-                        *(store, embedder, step.document_id, author),
-                        checkpoint=checkpoint,
-                        check=_unchanged(step),
-                        together=together,
-                    )
+                    bring_back(step.document_id, author, check=_unchanged(step))
             if step.version is not None:
                 is_as_planned = _unchanged(replace(step, state=_state_of_restored(step)))
-                revert(
-                    *(store, embedder, originals, step.document_id, step.version),
-                    author=author,
-                    checkpoint=checkpoint,
-                    check=is_as_planned,
-                    together=together,
-                )
+                take_back(step.document_id, step.version, author=author, check=is_as_planned)
         except Stopped:
             raise
         except KbError as error:

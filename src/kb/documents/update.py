@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
-from kb.api.models import NOTE
+from kb.api.models import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
 from kb.documents.lookup import check_match, existing_document
 from kb.documents.save import without_given_tags
@@ -41,42 +40,34 @@ class NoteChange:
     if_match: Collection[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NoteLimits:
-    """How long a note may be, and how many tags a document may have."""
-
-    check_text: Callable[[str], None] = lambda _: None
-    max_tags: int = sys.maxsize
-
-
 @again_if_model_changed
 def update_note(
     store: Store,
     embedder: Embedder,
     document_id: int,
     change: NoteChange,
-    limits: NoteLimits = NoteLimits(),
+    check_text: Callable[[str], None] = lambda _: None,
     checkpoint: Callable[[], None] = lambda: None,
     author: Author = NOBODY,
 ) -> tuple[Document, list[Chunk]]:
     """Change a note in place (requirements N-1 to N-6); return what was written.
 
     The slow part, embedding, comes before the transaction; what it was based on is checked again inside, and an edit of
-    a text that someone else changed meanwhile is made anew on theirs. `checkpoint` is called again and again meanwhile,
-    and may end the work by raising.
+    a text that someone else changed meanwhile is made anew on theirs. `check_text` may refuse what the note is
+    to hold; `checkpoint` is called again and again meanwhile, and may end the work by raising.
 
     Raises:
         NotFound: there is no such document.
         NotANote: it is another kind of document.
         Changed: its content_hash is none of `if_match`.
         Invalid: the edit does not fit its text.
-        TooManyTags: it would have more than `max_tags`.
+        TooManyTags: it would have more than `MAX_TAGS`.
     """
     for _ in range(MAX_ATTEMPTS):
         with store.read() as tx:
             note = _matching(tx, document_id, change.if_match)
             before = _text(tx, document_id)
-        content = _drafted(note, before, change, limits, embedder, checkpoint)
+        content = _drafted(note, before, change, check_text, embedder, checkpoint)
         with store.write() as tx:
             present = _matching(tx, document_id, change.if_match)
             if change.edit.rests_on_text and present.content_hash != note.content_hash:
@@ -92,8 +83,8 @@ def update_note(
                 tx.documents.replace(document_id, without_given_tags(kept, present, change.tags_add))
             tx.documents.change_tags(document_id, add=add, remove=remove)
             changed = existing_document(tx, document_id)
-            if (add or remove) and len(changed.tags) > limits.max_tags:
-                raise TooManyTags(f"tags: a document has at most {limits.max_tags}.")
+            if (add or remove) and len(changed.tags) > MAX_TAGS:
+                raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
             return changed, tx.documents.chunks(document_id)
     raise Changed(f"Note {document_id} is being changed by others all the time; try again.")
 
@@ -102,7 +93,7 @@ def _drafted(
     note: Document,
     before: str,
     change: NoteChange,
-    limits: NoteLimits,
+    check_text: Callable[[str], None],
     embedder: Embedder,
     checkpoint: Callable[[], None],
 ) -> Content | None:
@@ -112,7 +103,7 @@ def _drafted(
     after = change.edit.apply(before)
     if not after.strip():
         raise Invalid("text: the note must hold more than white space; delete it if nothing is left to say.")
-    limits.check_text(after)
+    check_text(after)
     if without_embedded(after) != after and without_embedded(before) == before:
         raise Invalid("text: the note would carry a picture as base64; add the picture, or the whole text, as a file.")
     title = change.title or (None if _brings_title(change.edit, before) else _given_title(note))
@@ -152,19 +143,13 @@ def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | Non
 
 
 def change_tags(
-    store: Store,
-    document_id: int,
-    *,
-    add: Sequence[str],
-    remove: Sequence[str],
-    max_tags: int,
-    author: Author = NOBODY,
+    store: Store, document_id: int, *, add: Sequence[str], remove: Sequence[str], author: Author = NOBODY
 ) -> Document:
     """Add tags to a document and remove others, in one step; return the document.
 
     Raises:
         NotFound: there is no such document.
-        TooManyTags: it would have more than `max_tags`.
+        TooManyTags: it would have more than `MAX_TAGS`.
     """
     with store.write() as tx:
         before = set(existing_document(tx, document_id).tags)
@@ -172,8 +157,8 @@ def change_tags(
             tx.history.keep(document_id, author)
             tx.documents.change_tags(document_id, add=add, remove=remove)
         document = existing_document(tx, document_id)
-        if len(document.tags) > max_tags:
-            raise TooManyTags(f"tags: a document has at most {max_tags}.")
+        if len(document.tags) > MAX_TAGS:
+            raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
     return document
 
 

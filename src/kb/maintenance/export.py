@@ -28,13 +28,13 @@ from kb.api.models import NOTE
 from kb.blobs.folder import KeptFiles
 from kb.blobs.protocol import kept_as, staged_as
 from kb.blobs.scratch import Blocks
+from kb.documents.blob_place import blobs_apart
 from kb.filesystem import sync
 from kb.maintenance.archive import PART, copy, discarded_unless_finished
 from kb.maintenance.backup import Copier
 from kb.maintenance.exported import KEYS, VECTORS, exported_lines, exported_vectors, key_lines, keys_of
 from kb.maintenance.plain_names import Tree
 from kb.maintenance.restoring import finish_restore
-from kb.store.blob_place import blobs_apart
 from kb.store.open import database_path, is_postgres, open_moment
 from kb.store.sql.transfer import DOCUMENTS as DOCUMENT_TABLE
 from kb.store.sql.transfer import PRECISIONS

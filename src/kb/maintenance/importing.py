@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from kb.api.errors import StoreError
+from kb.documents.blob_place import blobs_apart
+from kb.documents.lookup import existing_version
 from kb.documents.originals import Originals
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
@@ -21,7 +23,6 @@ from kb.maintenance.merging import merge_export
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
 from kb.running import lock_of
-from kb.store.blob_place import blobs_apart
 from kb.store.default_space import refusal
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path, is_postgres, open_alone, space_in_use
@@ -296,8 +297,8 @@ def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.
 
 def _add_version(tx: MovedTransaction, line: VersionLine) -> None:
     """Write a former version, and that it is in the bin; what it held is that of no version before it, or of one."""
-    holder = tx.history.version(line.id, line.chunks_of) if line.chunks_of else None
-    tx.transfer.insert(transfer.VERSIONS, dict(line) | {"content_id": holder.content_id if holder else None})
+    content_id = existing_version(tx, line.id, line.chunks_of).content_id if line.chunks_of else None
+    tx.transfer.insert(transfer.VERSIONS, dict(line) | {"content_id": content_id})
     if line.chunks is not None:
         new_ids = repeat(0) if all(chunk.id for chunk in line.chunks) else tx.transfer.new_chunk_ids(line.size)
         held = zip(line.chunks, new_ids, strict=False)

@@ -17,7 +17,6 @@ from kb.api.models import (
     AFTER,
     BEFORE,
     DEFAULT_PAGE,
-    MAX_TAGS,
     UPDATED_AFTER,
     Chunk,
     DayBound,
@@ -36,6 +35,7 @@ from kb.api.models import (
     ListSorted,
     Move,
     Name,
+    SearchRequest,
     SourcePart,
     SourcePath,
     SourcePrefix,
@@ -46,7 +46,7 @@ from kb.api.models import (
 )
 from kb.documents import update
 from kb.documents.delete import delete, purge
-from kb.documents.lookup import existing_document, existing_version
+from kb.documents.lookup import author_of, existing_document, existing_version
 from kb.documents.window import excerpt, excerpt_of_characters, place_of, window
 from kb.routes.dependencies import (
     MAX_ID,
@@ -61,7 +61,6 @@ from kb.routes.dependencies import (
     check_right,
     turn,
 )
-from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
@@ -162,9 +161,28 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
         chunks = tx.documents.chunks(document_id, start, limit)
         count = tx.documents.extent(document_id).chunks
         [model] = models_of(tx, [document])
-        author = tx.history.author(document_id)
+        author = author_of(tx, document_id)
         part_of = tx.documents.part_of(document_id)
     return with_chunks(model, chunks, count, author, part_of)
+
+
+def filter_of(tags: Sequence[str], request: SearchRequest | ListQuery) -> rows.Filter:
+    """Return a request's filters, as the store takes them."""
+    return rows.Filter(
+        tags=tuple(tags),
+        tag_any=tuple(request.tag_any),
+        tag_not=tuple(request.tag_not),
+        doc_type=request.doc_type,
+        language=request.lang,
+        source_path=request.source_path,
+        source_prefix=request.source_prefix,
+        name=request.name,
+        created_after=request.created_after,
+        created_before=request.created_before,
+        updated_after=request.updated_after,
+        after=request.after,
+        before=request.before,
+    )
 
 
 def _stretch(
@@ -284,14 +302,7 @@ def delete_document(
 def change_tags(document_id: Id, change: TagChange, services: ServicesDep, author: AuthorDep) -> Document:
     """Add tags to a document and remove others, in one step."""
     check_tags(add=change.add, remove=change.remove)
-    document = update.change_tags(
-        services.store,
-        document_id,
-        add=change.add,
-        remove=change.remove,
-        max_tags=MAX_TAGS,
-        author=author,
-    )
+    document = update.change_tags(services.store, document_id, add=change.add, remove=change.remove, author=author)
     return model_of(services, document)
 
 

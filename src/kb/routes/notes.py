@@ -8,9 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request
 
 from kb.api.errors import Invalid
-from kb.api.models import MAX_TAGS, DocumentWithChunks, NoteUpdate
+from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
-from kb.documents.update import NoteChange, NoteLimits, update_note
+from kb.documents.lookup import author_of
+from kb.documents.update import NoteChange, update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import models_of, with_chunks
 from kb.routes.limits import check_note, check_tags
@@ -49,13 +50,18 @@ def patch_note(
         tags_remove=update.tags_remove,
         if_match=None if if_match is None else hashes_in(request),
     )
-    limits = NoteLimits(partial(check_note, settings=settings), MAX_TAGS)
     note, chunks = update_note(
-        services.store, services.embedder, document_id, change, limits, services.stop.check, author
+        services.store,
+        services.embedder,
+        document_id,
+        change,
+        partial(check_note, settings=settings),
+        services.stop.check,
+        author,
     )
     with services.store.read() as tx:
         [model] = models_of(tx, [note])
-        return with_chunks(model, chunks, len(chunks), tx.history.author(document_id))
+        return with_chunks(model, chunks, len(chunks), author_of(tx, document_id))
 
 
 def check_change(update: NoteUpdate) -> None:

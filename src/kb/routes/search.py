@@ -12,7 +12,7 @@ from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
 from kb.api.moments import own_day
 from kb.documents.lookup import existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep, turn
-from kb.routes.filters import filter_of
+from kb.routes.documents import filter_of
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute

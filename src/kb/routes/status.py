@@ -91,7 +91,7 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         chunks=counts.chunks,
         precisions=counts.precisions,
         queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
-        parser=ParserStatus.model_validate(services.worker),
+        parser=ParserStatus.model_validate(services.worker.sandbox),
         history=HistoryStatus(versions=history.versions, size=history.size, begins=history.begins, bin=history.binned),
         database_size=counts.size,
         replica=ReplicaStatus.model_validate(replica) if (replica := services.store.replica) else None,

@@ -163,10 +163,6 @@ class History(Protocol):
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
         """Return versions with a number below `before`, newest first, also those of a document in the bin."""
 
-    def version(self, document_id: int, number: int) -> Version | None: ...
-    def author(self, document_id: int) -> Author:
-        """Return who made a document what it is."""
-
     def chunks(self, version: Version) -> list[Chunk]: ...
     def begins(self) -> str | None:
         """Return from when on every former version is kept; None if that is so for all times."""
@@ -212,9 +208,6 @@ class Jobs(Protocol):
     def pending(self, of: Caller | None = None) -> int:
         """Return how many jobs are queued or running, of all or of those that one sent."""
 
-    def queue_age(self) -> float:
-        """For how many seconds the oldest queued job has waited; 0 if there is none."""
-
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
         """Jobs with an id below `before`, newest first, of all or of those that one sent."""
 
@@ -241,27 +234,32 @@ class Jobs(Protocol):
     def set_started(self, job_id: int, seconds: float) -> None:
         """Say that the job was begun so long ago: before, it waited for others that were claimed with it."""
 
-    def give_up(self, attempts: int, error: str) -> list[int]:
-        """Fail the running jobs that were begun so often; answers their ids."""
-
-    def release_all(self) -> None:
-        """Queue every running job again: whoever ran it is gone."""
+    def take_up(self, attempts: int, error: str) -> list[int]:
+        """Queue every running job again: whoever ran it is gone. Fail those begun so often; return their ids."""
 
     def release_stalled(self, seconds: float) -> int:
         """Queue running jobs again that gave no heartbeat for so long, which counts as no attempt; answers how many."""
 
     def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
-        """Queue running jobs again; the attempt counts if it `failed`."""
+        """Queue running jobs again that are this engine's still; the attempt counts if it `failed`."""
 
     def finish(
         self, job_id: int, document_id: int, *, existed: bool = False, omitted: Mapping[str, int] | None = ...
     ) -> None:
-        """The job is done; its text is in the document now, or `existed` there; so much of its file was not read."""
+        """The job is done; its text is in the document now, or `existed` there; so much of its file was not read.
 
-    def forget_failed(self, job_id: int) -> None:
-        """Forget the earlier jobs for this one's path that failed for what they held, such as half of a file."""
+        Earlier jobs for its path that failed for what they held, such as half of a file, are forgotten.
 
-    def fail(self, job_id: int, error: str) -> None: ...
+        Raises:
+            LeaseLost: another engine has it.
+        """
+
+    def fail(self, job_id: int, error: str, *, drop: bool = False) -> None:
+        """The job failed, for a reason in plain words; to `drop` what it waited with is of no use any more.
+
+        Raises as `finish`.
+        """
+
     def later(self, job_id: int) -> int | None:
         """Return the last job that came after this one for its path, and is done or runs."""
 
@@ -279,9 +277,6 @@ class Jobs(Protocol):
 
     def delete(self, job_id: int) -> None:
         """Forget the job, its idempotency key and what it would have written."""
-
-    def drop_content(self, job_id: int) -> None:
-        """The staged file is of no use any more."""
 
     def staged(self) -> set[str]:
         """Return the staged files that are still needed."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.vectors.rows import Rows
+from kb.vectors.rows import RowIndex, Rows
 from kb.vectors.scores import ScoredChunks
 
 if TYPE_CHECKING:
@@ -25,14 +25,12 @@ GATHERED = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class FlatIndex:
+class FlatIndex(RowIndex):
     """See `kb.vectors.snapshot.VectorIndex`; also the `VectorSnapshot`. The rows hold the vectors.
 
     `np.vecdot` and not `@`: BLAS' threads wait for one another on a busy machine, and a row's score there depends on
     which others are multiplied with it.
     """
-
-    rows: Rows
 
     @classmethod
     def of(cls, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> FlatIndex:
@@ -48,11 +46,6 @@ class FlatIndex:
     def size(self) -> int:
         """The bytes of the vectors, without the room to grow."""
         return self.rows.data.nbytes
-
-    @property
-    def count(self) -> int:
-        """How many chunks are in it."""
-        return self.rows.count
 
     def snapshot(self, reader: VectorReader) -> FlatIndex:
         """Return this: nothing needs to be read."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.datastructures import FormData
@@ -24,29 +23,16 @@ OTHER_FIELDS: Final = 10
 MULTIPART: Final = "multipart/form-data"
 
 
-@dataclass(frozen=True, slots=True)
-class FormLimits:
-    """What is read of a form.
-
-    Args:
-        fields: how many fields.
-        field: how many bytes of each.
-        files: how many files.
-    """
-
-    fields: int
-    field: int = MAX_FIELD
-    files: int = 0
-
-
-async def read_form(request: Request, limits: FormLimits, check: Check) -> FormData:
+async def read_form(request: Request, check: Check, *, fields: int, field: int = MAX_FIELD, files: int = 0) -> FormData:
     """Return the form that was sent.
 
     Args:
         request: the request.
-        limits: what is read of it.
         check: raises for a token that is not the page's. It is called with the first field as soon as that is read,
             and with nothing if that is another or none.
+        fields: the most fields.
+        field: the most bytes of each.
+        files: the most files.
 
     Raises:
         Invalid: it is none, or goes over a limit.
@@ -54,17 +40,17 @@ async def read_form(request: Request, limits: FormLimits, check: Check) -> FormD
     check_charset(request.headers)
     try:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() == MULTIPART:
-            return await _read_parts(request, limits, check)
-        parser = FormParser(request.headers, request.stream(), max_fields=limits.fields, max_part_size=limits.field)
+            return await _read_parts(request, check, max_fields=fields, max_part_size=field, max_files=files)
+        parser = FormParser(request.headers, request.stream(), max_fields=fields, max_part_size=field)
         form = await parser.parse()
     except MultiPartException as error:
-        too_large = f"a field has at most {limits.field} bytes."
+        too_large = f"a field has at most {field} bytes."
         raise Invalid(f"form: {too_large if 'maximum size' in error.message else error.message}") from None
     check(form.get("token"))
     return form
 
 
-async def _read_parts(request: Request, limits: FormLimits, check: Check) -> FormData:
+async def _read_parts(request: Request, check: Check, **limits: int) -> FormData:
     async def stream() -> AsyncGenerator[bytes]:
         received, is_checked = 0, False
         async for block in request.stream():
@@ -76,13 +62,7 @@ async def _read_parts(request: Request, limits: FormLimits, check: Check) -> For
         if not is_checked:
             check(_first(parser))
 
-    parser = MultiPartParser(
-        request.headers,
-        stream(),
-        max_files=limits.files,
-        max_fields=limits.fields,
-        max_part_size=limits.field,
-    )
+    parser = MultiPartParser(request.headers, stream(), **limits)
     return await parser.parse()
 
 

@@ -23,7 +23,7 @@ from kb.asgi.bodies import MAX_FIELD
 from kb.client.asgi import ASGITransport, scope_of
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Request as Call
-from kb.web.forms import OTHER_FIELDS, FormLimits, read_form
+from kb.web.forms import OTHER_FIELDS, read_form
 
 COOKIE: Final = "kb_session"
 DAYS: Final = 30
@@ -124,8 +124,8 @@ class Visit:
         token = request.headers.get("x-kb-token")
         if token is not None:
             self.check(token)
-        limits = FormLimits(OTHER_FIELDS + MAX_TAGS, field, files)
-        return await read_form(request, limits, self.check if token is None else lambda _: None)
+        check = self.check if token is None else lambda _: None
+        return await read_form(request, check, fields=OTHER_FIELDS + MAX_TAGS, field=field, files=files)
 
     def sign_in(self, key: str) -> None:
         """Begin a session, with an id that nobody knew before."""

@@ -280,8 +280,7 @@ class Ingestion:
             self._discard(attached)
             return "gave_up"
         if job.part_of and tx.documents.get(job.part_of) is None:
-            tx.jobs.fail(job.id, "The document that it came in was deleted.")
-            tx.jobs.drop_content(job.id)
+            tx.jobs.fail(job.id, "The document that it came in was deleted.", drop=True)
             self._discard(attached)
             return "failed"
         with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
@@ -310,7 +309,6 @@ class Ingestion:
         """Finish a job whose document is saved, and queue what came with it."""
         document_id, existed = saved
         tx.jobs.finish(job.id, document_id, existed=existed, omitted=content.omitted)
-        tx.jobs.forget_failed(job.id)
         if job.staged:
             self._originals.add(job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.
@@ -331,8 +329,7 @@ class Ingestion:
         with self._store.write() as tx:
             if is_there(tx, job):
                 lease.record_start(tx, job.id)
-                tx.jobs.fail(job.id, reason)
-                tx.jobs.drop_content(job.id)
+                tx.jobs.fail(job.id, reason, drop=True)
         self._end(job, "failed", lease)
 
     def _give_up(self, job: Job, reason: str, lease: Lease) -> None:

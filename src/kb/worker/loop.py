@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 from kb import clock
 from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
 from kb.blobs.protocol import staged_as
+from kb.documents.blob_place import bind
 from kb.documents.staging import discard, sweep_staged
 from kb.filesystem import remove_folder
 from kb.ingest.draft import SLICE
-from kb.store.blob_place import bind
 from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion, WorkerParts
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from kb.api.models import Restriction
     from kb.store.rows import Job
     from kb.worker.job import DraftedJob
 
@@ -106,11 +105,13 @@ class Worker:
         self.ends = parts.ends
         self._store = parts.store
         self._embedder = parts.embedder
+        self.is_busy = False
+        """Whether there are jobs that it works on."""
         self._staging = staging
         self._originals = parts.originals
         self._blobs = parts.originals.blobs
         self._size = lru_cache(SIZES)(self._size_of)
-        self._sandbox = parts.sandbox
+        self.sandbox = parts.sandbox
         self._reader = FollowingPool(1, "kb-reader")
         self._cutter = FollowingPool(1, "kb-cutter")
         self._writer = FollowingPool(1, "kb-writer")
@@ -124,7 +125,6 @@ class Worker:
         self._files_at = time.monotonic()
         self._stalled_seconds = STALLED_SECONDS
         self._wake = threading.Event()
-        self._is_busy = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
 
     def start(self) -> None:
@@ -132,8 +132,7 @@ class Worker:
         with self._store.write() as tx:
             if (self._staging / STOPPED).exists():
                 tx.jobs.release_stalled(0)
-            given_up = tx.jobs.give_up(MAX_ATTEMPTS, ENGINE_ENDED)
-            tx.jobs.release_all()
+            given_up = tx.jobs.take_up(MAX_ATTEMPTS, ENGINE_ENDED)
         for job_id in given_up:
             logger.warning("job gave_up: %s", ENGINE_ENDED, extra={"job_id": job_id})
         self.tidy()
@@ -162,31 +161,11 @@ class Worker:
     def stop(self) -> None:
         """Stop amid a text or a file; what is not finished then is begun again by the next worker."""
         self.before_stop()
-        self._sandbox.stop()
+        self.sandbox.stop()
         self._wake.set()
         if self._thread.ident:
             self._thread.join()
         (self._staging / STOPPED).unlink(missing_ok=True)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether there are jobs that it works on."""
-        return self._is_busy
-
-    @property
-    def confined(self) -> list[Restriction] | None:
-        """What is impossible in the process that reads files; None until it has started."""
-        return self._sandbox.confined
-
-    @property
-    def extractors_confined(self) -> list[Restriction] | None:
-        """The rights that extractors lack that are commands; None if there are none, or before the start."""
-        return self._sandbox.extractors_confined
-
-    @property
-    def extracts(self) -> list[str]:
-        """The suffixes that extractors read."""
-        return self._sandbox.extracts
 
     def wake(self) -> None:
         """Say that there is a new job."""
@@ -197,13 +176,13 @@ class Worker:
             return
         with self._cutter, self._reader, self._writer, self._heartbeat:
             try:
-                self._reader.submit(self._sandbox.start).result()
+                self._reader.submit(self.sandbox.start).result()
             except OSError:
                 logger.exception("the parser did not start; it is tried again with the first file")
             try:
                 self._work_until_stopped()
             finally:
-                self._reader.submit(self._sandbox.close)
+                self._reader.submit(self.sandbox.close)
 
     def _work_until_stopped(self) -> None:
         while not self._stop.is_requested:
@@ -245,7 +224,7 @@ class Worker:
             self._claims += 1
             begun_first = not self._claims % BEGUN_EVERY
             jobs = tx.jobs.claim(CLAIM, files=self._has_files, begun_first=begun_first) if is_ready else []
-            jobs, later = few_extracted(jobs, self._sandbox.extracts)
+            jobs, later = few_extracted(jobs, self.sandbox.extracts)
             tx.jobs.release(later, failed=False)
         self._stalled_seconds = STALLED_SECONDS
         if jobs:
@@ -260,11 +239,11 @@ class Worker:
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
-        self._is_busy = True
+        self.is_busy = True
         try:
             yield
         finally:
-            self._is_busy = False
+            self.is_busy = False
 
     def _leave_files(self, error: FilesUnavailable) -> None:
         """Do without files for a while."""
@@ -359,7 +338,7 @@ class Worker:
         Raises:
             Stopped: `stop` was called.
         """
-        lanes = in_lanes(jobs, self._sandbox.extracts)
+        lanes = in_lanes(jobs, self.sandbox.extracts)
         notes = [job.id for job in lanes[0]]
         with (
             Lease(self._store, list(chain(*lanes))) as lease,
@@ -369,7 +348,7 @@ class Worker:
             for group in grouped(self._ingestion.drafts(lease)):
                 self._stop.check()
                 for _ in self._ingestion.ingest(group, lease, writes) if group else ():
-                    yield not self._sandbox.is_extracting
+                    yield not self.sandbox.is_extracting
                 if not lease.holds(notes):  # what came later does not go before them
                     yield False
 

@@ -37,7 +37,7 @@ class Kind(NamedTuple):
     Args:
         manifest: the file that says what the folder is.
         servers: the file with the MCP server, which may be the manifest.
-        starting, compacting, ending: its names of the three events.
+        compacting: its name of that event.
         install: what to do with the folder.
         unit: what it counts a second as.
         ending_seconds: how long it waits at the end for a hook.
@@ -46,9 +46,7 @@ class Kind(NamedTuple):
 
     manifest: str
     servers: str
-    starting: str
     compacting: str
-    ending: str
     install: str
     unit: int = 1
     ending_seconds: int = SECONDS
@@ -59,20 +57,20 @@ KINDS: Final = {
     "claude-code": Kind(
         ".claude-plugin/plugin.json",
         ".mcp.json",
-        *("SessionStart", "PreCompact", "SessionEnd"),
+        "PreCompact",
         install="claude --plugin-dir {folder}",
     ),
     "gemini": Kind(
         "gemini-extension.json",
         "gemini-extension.json",
-        *("SessionStart", "PreCompress", "SessionEnd"),
+        "PreCompress",
         install="gemini extensions link {folder}",
         unit=1000,
     ),
     "codex": Kind(
         ".codex-plugin/plugin.json",
         ".mcp.json",
-        *("SessionStart", "PreCompact", "SessionEnd"),
+        "PreCompact",
         install="codex plugin marketplace add {folder} && codex plugin add kb@kb; then, in Codex, trust the hooks with"
         " /hooks",
         ending_seconds=3,
@@ -111,7 +109,7 @@ def contents(kind: Kind, server: Mapping[str, Any], *, captures: bool) -> dict[s
 
 def hooks(kind: Kind, *, captures: bool) -> dict[str, Any]:
     """Return the hooks of a folder by event."""
-    seconds = {kind.starting: SECONDS, kind.compacting: SECONDS}
-    seconds |= {kind.ending: kind.ending_seconds} if captures else {}
+    seconds = {"SessionStart": SECONDS, kind.compacting: SECONDS}
+    seconds |= {"SessionEnd": kind.ending_seconds} if captures else {}
     command = {"type": "command", "command": shlex.join([program(), "hook"])}
     return {event: [{"hooks": [command | {"timeout": most * kind.unit}]}] for event, most in seconds.items()}

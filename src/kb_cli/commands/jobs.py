@@ -143,7 +143,7 @@ async def follow_jobs(client: "EngineClient", job_id: int | None, json: bool) ->
                 if job["status"] in ENDED:
                     pending.discard(each)
                     report(job, json)
-                    code = max(code, exit_code_of(job))
+                    code = max(code, exit_codes.FAILURE if job["status"] == "failed" else exit_codes.OK)
                 elif job["status"] == "running" or len(pending) == 1:
                     show_status(f"{format_state(job)}: {title_of(job)}; {len(pending)} to go")
                 else:
@@ -205,11 +205,6 @@ def not_read(job: dict[str, Any]) -> str:
 def title_of(job: dict[str, Any]) -> str:
     """Return what a person would call the job."""
     return str(job["title"] or job["filename"] or job["source_path"] or job["kind"])
-
-
-def exit_code_of(job: dict[str, Any]) -> int:
-    """Return what a finished job means to a script."""
-    return exit_codes.FAILURE if job["status"] == "failed" else exit_codes.OK
 
 
 COLUMNS: output.Columns = {

@@ -93,12 +93,6 @@ def reload(is_new: bool) -> None:
             systemctl("start", UNIT)
 
 
-def show_unit() -> str:
-    """Print what systemd says of the unit."""
-    print_status(["systemctl", "--user", "status", "--no-pager", UNIT])
-    return ""
-
-
 def stop_unit() -> str:
     """Stop the unit until the next login."""
     systemctl("stop", UNIT)
@@ -142,12 +136,6 @@ def install_agent() -> str:
     return f"kb runs in the background, by {file}.{kept} Its log: {log}"
 
 
-def show_agent() -> str:
-    """Print what launchd says of the agent."""
-    print_status(["launchctl", "print", f"{domain()}/{LABEL}"])
-    return ""
-
-
 def stop_agent() -> str:
     """Stop the agent until the next login."""
     run_quietly(["launchctl", "bootout", f"{domain()}/{LABEL}"])
@@ -176,13 +164,13 @@ def boot_out(*agent: str) -> None:
 
 SYSTEMD_ACTS: Final = {
     "install": install_unit,
-    "status": show_unit,
+    "status": lambda: print_status(["systemctl", "--user", "status", "--no-pager", UNIT]),
     "stop": stop_unit,
     "uninstall": uninstall_unit,
 }
 LAUNCHD_ACTS: Final = {
     "install": install_agent,
-    "status": show_agent,
+    "status": lambda: print_status(["launchctl", "print", f"{domain()}/{LABEL}"]),
     "stop": stop_agent,
     "uninstall": uninstall_agent,
 }
@@ -301,8 +289,8 @@ def run_quietly(command: list[str]) -> None:
         raise LocalError(f"{shlex.join(command)} failed: {ended.stderr.strip() or ended.stdout.strip()}")
 
 
-def print_status(command: list[str]) -> None:
-    """Let a program of the system's print what it knows.
+def print_status(command: list[str]) -> str:
+    """Print what a program of the system's knows, and return that there is no more to say.
 
     Raises:
         LocalError: it is not here, or knows nothing.
@@ -311,6 +299,7 @@ def print_status(command: list[str]) -> None:
     if not ended.stdout.strip():
         raise LocalError("There is no service of kb here: 'kb service install' makes one.")
     output.print_line(ended.stdout.rstrip())
+    return ""
 
 
 def end_of(command: list[str], remedy: str = "") -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 import io
 import sys
-from pathlib import Path
 
 from kb.running import data_folder
 from kb_cli.runtime.config import load_config
@@ -20,9 +19,5 @@ def stdio() -> None:
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", newline="\n")
-    Bridge(Endpoint(config.mcp_url, headers, log_path()), sys.stdout).run(iter(sys.stdin.readline, ""))
-
-
-def log_path() -> Path:
-    """Return where the output of a server goes that is started here: beside what it keeps."""
-    return data_folder() / "stdio.log"
+    log = data_folder() / "stdio.log"  # of a server that is started here: beside what it keeps
+    Bridge(Endpoint(config.mcp_url, headers, log), sys.stdout).run(iter(sys.stdin.readline, ""))

@@ -9,35 +9,23 @@ from typing import Final
 
 from kb_cli.runtime.output import format_time
 
+SAME_NAME: Final = (
+    *("add", "append", "by", "key", "lang", "name", "new", "old", "path", "prepend", "remove", "replaces", "since"),
+    *("source", "tags_add", "tags_remove", "thread", "title", "why"),
+)
+"""Fields whose options are called like them."""
+
 OPTIONS: Final = {
-    "add": ("--add",),
-    "append": ("--append",),
-    "by": ("--by",),
+    **{field: (f"--{field.replace('_', '-')}",) for field in SAME_NAME},
     "doc_type": ("--type",),
-    "key": ("--key",),
-    "lang": ("--lang",),
     "limit": ("-n",),
-    "name": ("--name",),
-    "new": ("--new",),
-    "old": ("--old",),
-    "path": ("--path",),
-    "prepend": ("--prepend",),
-    "remove": ("--remove",),
-    "replaces": ("--replaces",),
-    "since": ("--since",),
-    "source": ("--source",),
     "source_path": ("--source-path", "--path"),
     "source_prefix": ("--under", "--as"),
     "tag": ("--tags",),
     "tag_any": ("--any",),
     "tag_not": ("--not",),
     "tags": ("--tags", "addnote"),
-    "tags_add": ("--tags-add",),
-    "tags_remove": ("--tags-remove",),
-    "thread": ("--thread",),
-    "title": ("--title",),
     "top": ("-n", "--top"),
-    "why": ("--why",),
 }
 """What may have given a field of a request: options, and for tags the text of a new note, too."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Final
 
 from fastmcp import FastMCP
@@ -136,14 +136,10 @@ class CollectionTransform(Transform):
         return CollectionTool.wrap(tool, self._membership) if tool else None
 
 
-class MembershipTools:
-    """The tool that the default surface does not have. Agents read its docstring word for word."""
-
-    def __init__(self, membership: Membership) -> None:
-        self._membership = membership
+def set_collection_tool(membership: Membership) -> Callable[..., Awaitable[ToolResult]]:
+    """Return the tool that the default surface does not have. Agents read its docstring word for word."""
 
     async def kb_set_collection(
-        self,
         document_id: DocumentId,
         collection: Annotated[str, Field(description="Empty or null: none.")] = "",
     ) -> ToolResult:
@@ -152,8 +148,10 @@ class MembershipTools:
         Use it when a document is in the wrong one; for a new document, give its collection when you add it. Nothing
         else of the document changes. Returns the document, without its text.
         """
-        tag = self._membership.tag(collection) if collection else None
-        return tool_result(with_notice(lean.document(await self._membership.assign(document_id, tag))))
+        tag = membership.tag(collection) if collection else None
+        return tool_result(with_notice(lean.document(await membership.assign(document_id, tag))))
+
+    return kb_set_collection
 
 
 def parameters_with_collection(tool: str, parameters: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -194,8 +192,7 @@ def create_collections_server(
     """
     membership = Membership(engine, names)
     own = create_server(middleware)
-    set_collection = MembershipTools(membership).kb_set_collection
-    register_tool(own, set_collection, "Move to a collection", "write", DESTRUCTIVE, DOCUMENT)
+    register_tool(own, set_collection_tool(membership), "Move to a collection", "write", DESTRUCTIVE, DOCUMENT)
     server = create_server([CollectionResources()])
     for provider in (FastMCPProvider(core), FastMCPProvider(own)):
         server.add_provider(provider.wrap_transform(CollectionTransform(membership)))

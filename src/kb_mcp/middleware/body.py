@@ -38,12 +38,14 @@ class BoundedBody:
         """Answer 413, or pass the request on."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        message = await _read(receive) if _announced(scope) <= MAX_BODY else None
+        announced = int(Headers(scope=scope).get("content-length", "0"))
+        message = await _read(receive) if announced <= MAX_BODY else None
         if message and message["type"] == "http.disconnect":
             return None
-        if message is None or not _is_small(message.get("body", b"")):
+        body = message.get("body", b"") if message else b""
+        if message is None or (len(body) > MAX_PLAIN and not any(tool in body for tool in LARGE_TOOLS)):
             return await _refusal(TOO_LARGE)(scope, receive, send)
-        if not await LIMITS.allow(message.get("body", b"")):
+        if not await LIMITS.allow(body):
             return await _refusal(TOO_MANY)(scope, receive, send)
         return await self._app(scope, replayed(message, receive), send)
 
@@ -56,10 +58,6 @@ def replayed(first: Message, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return replay
-
-
-def _announced(scope: Scope) -> int:
-    return int(Headers(scope=scope).get("content-length", "0"))
 
 
 async def _read(receive: Receive) -> Message | None:
@@ -77,10 +75,6 @@ async def _read(receive: Receive) -> Message | None:
         if not message.get("more_body"):
             return {"type": "http.request", "body": b"".join(parts)} if size <= MAX_BODY else None
     return None
-
-
-def _is_small(body: bytes) -> bool:
-    return len(body) <= MAX_PLAIN or any(tool in body for tool in LARGE_TOOLS)
 
 
 def _refusal(why: str) -> Response:

@@ -35,14 +35,10 @@ class FacetedInstructions(Middleware):
         self._counted_at, self._counted = float("-inf"), ""
 
     async def on_initialize(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
-        return self._with_facets(await call_next(context), await self._facets())
+        result = await call_next(context)  # its instructions are the server's own, the same for all keys
+        return result.model_copy(update={"instructions": f"{self._instructions}{await self._facets()}"})
 
-    async def on_discover(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
-        return self._with_facets(await call_next(context), await self._facets())
-
-    def _with_facets(self, result: Any, facets: str) -> Any:  # noqa: ANN401 - the protocol's
-        """Return an answer with these facets in its instructions. The server's own are the same for all keys."""
-        return result.model_copy(update={"instructions": f"{self._instructions}{facets}"})
+    on_discover = on_initialize
 
     async def _facets(self) -> str:
         """Return what the caller may know of, nothing while the engine is away; for the gateway's keys as of lately."""

@@ -103,15 +103,12 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
     for name in ("source_path", "source_prefix"):
         if name in filters:
             said += await _path_hint(engine, name, filters[name])
-    if "after" in filters and "before" in filters and not _is_earlier(filters["after"], filters["before"]):
+    after, before = (filters.get(name) for name in ("after", "before"))
+    if after and before and datetime.fromisoformat(after) >= datetime.fromisoformat(before):
         said.append("before: it is not later than after, and leaves its own day out.")
     if said or not filters:
         return " ".join(said)
     return "Nothing was found under these filters: leave out some of them."
-
-
-def _is_earlier(one: str, other: str) -> bool:
-    return datetime.fromisoformat(one) < datetime.fromisoformat(other)
 
 
 def same_tag(tag: str, tags: Iterable[str]) -> str:

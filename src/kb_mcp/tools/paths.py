@@ -69,17 +69,13 @@ async def nearest_paths(engine: EngineClient, path: str) -> list[str]:
 
 
 async def _paths(engine: EngineClient) -> list[str]:
-    files = [each["source_path"] for each in await _recent(engine) if each["source_path"]]
+    pages = engine.document_pages(MOST_READ, sort="recent")
+    files = [each["source_path"] async for page in pages for each in page["documents"] if each["source_path"]]
     return [*dict.fromkeys([*_folders(files), *files])]
 
 
 def _folders(files: Iterable[str]) -> list[str]:
     return [f"{folder}/" for file in files for folder in PurePosixPath(file).parents if folder.name]
-
-
-async def _recent(engine: EngineClient) -> list[JSON]:
-    pages = engine.document_pages(MOST_READ, sort="recent")
-    return [each async for page in pages for each in page["documents"]]
 
 
 async def _uploaded_as(engine: EngineClient, name: str) -> list[JSON]:

@@ -19,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kb.api.doc_types import UNREADABLE
 from kb.api.errors import Invalid, KbError
-from kb.client.client import JSON, EngineClient
+from kb.client.client import EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.errors import error_text
@@ -75,7 +75,9 @@ class UploadTools:
         else:  # nothing is sent while the engine is away
             await self._engine.own_rights()
         if text:
-            return tool_result(await self._add_text(filename, text, tags, source_path))
+            file, path = io.BytesIO(text.encode()), source_path or None
+            added = await self._engine.add_file(filename, file, tags=tags, source_path=path, wait=WAIT_SECONDS)
+            return tool_result(receipt(added))
         upload_id = await run_in_threadpool(
             self._store.start,
             filename,
@@ -87,10 +89,6 @@ class UploadTools:
             client=client_name(),
         )
         return tool_result({"upload_id": upload_id, "upload_url": address_of(get_http_request(), upload_id)})
-
-    async def _add_text(self, filename: str, text: str, tags: list[str], source_path: str) -> JSON:
-        file, path = io.BytesIO(text.encode()), source_path or None
-        return receipt(await self._engine.add_file(filename, file, tags=tags, source_path=path, wait=WAIT_SECONDS))
 
     async def kb_upload_chunk(
         self,

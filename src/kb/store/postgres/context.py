@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.store.neighbours import (
+from kb.store.postgres.statements import statements
+from kb.store.sql.conditions import among
+from kb.vectors.neighbours import (
     NOBODY,
     REACH,
     SHARES,
@@ -18,8 +20,6 @@ from kb.store.neighbours import (
     members,
     windows,
 )
-from kb.store.postgres.statements import statements
-from kb.store.sql.conditions import among
 from kb.vectors.scores import NO_CONTEXT, Context
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.store.neighbours import Groups, Line
     from kb.store.postgres.vectors import VectorTable
     from kb.store.postgres.words import FullText, SomeChunks, Word
     from kb.store.row_mapping import Execute
     from kb.store.sql.conditions import Condition
+    from kb.vectors.neighbours import Groups, Line
 
 
 class ContextReader:

@@ -54,7 +54,7 @@ class PostgresDocuments(Documents):
         self.changed = False
 
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
-        condition, parameters = self._conditions.admitted(Filter(limit=limit))
+        condition, parameters = self.conditions.admitted(Filter(limit=limit))
         rows: list[tuple[str, int]] = self._execute(
             self._sql["select_tags"].format(condition=condition), parameters
         ).fetchall()

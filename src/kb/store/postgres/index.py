@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer
 from kb.store.postgres.context import ContextReader
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.speller import PostgresVocabulary
 from kb.store.postgres.statements import statements
-from kb.store.row_mapping import Execute, hit_of, mapped
-from kb.store.speller import Speller
 from kb.store.sql.conditions import among
+from kb.store.sql.index import Index
 from kb.vectors.scores import EMPTY_SCORES
 
 if TYPE_CHECKING:
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from kb.lexical.bm25 import Occurrences
     from kb.store.postgres.vectors import VectorTable
     from kb.store.postgres.words import FullText, Word
-    from kb.store.rows import Filter, Hit
+    from kb.store.row_mapping import Execute
+    from kb.store.rows import Filter
     from kb.vectors.scores import Context, ScoredChunks
 
 
-class PostgresIndex:
+class PostgresIndex(Index):
     """See `kb.store.protocol.Index`."""
 
     def __init__(self, execute: Execute, words: FullText, vectors: VectorTable) -> None:
-        self._execute = execute
+        super().__init__(execute, statements("search"))
         self._words = words
         self._vectors = vectors
 
@@ -43,26 +44,9 @@ class PostgresIndex:
         """The analyzer of the full-text index."""
         return Fts5Analyzer(self._words.tokenizer)
 
-    @cached_property
-    def languages(self) -> Sequence[str]:
-        """The languages that documents are in."""
-        return [language for (language,) in self._execute(statements("search")["select_languages"]).fetchall()]
-
     def select(self, where: Filter) -> PostgresSelection:
         """Return the chunks that `where` admits."""
         return PostgresSelection(self._execute, self._words, self._vectors, where)
-
-    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
-        """Return the documents that the chunks are of, in the order given."""
-        ids = chunk_ids.tolist()
-        found = dict(self._execute(statements("search")["select_documents_of"], (ids,)).fetchall())
-        return [found[chunk_id] for chunk_id in ids]
-
-    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
-        """Return the chunks with their documents, in the order given."""
-        rows = self._execute(statements("search")["select_hits"], ([int(each) for each in chunk_ids],))
-        found = {hit.chunk_id: hit for hit in mapped(hit_of, rows)}
-        return [found[chunk_id] for chunk_id in chunk_ids]
 
 
 class PostgresSelection:
@@ -82,35 +66,27 @@ class PostgresSelection:
         return np.array([chunk_id for (chunk_id,) in rows], np.int64)
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
-        """Return the `limit` chunks that match any of the words best."""
         return self._words.best(self._look_up(words), self._condition, limit) if words else EMPTY_SCORES
 
     def look_up(self, words: Iterable[str]) -> None:
-        """Find out together where words are that will be asked for."""
         self._words.learn(words)
 
     def best_ids(self, words: Sequence[str], limit: int) -> NDArray[np.int64]:
-        """Return the ids, ascending, of the `limit` chunks that match any of the words best."""
         return self._words.best_ids(self._look_up(words), self._condition, limit)
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how well these chunks match; NaN for one that has none of the words."""
         return self._words.scores(self._look_up(words), ids)
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
-        """Return the occurrences of each word in these chunks; None for a beginning, which has no weight of its own."""
         return self._words.occurrences(words, ids)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, by cosine."""
         return self._vectors.nearest(vector, limit, self._condition, exact=exact)
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks are to a unit vector."""
         return self._vectors.cosines(vector, ids)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
         return self._vectors.vectors(ids)
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
@@ -119,7 +95,6 @@ class PostgresSelection:
         return reader.scores(self._look_up(words), vector, ids)
 
     def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """Return those of the words that no chunk has, each with others that some have, the nearest first."""
         self._words.learn(words)
         return Speller(PostgresVocabulary(self._words, self._condition)).unknown(words) if words else {}
 

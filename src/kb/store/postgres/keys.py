@@ -37,11 +37,9 @@ class PostgresKeys:
         ]
 
     def add(self, key: NamedKey) -> bool:
-        """Write a key, unless there is one of its name; return whether there was none."""
         return self._written("insert_key", key)
 
     def rotate(self, key: NamedKey, before: str) -> bool:
-        """Write the digests of a key whose digest is still `before`; return whether there was one."""
         return self._written("rotate_key", key, before=before)
 
     def remove(self, name: str) -> None:

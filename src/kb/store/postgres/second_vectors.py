@@ -14,8 +14,8 @@ import psycopg
 from kb.api.errors import NotReembedding, StoreUnavailable
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
-from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, columns_of, index_vectors, recount_precisions
-from kb.store.rows import MissingVector, SecondSpace, VectorSpace
+from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, index_vectors, recount_precisions
+from kb.store.sql.second_vectors import SecondVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.api.models import ReembedState
     from kb.store.postgres.connection import Connection
     from kb.store.postgres.vectors import VectorTable
-    from kb.store.row_mapping import Execute
+    from kb.store.rows import VectorSpace
 
 HUNG_SECONDS: Final = 120.0
 """An engine that is there, and has not said for so long that it makes them, hangs."""
@@ -34,7 +33,7 @@ HUNG_SECONDS: Final = 120.0
 IN_USE: Final = "Somebody reads the vectors that are to be deleted, such as a backup: try again when it has ended."
 
 
-class PostgresSecondVectors:
+class PostgresSecondVectors(SecondVectors):
     """See `kb.store.protocol.SecondVectors`. Remembers whether its transaction `switched`.
 
     Args:
@@ -44,16 +43,11 @@ class PostgresSecondVectors:
     """
 
     def __init__(self, connection: Connection, vectors: VectorTable, engine: int) -> None:
+        super().__init__(connection.execute)
         self._connection = connection
-        self._execute: Execute = connection.execute
         self._vectors = vectors
         self._engine = engine
         self.switched = False
-
-    def get(self) -> SecondSpace | None:
-        """Return what they are of, and what is being done with them."""
-        row = self._execute(self._sql("select_second")).fetchone()
-        return SecondSpace(row[0], VectorSpace(*row[1:])) if row else None
 
     def begin(self, space: VectorSpace) -> None:
         """Begin with none, of this space.
@@ -63,16 +57,10 @@ class PostgresSecondVectors:
         """
         if space.dimensions > MOST_DIMENSIONS:
             raise NotReembedding(TOO_LONG)
-        self.discard()
+        super().begin(space)
         index_vectors(self._connection, self._vectors.other, space.dimensions)
-        self._record("building", space)
-
-    def set_state(self, state: ReembedState) -> None:
-        """Say what is being done with them."""
-        self._execute(self._sql("update_state"), (state,))
 
     def take(self) -> bool:
-        """Have this engine make them; return False if another one does."""
         sql = self._sql("take").format(gone=statements("jobs")["gone"])
         row = self._execute(sql, {"engine": self._engine, "class": ENGINES, "seconds": HUNG_SECONDS})
         return row.get is not None
@@ -90,17 +78,7 @@ class PostgresSecondVectors:
         except psycopg.errors.LockNotAvailable as error:
             raise StoreUnavailable(IN_USE) from error
 
-    def counts(self) -> tuple[int, int]:
-        """Return how many there are, and how many there will be."""
-        return self._execute(self._sql("count_vectors")).get, self._execute(self._sql("count_wanted")).get
-
-    def missing(self, after: int, limit: int) -> list[MissingVector]:
-        """Return chunks above an id that have none."""
-        rows = self._execute(self._sql("select_missing"), (after, limit)).fetchall()
-        return [MissingVector(*row) for row in rows]
-
     def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of those of these chunks that are there still."""
         with self._connection.cursor() as cursor:
             cursor.executemany(self._sql("insert_vector"), list(zip(vectors, ids, strict=True)))
 
@@ -109,10 +87,6 @@ class PostgresSecondVectors:
         return False
 
     def switch(self) -> bool:
-        """Let them and the vectors in use change places; return False, and change nothing, if one is missing.
-
-        Nothing else may be written in the same transaction.
-        """
         second = self.get()
         if second is None or self._execute(self._sql("is_incomplete")).get:
             return False
@@ -122,9 +96,6 @@ class PostgresSecondVectors:
         self._record("kept", former)
         self.switched = True
         return True
-
-    def _record(self, state: ReembedState, space: VectorSpace) -> None:
-        self._execute(self._sql("record_second"), (state, *columns_of(space)))
 
     def _sql(self, name: str) -> str:
         sql = statements("second")[name]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.lexical.segment import as_phrase
+from kb.store.analyzer import Fts5Analyzer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kb.lexical.snapshot import Key
-    from kb.store.analyzer import Tokenizer
     from kb.store.postgres.words import FullText
     from kb.store.sql.conditions import Condition
 
 
 class PostgresVocabulary:
-    """See `kb.store.speller.Vocabulary`.
+    """See `kb.lexical.speller.Vocabulary`.
 
     Args:
         words: the full text.
@@ -27,28 +27,24 @@ class PostgresVocabulary:
         self._words = words
         self._condition = condition
 
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """That of the full text."""
-        return self._words.tokenizer
+    def tokens(self, text: str) -> list[str]:
+        return self._words.tokenizer.tokens(text)
+
+    def places(self, text: str) -> Iterable[tuple[int, int, str]]:
+        return Fts5Analyzer(self._words.tokenizer).stems(text)
 
     def keys(self, word: str) -> list[Key]:
-        """Return what the full text has of a word."""
-        tokens = tuple(self.tokenizer.tokens(as_phrase(word)))
+        tokens = tuple(self.tokens(as_phrase(word)))
         return [tokens] if tokens else []
 
     def known(self, stems: Sequence[str]) -> set[str]:
-        """Return those of the stems that stand somewhere."""
         return set(self._words.terms(stems))
 
     def begun(self, beginning: str, most: int) -> Iterable[str]:
-        """Return stems that begin so."""
         return self._words.begun(beginning, most)
 
     def some_with(self, key: Key, most: int) -> tuple[int, list[int]]:
-        """Return how many of the chunks have a word, and the first of them."""
         return self._words.some_with(key, self._condition, most)
 
     def sources(self, chunk_ids: Sequence[int]) -> Iterable[str]:
-        """Return headers and texts of chunks as they were written."""
         return self._words.sources(chunk_ids)

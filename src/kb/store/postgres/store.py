@@ -16,7 +16,6 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from kb.api.errors import StoreError, StoreUnavailable, Unconfirmed
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_conninfo
-from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.faults import BUSY, first_line, translated_errors
 from kb.store.postgres.index import PostgresIndex
@@ -31,11 +30,8 @@ from kb.store.postgres.transfer import PostgresTransfer
 from kb.store.postgres.vector_space import bind_space
 from kb.store.postgres.vectors import VectorTable
 from kb.store.postgres.words import FullText
-from kb.store.rows import Counts, Filter, Retention
-from kb.store.sql.audit import Audit
-from kb.store.sql.folders import Folders
-from kb.store.sql.history import History
-from kb.store.sql.operations import Operations
+from kb.store.rows import Retention
+from kb.store.sql.transaction import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,8 +39,8 @@ if TYPE_CHECKING:
 
     from psycopg.errors import Diagnostic
 
-    from kb.api.access import Caller
     from kb.store.postgres.connection import Connection
+    from kb.store.row_mapping import Execute
     from kb.store.rows import ReplicaState, VectorSpace
 
 C = TypeVar("C", bound=psycopg.Connection[tuple[Any, ...]])
@@ -86,8 +82,11 @@ def ping(connection: Connection) -> None:
     connection.execute("SELECT 1")
 
 
-class PostgresTransaction:
+class PostgresTransaction(Transaction):
     """A transaction on one connection; see `kb.store.protocol.Transaction`."""
+
+    documents: PostgresDocuments
+    jobs: PostgresJobs
 
     def __init__(
         self,
@@ -96,22 +95,17 @@ class PostgresTransaction:
         engine: int,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
+        execute: Execute = connection.execute
+        words, vectors = FullText(connection), VectorTable(execute)
+        documents = PostgresDocuments(connection, words, vectors, checkpoint)
+        super().__init__(execute, statements, documents, PostgresJobs(execute, engine), retention)
         self.connection = connection
-        self._execute: Any = connection.execute
-        words, vectors = FullText(connection), VectorTable(self._execute)
-        self.documents = PostgresDocuments(connection, words, vectors, checkpoint)
-        self.history = History(self._execute, statements, self.documents, retention)
-        self.jobs = PostgresJobs(self._execute, engine)
         self.second = PostgresSecondVectors(connection, vectors, engine)
-        self.audit = Audit(self._execute, statements("audit"), retention)
-        self.operations = Operations(self._execute, statements("operations"))
-        self.folders = Folders(self._execute, statements("folders"))
         self._words = words
         self._vectors = vectors
 
     @property
     def space(self) -> VectorSpace:
-        """What the vectors are of at this transaction's moment."""
         return self._vectors.space
 
     @cached_property
@@ -121,7 +115,6 @@ class PostgresTransaction:
 
     @property
     def generation(self) -> int:
-        """The number of the moment that the vectors are of."""
         number: int = self._execute(statements("search")["select_generation"]).get
         return number
 
@@ -130,20 +123,10 @@ class PostgresTransaction:
         """Both legs of search, at this transaction's moment."""
         return PostgresIndex(self._execute, self._words, self._vectors)
 
-    def counts(self, of: Caller | None = None) -> Counts:
-        """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
-        sql = statements("documents")
-        condition, parameters = PostgresConditions(self._words).admitted(Filter(limit=of.limit if of else None))
-        chunks = self._execute(sql["count_chunks_of"].format(condition=condition), parameters) if of else None
-        return Counts(
-            documents=dict(self._execute(sql["count_by_type"].format(condition=condition), parameters).fetchall()),
-            languages=dict(self._execute(sql["count_by_language"].format(condition=condition), parameters).fetchall()),
-            chunks=(chunks or self._execute(sql["count_chunks"])).get,
-            jobs=self.jobs.count(of),
-            queue_age=0 if of else self.jobs.queue_age(),
-            size=0 if of else self._execute(sql["select_size"]).get,
-            precisions={} if of else dict(self._execute(statements("vectors")["select_precisions"]).fetchall()),
-        )
+    @property
+    def size(self) -> int:
+        size: int = self._execute(statements("documents")["select_size"]).get
+        return size
 
     def publish(self) -> None:
         """Count the change of chunks or of their vectors, if there was one; note any other: replicas must have it."""
@@ -211,11 +194,9 @@ class PostgresStore:
 
     @property
     def replica(self) -> ReplicaState | None:
-        """How the replica does; None where there is none."""
         return self._replica.state if self._replica else None
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
-        """Have `wake` called when any engine queued a job, and `ended` with one that ended."""
         self._presence.listen(wake, ended)
 
     @contextmanager

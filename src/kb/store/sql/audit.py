@@ -23,12 +23,10 @@ class Audit:
         self._retention = retention
 
     def add(self, events: Iterable[AuditEvent], author: Author) -> None:
-        """Write a line for each."""
         for event in events:
             self._execute(self._sql["insert_line"], field_values(event) | field_values(author))
 
     def page(self, *, limit: int, before: int | None, document_id: int | None, by: str | None) -> list[AuditLine]:
-        """Return lines with an id below `before`, newest first, of all or of a document or a key."""
         asked = {"where_before": before, "where_document": document_id, "where_by": by}
         names = [name for name, value in asked.items() if value is not None]
         sql = self._sql["select_lines"].format(condition=condition(self._sql, names))
@@ -36,7 +34,6 @@ class Audit:
         return mapped(audit_line_of, self._execute(sql, parameters))
 
     def expire(self, limit: int) -> int:
-        """Delete at most so many lines that are too old or too many; return how many."""
         days, lines = self._retention.audit_days, self._retention.audit_lines
         parameters = {"expiry": moment(clock.own.expiry()), "days": days, "lines": lines, "limit": limit}
         return len(self._execute(self._sql["expire"], parameters).fetchall())

@@ -48,7 +48,7 @@ class Documents(ABC):
     def __init__(self, execute: Execute, statements: Statements, conditions: Conditions) -> None:
         self._execute = execute
         self._statements = statements
-        self._conditions = conditions
+        self.conditions = conditions
         self._sql = self._statements("documents")
         self.former = FormerContents(execute, statements("history"))
 
@@ -83,24 +83,22 @@ class Documents(ABC):
         return Extent(*self._execute(self._sql["select_extent"], {"id": document_id}).get)
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
-        source, (condition, parameters) = self._conditions.page(where, sort, cursor)
+        source, (condition, parameters) = self.conditions.page(where, sort, cursor)
         sql = self._sql["select_documents"].format(source=source, condition=condition)
-        return mapped(document_of, self._execute(f"{sql} LIMIT {self._conditions.mark}", (*parameters, limit)))
+        return mapped(document_of, self._execute(f"{sql} LIMIT {self.conditions.mark}", (*parameters, limit)))
 
     def count(self, where: Filter) -> int:
-        condition, parameters = self._conditions.admitted(where)
+        condition, parameters = self.conditions.admitted(where)
         count: int = self._execute(self._sql["count_documents"].format(condition=condition), parameters).get
         return count
 
     def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
-        """Return the documents of a type whose first chunk begins so."""
         wanted = {"doc_type": doc_type, "beginning": beginning}
         return [document_id for (document_id,) in self._execute(self._sql["select_beginning_with"], wanted)]
 
     def with_content(
         self, content_hash: str, source_path: str | None, *, note: bool, limit: Limit | None = None
     ) -> Document | None:
-        """Return the oldest note, or else file, that holds this content under this path."""
         wanted = {"content_hash": content_hash, "source_path": source_path, "note": note}
         ids = self._execute(self._sql["find_by_content"], wanted).fetchall()
         documents = filter(None, (self.get(document_id) for (document_id,) in ids))
@@ -116,18 +114,16 @@ class Documents(ABC):
 
         Words that more than `most` documents have in theirs are left out.
         """
-        admitted = None if within is None else self._conditions.admitted(Filter(limit=within))
+        admitted = None if within is None else self.conditions.admitted(Filter(limit=within))
         return named(self._execute, self._statements("names"), tokens, most, limit, admitted)
 
     def write_names(self, limit: int) -> bool:
         return write_names(self._execute, self._statements("names"), self, limit)
 
     def has_successors(self) -> bool:
-        """Return whether any document replaces another one, or ever did."""
         return has_successors(self._execute, self._statements("replacements"))
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
-        """Return what replaced each of these documents, directly or in turn, and is there; the nearest first."""
         return successors(self._execute, self._statements("replacements"), document_ids)
 
     def add(
@@ -147,7 +143,6 @@ class Documents(ABC):
         return document_id
 
     def replace(self, document_id: int, content: Content) -> None:
-        """Replace what the document holds; it keeps its id, path, tags and `created_at`."""
         before = self._execute(self._sql["select_kept"], {"id": document_id}).get
         self.remove_chunks(document_id)
         self.add_chunks(document_id, content)
@@ -159,12 +154,10 @@ class Documents(ABC):
         self._execute(self._sql["update_filename"], {"id": document_id, "filename": filename})
 
     def stamp(self, document_id: int, updated_at: str | None) -> None:
-        """Set when the document was changed last."""
         stamp = raw(updated_at) if updated_at else None
         self._execute(self._sql["stamp_document"], {"id": document_id, "at": stamp})
 
     def move(self, document_id: int, source_path: str | None) -> None:
-        """Set where the document comes from; the paths of what came in its file begin with that one."""
         before = self._execute(self._sql["select_source_path"], {"id": document_id}).get or ""
         self._execute(self._sql["update_source_path"], {"id": document_id, "source_path": source_path})
         for part, path in self.parts(document_id):
@@ -199,12 +192,10 @@ class Documents(ABC):
         self._execute(self._statements("jobs")["forget_document"], {"id": document_id, "for_good": False})
 
     def parts(self, document_id: int) -> list[tuple[int, str | None]]:
-        """Return the ids and paths of the documents that came inside this one."""
         found: list[tuple[int, str | None]] = self._execute(self._sql["select_parts"], {"id": document_id}).fetchall()
         return found
 
     def part_of(self, document_id: int) -> int | None:
-        """Return the document that this one came inside."""
         found: int | None = self._execute(self._sql["select_whole"], {"id": document_id}).get
         return found
 
@@ -219,12 +210,10 @@ class Documents(ABC):
         return is_changed
 
     def take_unneeded_files(self) -> list[str]:
-        """Return the hashes of the files that lost their last document; they are not noted any more after this."""
         noted = self._execute(self._sql["take_unneeded_files"]).fetchall()
         return [hash_ for (hash_,) in noted if not self._is_file_needed(hash_)]
 
     def file_hashes(self) -> set[str]:
-        """Return the hashes of the files that documents came from."""
         return {hash_ for (hash_,) in self._execute(self._sql["select_file_hashes"])}
 
     def _is_file_needed(self, content_hash: str) -> bool:

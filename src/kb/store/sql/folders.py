@@ -20,25 +20,19 @@ class Folders:
         self._sql = sql
 
     def all(self) -> list[SyncedFolder]:
-        """Return the folders that are kept in step."""
         return mapped(folder_of, self._execute(self._sql["select_folders"]))
 
     def put(self, folder: SyncedFolder) -> None:
-        """Keep a folder in step from where it is now."""
         self._execute(self._sql["put_folder"], field_values(folder) | {"at": raw(folder.at)})
 
     def remove(self, prefix: str) -> None:
-        """Forget a folder."""
         self._execute(self._sql["delete_folder"], {"prefix": prefix})
 
     def left_out(self) -> list[str]:
-        """Return the paths of the files that stay out."""
         return [path for (path,) in self._execute(self._sql["select_left_out"])]
 
     def leave_out(self, source_path: str) -> None:
-        """Let a file stay out."""
         self._execute(self._sql["leave_out"], {"source_path": source_path})
 
     def let_in(self, source_path: str) -> None:
-        """Let a file in again."""
         self._execute(self._sql["let_in"], {"source_path": source_path})

@@ -16,7 +16,7 @@ from kb.store.row_mapping import (
     raw,
     version_of,
 )
-from kb.store.rows import NOBODY, HistoryCounts
+from kb.store.rows import HistoryCounts
 from kb.store.sql.operations import note_operation
 from kb.store.sql.replacements import pass_on
 from kb.store.statements import condition
@@ -54,11 +54,9 @@ class History:
 
     @property
     def has_bin(self) -> bool:
-        """Whether what is deleted can be restored."""
         return bool(self._retention.bin_days)
 
     def keep(self, document_id: int, author: Author) -> None:
-        """Keep the document as it stands, before the author changes it in this transaction."""
         columns = self._noted(document_id, author)
         if self._retention.history_days:
             self._execute(self._sql["insert_version"], columns)
@@ -67,45 +65,29 @@ class History:
         self._execute(self._sql["begin_version"], columns)
 
     def unlink(self, document_id: int, author: Author) -> None:
-        """Let what replaces a document replace what that does: the document is to stand behind it."""
         for (later,) in self._execute(self._sql["select_replacing"], {"id": document_id}).fetchall():
             self.keep(later, author)
         pass_on(self._execute, self._statements("replacements"), document_id, for_good=False)
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
-        """Return the versions of a document, newest first, also of one in the bin."""
         wanted = {"id": document_id, "before": before or MOST_VERSIONS, "limit": limit}
         return mapped(version_of, self._execute(self._sql["select_versions"], wanted))
 
-    def version(self, document_id: int, number: int) -> Version | None:
-        """Return a version of a document, if it is kept."""
-        newest = self.versions(document_id, limit=1, before=number + 1)
-        return newest[0] if newest and newest[0].number == number else None
-
-    def author(self, document_id: int) -> Author:
-        """Return who made a document what it is."""
-        newest = self.versions(document_id, limit=1)
-        return newest[0].author if newest and newest[0].until is None else NOBODY
-
     def chunks(self, version: Version) -> list[Chunk]:
-        """Return the chunks of a version."""
         if version.content_id is None:
             return self._documents.chunks(version.document.id)
         return self._documents.former.chunks(version.content_id)
 
     def changed_since(self, instant: datetime) -> list[int]:
-        """Return the documents that were added, changed or deleted after a moment, by ascending id."""
         rows = self._execute(self._sql["select_changed"], {"moment": moment(instant)})
         return sorted(document_id for (document_id,) in rows)
 
     def begins(self) -> str | None:
-        """Return from when on every former version is kept; None if that is so for all times."""
         begins, _ = self._execute(self._sql["select_history"]).fetchone()
         stamp: str | None = iso(begins)
         return stamp
 
     def discard(self, document_id: int, author: Author) -> None:
-        """Move a document to the bin, with those that came inside it; delete it if there is no bin."""
         if not self._retention.bin_days:
             return self._documents.delete(document_id)
         columns = self._noted(document_id, author)
@@ -117,32 +99,26 @@ class History:
         return None
 
     def discard_parts(self, document_id: int, *, keep: Collection[str | None], author: Author) -> None:
-        """Move the documents that came inside this one to the bin, but those at the paths to `keep`."""
         for part, path in self._documents.parts(document_id):
             if path not in keep:
                 self.discard(part, author)
 
     def binned(self, document_id: int) -> Binned | None:
-        """Return a document that is in the bin."""
         return next(iter(self._binned("where_document", limit=1, id=document_id)), None)
 
     def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
-        """Return the files in the bin that were at a path or held a content, the last deleted first."""
         return self._binned("where_file", limit=MOST_ALIKE, source_path=source_path, content_hash=content_hash)
 
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
-        """Return what is in the bin, the last deleted first."""
         if before is None:
             return self._binned(limit=limit)
         stamp, document_id = before
         return self._binned("where_before", limit=limit, deleted_at=moment_or_first(raw(stamp)), id=document_id)
 
     def parts_in_bin(self, document_id: int) -> list[int]:
-        """Return the documents in the bin that came inside this one."""
         return [part for (part,) in self._execute(self._sql["select_binned_parts"], {"id": document_id}).fetchall()]
 
     def restore(self, document_id: int, content: Content, author: Author) -> None:
-        """Bring a document back from the bin, with the content that it had."""
         columns = self._noted(document_id, author)
         [binned] = self._binned("where_document", limit=1, id=document_id)
         columns |= {"replaces": content.replaces, "language": content.language}
@@ -152,7 +128,6 @@ class History:
         self._documents.add_tags(document_id, binned.document.tags)
 
     def expire(self, limit: int) -> int:
-        """Delete at most so many documents of the bin, and former versions, whose time has come; return how many."""
         binned = self._expired("select_expired_bin", self._retention.bin_days, limit)
         for document_id, deleted_at in binned:
             self._documents.delete(document_id)
@@ -163,7 +138,6 @@ class History:
         return len(binned) + len(versions) + self._shrink(limit)
 
     def counts(self) -> HistoryCounts:
-        """Return how much is kept."""
         begins, size = self._execute(self._sql["select_history"]).fetchone()
         versions, binned = self._execute(self._sql["count_history"]).fetchone()
         return HistoryCounts(versions, size, iso(begins), binned)

@@ -1,4 +1,4 @@
--- Former versions and the bin.
+-- Former versions and the bin. Triggers count what the former contents take, unless a store has none.
 
 -- name: insert_version
 -- A document as it stands becomes a former version: what follows in the transaction changes it.
@@ -27,6 +27,10 @@ SELECT id FROM documents WHERE replaces = :id
 -- name: is_content_missing
 -- Whether a former version held what the document holds still.
 SELECT EXISTS (SELECT 1 FROM versions WHERE document_id = :id AND content_id IS NULL)
+
+-- name: insert_content
+-- What a document held.
+INSERT INTO former_contents (document_id, chunks) VALUES (:id, :chunks) RETURNING id
 
 -- name: fill_content
 -- The former versions of a document that have no content have this one.
@@ -110,6 +114,10 @@ SELECT document_id FROM bin WHERE part_of = :id ORDER BY document_id
 -- The former versions of a document; the files that they came from.
 DELETE FROM versions WHERE document_id = :id RETURNING content_hash, doc_type
 
+-- name: delete_contents
+-- What the former versions of a document held.
+DELETE FROM former_contents WHERE document_id = :id
+
 -- name: select_changed
 -- The documents that changed, or were added or deleted, after a moment.
 SELECT id FROM documents WHERE COALESCE(updated_at, created_at) > CAST(:moment AS $timestamp)
@@ -129,6 +137,11 @@ ORDER BY until, document_id, number LIMIT :limit
 -- name: delete_version
 -- A former version by itself.
 DELETE FROM versions WHERE document_id = :id AND number = :number RETURNING until, content_id, content_hash, doc_type
+
+-- name: delete_unused_content
+-- A content that no former version has.
+DELETE FROM former_contents
+WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id)
 
 -- name: begin_later
 -- Former versions are missing that stood before a moment.

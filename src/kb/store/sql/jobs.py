@@ -39,7 +39,6 @@ class Jobs:
         self._engine: dict[str, object] = dict(engine or {})
 
     def add(self, job: NewJob) -> int:
-        """Queue a job, unless there is one under its key; return the id of either."""
         note_operation(self._execute, self._statements("operations"), job.author, moment(clock.own.now()))
         columns = field_values(job) | field_values(job.author) | {"id": self._new_id()}
         columns |= {"tags": list(job.tags), "limits": stored_limit(job.limit)}
@@ -48,15 +47,12 @@ class Jobs:
         return job_id
 
     def get(self, job_id: int) -> Job | None:
-        """Return the job, if there is one."""
         return next(iter(self._jobs(["where_id"], id=job_id, limit=1)), None)
 
     def with_key(self, idempotency_key: str) -> Job | None:
-        """Return the job that was accepted under this key."""
         return next(iter(self._jobs(["where_key"], key=idempotency_key, limit=1)), None)
 
     def pending(self, of: Caller | None = None) -> int:
-        """Return how many jobs are queued or running, of all or of those that one sent."""
         names, parameters = sent_by(of)
         count: int = self._ask("count_pending", names, **parameters).get
         return count
@@ -72,7 +68,6 @@ class Jobs:
         return max(0.0, age or 0.0)
 
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
-        """Jobs with an id below `before`, newest first, of all or of those that one sent."""
         names, parameters = sent_by(of)
         if status is not None:
             names.append("where_status")
@@ -81,7 +76,6 @@ class Jobs:
         return self._jobs(names, **parameters, status=status, before=before, limit=limit)
 
     def claim(self, limit: int, *, files: bool = True, begun_first: bool = False) -> list[Job]:
-        """Turn queued jobs to running: new ones together, or one that was begun before, by itself."""
         for begun in (begun_first, not begun_first):
             rows = self._ask("claim", files=files, begun=begun, limit=1 if begun else limit).fetchall()
             if jobs := self._claimed(rows):
@@ -89,7 +83,6 @@ class Jobs:
         return []
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
-        """Turn queued new notes of at most so many bytes, and files that are short, to running."""
         notes = self._ask("select_short_notes", size=size, limit=limit).fetchall()
         ids = [job_id for job_id, _ in notes]
         if is_short and len(ids) < limit:
@@ -98,79 +91,51 @@ class Jobs:
         return self._claimed(self._ask("claim_these", ids=ids).fetchall())
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
-        """Say that the jobs are still being worked on."""
         self._ask("heartbeat", ids=list(job_ids))
 
     def set_progress(self, job_id: int, progress: float) -> bool:
-        """Say how far the job is, from 0 to 1; return whether it is still there."""
         return bool(self._ask("set_progress", id=job_id, progress=progress).fetchall())
 
     def set_started(self, job_id: int, seconds: float) -> None:
-        """Say that the job was begun so long ago."""
         self._ask("set_started", id=job_id, seconds=seconds)
 
-    def give_up(self, attempts: int, error: str) -> list[int]:
-        """Fail the running jobs that were begun so often; return their ids."""
+    def take_up(self, attempts: int, error: str) -> list[int]:
         failed = self._ask("give_up", attempts=attempts, error=error).fetchall()
+        self._ask("release_all")
         return [job_id for job_id, *_ in failed]
 
-    def release_all(self) -> None:
-        """Queue every running job again: whoever ran it is gone."""
-        self._ask("release_all")
-
     def release_stalled(self, seconds: float) -> int:
-        """Queue running jobs again that gave no heartbeat for so long."""
         return len(self._ask("release_stalled", seconds=seconds).fetchall())
 
     def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
-        """Queue running jobs again that are this engine's still; the attempt counts if it `failed`."""
         self._ask("release", ids=list(job_ids), uncounted=int(not failed))
 
     def finish(
         self, job_id: int, document_id: int, *, existed: bool = False, omitted: Mapping[str, int] | None = None
     ) -> None:
-        """The job is done; its text is in the document now, or `existed` there.
-
-        Raises:
-            LeaseLost: another engine has it.
-        """
         self._end("finish", job_id, document_id=document_id, existed=existed, omitted=counts(omitted))
-
-    def forget_failed(self, job_id: int) -> None:
-        """Forget the earlier jobs for this one's path that failed and kept nothing."""
         self._ask("forget_failed", id=job_id)
 
-    def fail(self, job_id: int, error: str) -> None:
-        """The job failed, for a reason in plain words. Raises as `finish`."""
-        self._end("fail", job_id, error=error)
+    def fail(self, job_id: int, error: str, *, drop: bool = False) -> None:
+        self._end("fail", job_id, error=error, drop=drop)
 
     def later(self, job_id: int) -> int | None:
-        """Return the last job that came after this one for its path, and is done or runs."""
         last: int | None = self._ask("select_later", id=job_id).get
         return last
 
     def retry(self, job_id: int) -> bool:
-        """Queue a failed job again whose content is still there; answers whether it was one."""
         return bool(self._ask("retry", id=job_id).fetchall())
 
     def retry_parts(self, document_id: int) -> None:
-        """Queue the failed jobs again of what came inside a document, whose content is still there."""
         self._ask("retry_parts", id=document_id).fetchall()
 
     def expire(self, days: int, limit: int) -> int:
-        """Delete the jobs that were done so long ago, the oldest first; return how many."""
         return len(self._ask("expire", expiry=moment(clock.own.expiry()), days=days, limit=limit).fetchall())
 
     def delete(self, job_id: int) -> None:
-        """Forget the job."""
         self._ask("delete_job", id=job_id).fetchall()
 
-    def drop_content(self, job_id: int) -> None:
-        """The staged file is of no use any more."""
-        self._ask("drop_content", id=job_id)
-
     def staged(self) -> set[str]:
-        """Return the staged files that are still needed."""
         return {name for (name,) in self._ask("select_staged")}
 
     def _new_id(self) -> int | None:

@@ -1,4 +1,37 @@
--- The queue.
+-- The queue. The first ones are as one engine has it, which locks nothing and tells nobody.
+
+-- name: new_id
+-- The id of a new job.
+:id
+
+-- name: tell_job
+-- A word to those who wait for a job.
+
+-- name: tell_end
+-- A word to those who wait for the end of one.
+
+-- name: unless_locked
+-- What another engine has locked is left out.
+
+-- name: is_here
+-- That a file is where it can be had.
+TRUE
+
+-- name: is_mine
+-- That this engine runs a job.
+TRUE
+
+-- name: is_held
+-- That a job may be ended here.
+TRUE
+
+-- name: gone
+-- That no other engine runs a job.
+TRUE
+
+-- name: no_tags
+-- A list of none.
+'[]'
 
 -- name: select_jobs
 -- Jobs, newest first; the condition is put in, of what follows.
@@ -108,8 +141,9 @@ UPDATE jobs SET
 WHERE id = :id AND $is_held RETURNING id $tell_end
 
 -- name: fail
--- A job failed.
-UPDATE jobs SET status = 'failed', error = :error, finished_at = $now
+-- A job failed; its staged file may be of no use any more.
+UPDATE jobs SET
+  status = 'failed', error = :error, finished_at = $now, staged = CASE WHEN :drop THEN NULL ELSE staged END
 WHERE id = :id AND $is_held RETURNING id $tell_end
 
 -- name: forget_failed
@@ -166,10 +200,6 @@ WHERE document_id = :id OR (part_of = :id AND (staged IS NULL OR :for_good))
 -- name: delete_parts
 -- The jobs of the files inside a document that wait or failed go; one that runs finds that the document is not there.
 DELETE FROM jobs WHERE part_of = :id AND status IN ('queued', 'failed') RETURNING id $tell_end
-
--- name: drop_content
--- A job's staged file is of no use any more.
-UPDATE jobs SET staged = NULL WHERE id = :id
 
 -- name: select_staged
 -- The staged files that jobs wait with.

@@ -35,26 +35,21 @@ class Operations:
         self._sql = sql
 
     def get(self, number: int) -> Operation | None:
-        """Return an operation, if it is known."""
         return next(iter(self._operations("where_number", id=number)), None)
 
     def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
-        """Return operations of which something is left, newest first, of all or of one caller."""
         asked = {"where_left": True, "where_before": before is not None, "where_by": of is not None}
         names = [name for name, is_asked in asked.items() if is_asked]
         return self._operations(*names, before=before, by=of.name if of else None, limit=limit)
 
     def documents(self, number: int) -> list[int]:
-        """Return the documents that an operation added, changed or deleted, by ascending id."""
         rows = self._execute(self._sql["select_documents"], {"id": number})
         return sorted(document_id for (document_id,) in rows)
 
     def jobs(self, operation: Operation) -> list[int]:
-        """Return the jobs of an operation that are not done yet."""
         return [job_id for (job_id,) in self._execute(self._sql["select_jobs"], {"key": operation.key})]
 
     def counts(self, number: int) -> OperationCounts:
-        """Return how many documents an operation added, changed and deleted."""
         return OperationCounts(*self._execute(self._sql["count"], {"id": number}).fetchone())
 
     def _operations(self, *names: str, limit: int = 1, **parameters: object) -> list[Operation]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
-from kb.store.neighbours import (
+from kb.store.sqlite.statements import statements
+from kb.vectors.neighbours import (
     NO_GROUPS,
     NOBODY,
     REACH,
@@ -23,7 +24,6 @@ from kb.store.neighbours import (
     members,
     windows,
 )
-from kb.store.sqlite.statements import statements
 from kb.vectors.scores import NO_CONTEXT, Context
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from kb.lexical.bm25 import Matches
     from kb.lexical.snapshot import Admitted
-    from kb.store.neighbours import Groups, Line
     from kb.store.row_mapping import Execute
     from kb.store.sqlite.words import WordReader
+    from kb.vectors.neighbours import Groups, Line
     from kb.vectors.snapshot import VectorSnapshot
 
 

@@ -58,7 +58,7 @@ class SqliteDocuments(Documents):
         return has_more
 
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
-        condition, parameters = self._conditions.admitted(Filter(limit=limit))
+        condition, parameters = self.conditions.admitted(Filter(limit=limit))
         sql = self._sql["select_tags"] if limit is None else self._sql["select_tags_among"].format(condition=condition)
         rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
         return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -16,11 +15,11 @@ from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.postings import merged
 from kb.lexical.snapshot import group_key
+from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
-from kb.store.row_mapping import Execute, hit_of, mapped
-from kb.store.speller import Speller
 from kb.store.sql.conditions import EVERY_DOCUMENT
+from kb.store.sql.index import Index
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import SqliteConditions, quoted
 from kb.store.sqlite.speller import SqliteVocabulary
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.lexical.snapshot import Admitted
-    from kb.store.rows import Filter, Hit
+    from kb.store.row_mapping import Execute
+    from kb.store.rows import Filter
     from kb.store.sqlite.vectors import Vectors
     from kb.store.sqlite.words import WordReader
     from kb.vectors.scores import Context
@@ -45,12 +45,12 @@ AMONG = "AND +rowid IN carray(?)"
 """The plus keeps FTS5 from asking its index anew for each of these chunks."""
 
 
-class SqliteIndex:
+class SqliteIndex(Index):
     """See `kb.store.protocol.Index`."""
 
     def __init__(self, connection: apsw.Connection, vectors: Vectors, words: WordReader | None) -> None:
+        super().__init__(connection.execute, statements("search"))
         self._connection = connection
-        self._execute: Execute = connection.execute
         self._snapshot = vectors.seen_by(connection)
         self._words = words
 
@@ -59,31 +59,17 @@ class SqliteIndex:
         """The analyzer of the full-text index."""
         return Fts5Analyzer(Tokenizer(self._connection))
 
-    @cached_property
-    def languages(self) -> Sequence[str]:
-        """The languages that documents are in."""
-        return [language for (language,) in self._execute(statements("search")["select_languages"]).fetchall()]
-
     def select(self, where: Filter) -> SqliteSelection:
         """Return the chunks that `where` admits."""
         return SqliteSelection(self._connection, self._snapshot, self._words, where)
 
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
-        """Return the documents that the chunks are of, in the order given."""
         if self._words:
             rows, found_rows = self._words.snapshot.rows_of(chunk_ids)
             if found_rows.all():
                 documents: list[int] = self._words.snapshot.documents[rows].tolist()
                 return documents
-        ids = chunk_ids.tolist()
-        found = dict(self._execute(statements("search")["select_documents_of"], (json.dumps(ids),)).fetchall())
-        return [found[chunk_id] for chunk_id in ids]
-
-    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
-        """Return the chunks with their documents, in the order given."""
-        rows = self._execute(statements("search")["select_hits"], (json.dumps(chunk_ids),))
-        found = {hit.chunk_id: hit for hit in mapped(hit_of, rows)}
-        return [found[chunk_id] for chunk_id in chunk_ids]
+        return super().documents_of(chunk_ids)
 
 
 class SqliteSelection:
@@ -116,18 +102,15 @@ class SqliteSelection:
         return self._snapshot.ids if found is None else found
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
-        """Return the `limit` chunks that match any of the words best."""
         return self._leg_for(words).best(self._completed(words), limit) if words else EMPTY_SCORES
 
     def look_up(self, words: Iterable[str]) -> None:
         """Return: words are in memory, or read when they are asked for."""
 
     def best_ids(self, words: Sequence[str], limit: int) -> NDArray[np.int64]:
-        """Return the ids, ascending, of the `limit` chunks that match any of the words best."""
         return self.full_text(words, limit).ids
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how well these chunks match; NaN for one that has none of the words."""
         return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
@@ -136,15 +119,12 @@ class SqliteSelection:
         return [leg.occurrences(word, ids) if isinstance(leg, MemoryLeg) else None for word, leg in legs]
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, by cosine."""
         return self._snapshot.nearest(vector, limit, self._leg.among(self._snapshot.ids), exact=exact)
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks are to a unit vector."""
         return self._snapshot.cosines(vector, ids)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
         return self._snapshot.vectors(ids)
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.store.analyzer import Tokenizer
+from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.words import LAST
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SqliteVocabulary:
-    """See `kb.store.speller.Vocabulary`.
+    """See `kb.lexical.speller.Vocabulary`.
 
     Args:
         connection: the transaction's.
@@ -39,31 +39,31 @@ class SqliteVocabulary:
         self._admitted = admitted
 
     @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """That of the full text."""
+    def _tokenizer(self) -> Tokenizer:
         return Tokenizer(self._connection)
 
+    def tokens(self, text: str) -> list[str]:
+        return self._tokenizer.tokens(text)
+
+    def places(self, text: str) -> Iterable[tuple[int, int, str]]:
+        return Fts5Analyzer(self._tokenizer).stems(text)
+
     def keys(self, word: str) -> list[Key]:
-        """Return what the full text has of a word."""
         return self._words.keys([word])
 
     def known(self, stems: Sequence[str]) -> set[str]:
-        """Return those of the stems that stand somewhere."""
         possible = json.dumps(self._words.possible(stems))
         return {stem for (stem,) in self._execute(statements("postings")["select_known"], (possible,))}
 
     def begun(self, beginning: str, most: int) -> Iterable[str]:
-        """Return stems that begin so."""
         rows = self._execute(statements("postings")["select_beginning"], (beginning, beginning + LAST, most))
         return (stem for (stem,) in rows)
 
     def some_with(self, key: Key, most: int) -> tuple[int, list[int]]:
-        """Return how many of the chunks have a word, and the first of them."""
         rows = self._rows(key)
         return rows.size, self._words.snapshot.ids[rows[:most]].tolist()
 
     def sources(self, chunk_ids: Sequence[int]) -> Iterable[str]:
-        """Return headers and texts of chunks as they were written."""
         rows = self._execute(statements("postings")["select_sources"], (json.dumps(chunk_ids),))
         return (text for (text,) in rows)
 

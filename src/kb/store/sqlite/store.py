@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
-from kb.store.rows import Counts, Filter, Retention
-from kb.store.sql.audit import Audit
-from kb.store.sql.folders import Folders
-from kb.store.sql.history import History
-from kb.store.sql.operations import Operations
+from kb.store.rows import Retention
+from kb.store.sql.transaction import Transaction
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
-from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.foreign import foreign_names
 from kb.store.sqlite.in_step import check_in_step
@@ -35,11 +31,10 @@ from kb.store.sqlite.vectors import Vectors, generation
 from kb.store.sqlite.words import DEFAULT_LIMIT, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kb.api.access import Caller
     from kb.store.row_mapping import Execute
     from kb.store.rows import VectorSpace
     from kb.store.sqlite.words import WordReader
@@ -59,8 +54,10 @@ RECLAIMED_PAGES = 256
 """How many free pages may stay, and are given back at a time."""
 
 
-class SqliteTransaction:
+class SqliteTransaction(Transaction):
     """A transaction on one connection; see `kb.store.protocol.Transaction`."""
+
+    documents: SqliteDocuments
 
     def __init__(
         self,
@@ -71,21 +68,17 @@ class SqliteTransaction:
         *,
         words: Words | None = None,
     ) -> None:
+        documents = SqliteDocuments(connection, vectors.era.table, checkpoint, vectors.era.space)
+        jobs = SqliteJobs(connection.execute, statements)
+        super().__init__(connection.execute, statements, documents, jobs, retention)
         self.connection = connection
-        self.documents = SqliteDocuments(connection, vectors.era.table, checkpoint, vectors.era.space)
-        self.history = History(connection.execute, statements, self.documents, retention)
-        self.jobs = SqliteJobs(connection.execute, statements)
         self.second = SqliteSecondVectors(connection, vectors)
-        self.audit = Audit(connection.execute, statements("audit"), retention)
-        self.operations = Operations(connection.execute, statements("operations"))
-        self.folders = Folders(connection.execute, statements("folders"))
         self.reanalysed: list[int] = []
         self._vectors = vectors
         self._words = words
 
     @cached_property
     def space(self) -> VectorSpace:
-        """What the vectors are of at this transaction's moment."""
         return self._vectors.era_of(self.connection).space
 
     @cached_property
@@ -95,7 +88,6 @@ class SqliteTransaction:
 
     @property
     def generation(self) -> int:
-        """The number of the moment that the vectors are of."""
         return generation(self.connection)
 
     @cached_property
@@ -108,22 +100,13 @@ class SqliteTransaction:
         """The words in memory at this transaction's moment, unless it may have changed them."""
         return self._words.seen_by(self.connection) if self._words else None
 
-    def counts(self, of: Caller | None = None) -> Counts:
-        """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
-        execute: Execute = self.connection.execute
-        sql = statements("documents")
-        condition, parameters = SqliteConditions(execute).admitted(Filter(limit=of.limit if of else None))
-        chunks = sql["count_chunks_of"].format(condition=condition) if of else sql["count_chunks"]
-        return Counts(
-            documents=dict(execute(sql["count_by_type"].format(condition=condition), parameters)),
-            languages=dict(execute(sql["count_by_language"].format(condition=condition), parameters)),
-            chunks=execute(chunks, parameters).get,
-            jobs=self.jobs.count(of),
-            queue_age=0 if of else self.jobs.queue_age(),
-            size=0 if of else self.connection.pragma("page_count") * self.connection.pragma("page_size"),
-            precisions={} if of else dict(execute(statements("vectors")["select_precisions"]).fetchall()),
-            foreign=() if of else foreign_names(self.connection),
-        )
+    @property
+    def size(self) -> int:
+        size: int = self.connection.pragma("page_count") * self.connection.pragma("page_size")
+        return size
+
+    def foreign_names(self) -> Sequence[str]:
+        return foreign_names(self.connection)
 
 
 class SqliteStore:
@@ -177,17 +160,14 @@ class SqliteStore:
 
     @property
     def vectors_size(self) -> int:
-        """How many bytes the newest vectors take in memory."""
         return self._vectors.index.size
 
     @property
     def words_size(self) -> int:
-        """How many bytes the words in memory take."""
         return self.words.size
 
     @property
     def words_faults(self) -> int:
-        """How often the words in memory were found to be wrong."""
         return self.words.faults
 
     @contextmanager

@@ -31,3 +31,7 @@ date, own_day
 -- name: seconds_ago
 -- The moment :seconds ago.
 now_ms() - make_interval(secs => :seconds)
+
+-- name: after_until
+-- The moment after a version went.
+until + interval '1 millisecond'

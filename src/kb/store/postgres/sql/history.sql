@@ -1,9 +1,5 @@
 -- Former versions and the bin. What the former contents take is counted here.
 
--- name: after_until
--- The moment after a version went.
-until + interval '1 millisecond'
-
 -- name: insert_content
 -- What a document held.
 WITH content AS (

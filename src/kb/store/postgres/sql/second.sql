@@ -1,26 +1,18 @@
 -- The vectors beside those in use; see second_vectors.py. Their table is put in.
 
--- name: select_second
--- What they are of.
-SELECT state, dimensions, model, precision, digest, query_prefix, passage_prefix, folder FROM second_space
-
 -- name: record_second
 -- They are of this, and nobody makes them yet.
 INSERT INTO second_space (state, dimensions, model, precision, digest, query_prefix, passage_prefix, folder)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+VALUES (:state, :dimensions, :model, :precision, :digest, :query_prefix, :passage_prefix, :folder)
 ON CONFLICT (only_row) DO UPDATE SET
   state = excluded.state, dimensions = excluded.dimensions, model = excluded.model, precision = excluded.precision,
   digest = excluded.digest, query_prefix = excluded.query_prefix, passage_prefix = excluded.passage_prefix,
   folder = excluded.folder, run_by = NULL
 
--- name: update_state
--- What is being done with them.
-UPDATE second_space SET state = %s
-
 -- name: take
 -- An engine makes them from now on, or still, unless another one does that is there and was heard of lately.
-UPDATE second_space SET run_by = %(engine)s, heartbeat_at = now_ms()
-WHERE {gone} OR heartbeat_at < now_ms() - make_interval(secs => %(seconds)s)
+UPDATE second_space SET run_by = :engine, heartbeat_at = now_ms()
+WHERE {gone} OR heartbeat_at < now_ms() - make_interval(secs => :seconds)
 RETURNING true
 
 -- name: wait_briefly
@@ -52,14 +44,14 @@ SELECT EXISTS (
 -- Chunks above an id that have none.
 SELECT chunks.id, COALESCE(header, ''), text
 FROM chunks LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
-WHERE chunks.id > %s AND NOT EXISTS (
+WHERE chunks.id > :after AND NOT EXISTS (
   SELECT 1 FROM {vectors} AS made WHERE made.chunk_id = chunks.id AND made.document_id = chunks.document_id
 )
-ORDER BY chunks.id LIMIT %s
+ORDER BY chunks.id LIMIT :limit
 
 -- name: insert_vector
 -- The vector of a chunk, if that is there still.
-INSERT INTO {vectors} (chunk_id, document_id, embedding) SELECT id, document_id, %s::vector FROM chunks WHERE id = %s
+INSERT INTO {vectors} (chunk_id, document_id, embedding) SELECT id, document_id, CAST(? AS vector) FROM chunks WHERE id = ?
 ON CONFLICT (chunk_id, document_id) DO UPDATE SET embedding = excluded.embedding
 
 -- name: switch_space
@@ -67,5 +59,5 @@ ON CONFLICT (chunk_id, document_id) DO UPDATE SET embedding = excluded.embedding
 UPDATE vector_space SET
   dimensions = second_space.dimensions, model = second_space.model, precision = second_space.precision,
   digest = second_space.digest, query_prefix = second_space.query_prefix, passage_prefix = second_space.passage_prefix,
-  folder = second_space.folder, kept_in = %s
+  folder = second_space.folder, kept_in = ?
 FROM second_space

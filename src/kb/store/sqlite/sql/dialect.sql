@@ -31,3 +31,7 @@ date
 -- name: seconds_ago
 -- The moment :seconds ago.
 strftime('%Y-%m-%d %H:%M:%f', kb_now(), format('-%.3f seconds', :seconds))
+
+-- name: after_until
+-- The moment after a version went.
+strftime('%Y-%m-%d %H:%M:%f', until, '+0.001 seconds')

@@ -1,28 +1,4 @@
--- Search. Filters are put together in document_query.py, full text in index.py.
-
--- name: select_hits
--- Chunks with what a search result says of their documents, for ids in a JSON array.
-SELECT
-  chunks.id AS chunk_id, chunk_index AS "index", documents.id AS document_id, title, source_path, doc_type, text, line_start, line_end,
-  char_start, char_end, COALESCE(sections.heading, '[]') AS heading, page,
-  (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
-    WHERE document_id = documents.id) AS tags,
-  created_at, updated_at, date, source, language, changed_by, changed_with
-FROM chunks JOIN documents ON documents.id = chunks.document_id LEFT JOIN sections ON sections.id = section_id
-WHERE chunks.id IN (SELECT value FROM json_each(?))
-
--- name: select_languages
--- The languages that documents are in, each found behind the one before.
-WITH RECURSIVE found (language) AS (
-  SELECT min(language) FROM documents
-  UNION ALL
-  SELECT (SELECT min(language) FROM documents WHERE language > found.language) FROM found WHERE found.language IS NOT NULL
-)
-SELECT language FROM found WHERE language IS NOT NULL
-
--- name: select_documents_of
--- The documents of chunks, for ids in a JSON array.
-SELECT id, document_id FROM chunks WHERE id IN (SELECT value FROM json_each(?))
+-- The moments of search. Full text is in index.py.
 
 -- name: update_generation
 -- The chunks were changed: which snapshot of the vectors shows it.

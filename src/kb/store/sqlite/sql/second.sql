@@ -1,21 +1,13 @@
 -- The vectors beside those in use; see second_vectors.py.
 
--- name: select_second
--- What they are of.
-SELECT
-  state, dimensions, model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, ''), folder
-FROM second_space
-
--- name: insert_second
+-- name: record_second
 -- They are of this.
 INSERT OR REPLACE INTO second_space (
   only, state, dimensions, model, precision, digest, query_prefix, passage_prefix, folder
 )
-VALUES (1, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?)
-
--- name: update_state
--- What is being done with them.
-UPDATE second_space SET state = ?
+VALUES (
+  1, :state, :dimensions, :model, :precision, :digest, nullif(:query_prefix, ''), nullif(:passage_prefix, ''), :folder
+)
 
 -- name: count_vectors
 -- How many there are.
@@ -32,7 +24,7 @@ SELECT EXISTS (SELECT 1 FROM chunks WHERE id NOT IN (SELECT chunk_id FROM second
 -- name: select_missing
 -- Chunks above an id that have none.
 SELECT id, header, text FROM source_texts
-WHERE id > ? AND NOT EXISTS (SELECT 1 FROM second_vectors WHERE chunk_id = id) ORDER BY id LIMIT ?
+WHERE id > :after AND NOT EXISTS (SELECT 1 FROM second_vectors WHERE chunk_id = id) ORDER BY id LIMIT :limit
 
 -- name: insert_vector
 -- The vector of a chunk, if that is there still.

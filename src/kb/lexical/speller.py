@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from kb.lexical.function_words import STOP_WORDS
 from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
-from kb.store.analyzer import Fts5Analyzer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kb.lexical.snapshot import Key
-    from kb.store.analyzer import Tokenizer
 
 FAR = 2
 """How many letters of a long word may be wrong, behind its first half."""
@@ -40,8 +38,12 @@ ENDING = 3
 class Vocabulary(Protocol):
     """The words of the chunks that a filter admits."""
 
-    @property
-    def tokenizer(self) -> Tokenizer: ...
+    def tokens(self, text: str) -> list[str]:
+        """Return the stems of a text's words."""
+
+    def places(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return each word of a text: where it begins and ends, and its stem."""
+
     def keys(self, word: str) -> list[Key]:
         """Return what the full text has of a word; nothing if it has no token."""
 
@@ -67,8 +69,6 @@ class Speller:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._tokenizer = vocabulary.tokenizer
-        self._analyzer = Fts5Analyzer(self._tokenizer)
 
     def unknown(self, words: Iterable[str]) -> dict[str, list[str]]:
         """Return those of the words that no chunk has, each with others that some have, the nearest first."""
@@ -96,7 +96,7 @@ class Speller:
 
     def _made(self, word: str) -> set[str]:
         """Return the stems of what the word becomes by one change."""
-        return self._vocabulary.known(sorted(set(self._tokenizer.tokens(" ".join(sorted(edits(word)))))))
+        return self._vocabulary.known(sorted(set(self._vocabulary.tokens(" ".join(sorted(edits(word)))))))
 
     def _begun(self, word: str) -> Iterator[tuple[str, int]]:
         """Yield the stems that have the first half of a long word and go on nearly as it does, and how far they are."""
@@ -113,7 +113,7 @@ class Speller:
         found = {
             text[start:end].lower()
             for text in self._vocabulary.sources(chunk_ids)
-            for start, end, token in self._analyzer.stems(text)
+            for start, end, token in self._vocabulary.places(text)
             if token == stem
         }
         return min(found, key=lambda each: (distance(letters, plain(each)), each), default=None)

@@ -1,0 +1,38 @@
+"""What the indexes of both stores ask alike, in SQL."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from kb.store.row_mapping import Execute, hit_of, mapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.store.rows import Hit
+
+
+class Index:
+    """See `kb.store.protocol.Index`; `sql` are the statements about search."""
+
+    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
+        self._execute = execute
+        self._sql = sql
+
+    @cached_property
+    def languages(self) -> Sequence[str]:
+        return [language for (language,) in self._execute(self._sql["select_languages"]).fetchall()]
+
+    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
+        ids = chunk_ids.tolist()
+        documents = dict(self._execute(self._sql["select_documents_of"], {"ids": ids}).fetchall())
+        return [documents[chunk_id] for chunk_id in ids]
+
+    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
+        rows = self._execute(self._sql["select_hits"], {"ids": [int(chunk_id) for chunk_id in chunk_ids]})
+        hits = {hit.chunk_id: hit for hit in mapped(hit_of, rows)}
+        return [hits[chunk_id] for chunk_id in chunk_ids]

@@ -1,0 +1,24 @@
+-- Search. Filters are put together in document_query.py.
+
+-- name: select_hits
+-- Chunks with what a search result says of their documents.
+SELECT
+  chunks.id AS chunk_id, chunk_index AS "index", documents.id AS document_id, title, source_path, doc_type, text, line_start,
+  line_end, char_start, char_end, sections.heading, page, $tags AS tags, created_at, updated_at, date, source, language,
+  changed_by, changed_with
+FROM chunks JOIN documents ON documents.id = chunks.document_id
+LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
+WHERE chunks.id $in_ids
+
+-- name: select_languages
+-- The languages that documents are in, each found behind the one before.
+WITH RECURSIVE found (language) AS (
+  SELECT min(language) FROM documents
+  UNION ALL
+  SELECT (SELECT min(language) FROM documents WHERE language > found.language) FROM found WHERE found.language IS NOT NULL
+)
+SELECT language FROM found WHERE language IS NOT NULL
+
+-- name: select_documents_of
+-- The documents of chunks.
+SELECT id, document_id FROM chunks WHERE id $in_ids

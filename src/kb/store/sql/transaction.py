@@ -1,0 +1,71 @@
+"""What the transactions of both stores have."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from kb.store.rows import Counts, Filter
+from kb.store.sql.audit import Audit
+from kb.store.sql.folders import Folders
+from kb.store.sql.history import History
+from kb.store.sql.operations import Operations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kb.api.access import Caller
+    from kb.store.row_mapping import Execute
+    from kb.store.rows import Retention
+    from kb.store.sql.documents import Documents
+    from kb.store.sql.jobs import Jobs
+    from kb.store.statements import Statements
+
+
+class Transaction(ABC):
+    """See `kb.store.protocol.Transaction`.
+
+    Args:
+        execute: its connection's.
+        statements: the store's.
+        documents: its documents.
+        jobs: its queue.
+        retention: how long what was changed or deleted is kept.
+    """
+
+    def __init__(
+        self, execute: Execute, statements: Statements, documents: Documents, jobs: Jobs, retention: Retention
+    ) -> None:
+        self._execute = execute
+        self._statements = statements
+        self.documents = documents
+        self.jobs = jobs
+        self.history = History(execute, statements, documents, retention)
+        self.audit = Audit(execute, statements("audit"), retention)
+        self.operations = Operations(execute, statements("operations"))
+        self.folders = Folders(execute, statements("folders"))
+
+    def counts(self, of: Caller | None = None) -> Counts:
+        sql = self._statements("documents")
+        condition, parameters = self.documents.conditions.admitted(Filter(limit=of.limit if of else None))
+        chunks = self._execute(sql["count_chunks_of"].format(condition=condition), parameters) if of else None
+        precisions = None if of else self._execute(self._statements("vectors")["select_precisions"])
+        return Counts(
+            documents=dict(self._execute(sql["count_by_type"].format(condition=condition), parameters).fetchall()),
+            languages=dict(self._execute(sql["count_by_language"].format(condition=condition), parameters).fetchall()),
+            chunks=(chunks or self._execute(sql["count_chunks"])).get,
+            jobs=self.jobs.count(of),
+            queue_age=0 if of else self.jobs.queue_age(),
+            size=0 if of else self.size,
+            precisions=dict(precisions.fetchall()) if precisions else {},
+            foreign=() if of else self.foreign_names(),
+        )
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many bytes the database takes, without the files in it."""
+
+    def foreign_names(self) -> Sequence[str]:
+        """Return what the database declares and kb never does."""
+        return ()
