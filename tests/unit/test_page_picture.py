@@ -59,13 +59,15 @@ def area(box):
     return max(0.0, box.right - box.left) * max(0.0, box.top - box.bottom)
 
 
+def common(one, other):
+    """The area that two boxes share."""
+    left, bottom = max(one.left, other.left), max(one.bottom, other.bottom)
+    return area(Box(left, bottom, min(one.right, other.right), min(one.top, other.top)))
+
+
 def covered(box, marks):
     """The share of a box that lies in the marks, which do not overlap within a line."""
-    parts = (
-        Box(max(box.left, each.left), max(box.bottom, each.bottom), min(box.right, each.right), min(box.top, each.top))
-        for each in marks
-    )
-    return max(map(area, parts), default=0.0) / area(box)
+    return max((common(box, each) for each in marks), default=0.0) / area(box)
 
 
 def windows(document, random_source, wanted):
@@ -239,13 +241,7 @@ def chunks_of(data, embedder, window):
 
 def passages(folder, embedder):
     """Each passage with the page that says it, the words of that page, and the passage's place there."""
-    readable = []
-    for path in sorted(folder.glob("files/*.pdf")):
-        try:
-            pdf_reader.read(path.read_bytes())
-        except Unreadable:
-            continue
-        readable.append((path.read_bytes(), {}))
+    readable = [(path.read_bytes(), {}) for path in readable_pdfs(folder)]
     for window in WINDOWS:
         for data, words in readable:
             chunks = chunks_of(data, embedder, window)
@@ -276,17 +272,6 @@ def words_of(text):
             words[-1] += plain(character)
             boxes[-1].append(box)
     return [(word, own) for word, own in zip(words, boxes, strict=True) if word and own]
-
-
-def common(one, other):
-    return area(
-        Box(
-            max(one.left, other.left),
-            max(one.bottom, other.bottom),
-            min(one.right, other.right),
-            min(one.top, other.top),
-        )
-    )
 
 
 def rephrase(page_words, passage):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from uuid import uuid4
 
 from kb.api.errors import DiskFull, FilesUnavailable
-from kb.blobs.protocol import BLOCK_SIZE, DIGEST, Blob, OpenBlob, Readable
+from kb.blobs.protocol import BLOCK_SIZE, DIGEST, KEPT, Blob, OpenBlob, Readable, kept_as
 from kb.filesystem import sync, sync_descriptor
 
 if TYPE_CHECKING:
@@ -159,9 +159,7 @@ class KeptFiles:
         Raises:
             FileNotFoundError: it is no SHA-256.
         """
-        if not DIGEST.fullmatch(content_hash):
-            raise FileNotFoundError(f"no SHA-256: {content_hash!r}")
-        return self._folder / content_hash[:2] / content_hash
+        return self._folder / kept_as(content_hash).removeprefix(KEPT)
 
     def has(self, content_hash: str) -> bool:
         """Return whether the file with this content is kept."""

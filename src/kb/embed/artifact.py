@@ -5,7 +5,7 @@ shape (batch, dimensions), each row of length 1. The manifest says of what it wa
 the other files hash to. Hashing them costs each start 60 ms, and nothing else would notice a damaged weight.
 
 The weights stand in a file of their own, which ONNX Runtime maps: the table of words, which is half of them, is in
-memory only as far as it is read. A model that an earlier version wrote has them within `model.onnx`.
+memory only as far as it is read.
 """
 
 from __future__ import annotations
@@ -86,11 +86,6 @@ class ModelFiles:
     manifest: Manifest
     precision: str
 
-    @property
-    def has_weights_apart(self) -> bool:
-        """Whether the weights are in a file of their own."""
-        return self.onnx.with_name(DATA).exists()
-
     def stamps(self) -> list[tuple[int, int, int]]:
         """Return what is another one as soon as a file that is loaded was changed or removed."""
         found = [path.stat() for path in (self.onnx, self.onnx.with_name(DATA)) if path.exists()]
@@ -140,7 +135,7 @@ def save_model(folder: Path, model: ModelProto, tokenizer: Path, manifest: Manif
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    return {name: sha256(folder / name) for name in (ONNX, DATA, TOKENIZER) if (folder / name).exists()}
+    return {name: sha256(folder / name) for name in (ONNX, DATA, TOKENIZER)}
 
 
 def sha256(path: Path) -> str:

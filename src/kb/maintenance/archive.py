@@ -264,58 +264,41 @@ class ArchiveWriter:
         self._tar.addfile(member, file)
 
 
-class FolderBackup:
-    """A backup in a folder.
+class Backup:
+    """A backup in a folder, or in an archive that is open.
 
     Raises:
         StoreError: the manifest cannot be read, or is not what it was.
     """
 
-    def __init__(self, folder: Path, key: SecretStr | None = None) -> None:
-        self.name = str(folder)
-        self._folder = folder
-        self.manifest, self.seal = _load(self, key)
-
-    def open(self, name: str) -> BinaryIO:
-        """Open a part of it."""
-        folder = self._folder.parent if name.startswith(OBJECTS) else self._folder
-        return open_regular(folder / name)
-
-    def is_there(self) -> bool:
-        """Return whether no later backup took its place."""
-        return self._folder.exists()
-
-
-class ArchiveBackup:
-    """A backup in an archive.
-
-    Raises:
-        StoreError: the manifest cannot be read, or is not what it was.
-    """
-
-    def __init__(self, path: Path, tar: tarfile.TarFile, key: SecretStr | None = None) -> None:
+    def __init__(self, path: Path, key: SecretStr | None = None, tar: tarfile.TarFile | None = None) -> None:
         self.name = str(path)
+        self._path = path
         self._tar = tar
         self.manifest, self.seal = _load(self, key)
 
     def open(self, name: str) -> BinaryIO:
         """Open a part of it."""
-        try:
-            member = self._tar.getmember(name)
-            is_plain = member.isreg() and not member.issparse()  # a link leads elsewhere, a sparse one may be endless
-            file = self._tar.extractfile(member) if is_plain else None
-        except (KeyError, tarfile.TarError) as error:
-            raise FileNotFoundError(f"{name}: {error}") from error
-        if file is None:
-            raise FileNotFoundError(f"{name} is not a file")
-        return file  # type: ignore[return-value]  # it reads like a file
+        if self._tar:
+            return _open_member(self._tar, name)
+        folder = self._path.parent if name.startswith(OBJECTS) else self._path
+        return open_regular(folder / name)
 
     def is_there(self) -> bool:
-        """It is open."""
-        return True
+        """Return whether no later backup took its place."""
+        return self._path.exists()
 
 
-Backup = FolderBackup | ArchiveBackup
+def _open_member(tar: tarfile.TarFile, name: str) -> BinaryIO:
+    try:
+        member = tar.getmember(name)
+        is_plain = member.isreg() and not member.issparse()  # a link leads elsewhere, a sparse one may be endless
+        file = tar.extractfile(member) if is_plain else None
+    except (KeyError, tarfile.TarError) as error:
+        raise FileNotFoundError(f"{name}: {error}") from error
+    if file is None:
+        raise FileNotFoundError(f"{name} is not a file")
+    return file  # type: ignore[return-value]  # it reads like a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,9 +329,9 @@ def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequenc
         except (OSError, tarfile.TarError) as error:
             raise StoreError(f"{path} is no backup: {error}.") from error
         with tar:
-            yield [Found(path, partial(ArchiveBackup, path, tar, key))]
+            yield [Found(path, partial(Backup, path, key, tar))]
     elif folders := [path] if (path / MANIFEST).exists() else backup_folders(path):
-        yield [Found(folder, partial(FolderBackup, folder, key)) for folder in folders]
+        yield [Found(folder, partial(Backup, folder, key)) for folder in folders]
     else:
         raise StoreError(f"There is no backup in {path}.")
 
@@ -397,7 +380,7 @@ def _next_stamp(root: Path) -> str:
 def _made_at(folder: Path) -> datetime:
     """Return when a backup was made, which its name may be behind."""
     try:
-        return datetime.fromisoformat(FolderBackup(folder).manifest.made_at)
+        return datetime.fromisoformat(Backup(folder).manifest.made_at)
     except (StoreError, ValueError):
         return _moment_of(folder)
 

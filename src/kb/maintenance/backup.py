@@ -18,7 +18,7 @@ from kb.maintenance.archive import (
     NAME,
     PART,
     STAGED,
-    FolderBackup,
+    Backup,
     Manifest,
     backup_folders,
     digest_of,
@@ -96,7 +96,7 @@ def prune(root: Path, keep: int) -> None:
         if NAME.fullmatch(part.stem):
             shutil.rmtree(part, ignore_errors=True)
     try:
-        needed = set().union(*(FolderBackup(folder).manifest.objects for folder in backup_folders(root)))
+        needed = set().union(*(Backup(folder).manifest.objects for folder in backup_folders(root)))
     except StoreError as error:
         logger.warning("files of old backups stay: %s", error)
         return

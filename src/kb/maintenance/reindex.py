@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from kb.api.errors import StoreError
@@ -40,35 +40,19 @@ def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: 
     path = database_path(settings.database_url, settings.data_dir)
     with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(path)):
         complete_restore(settings)
-        model = _Model(settings)
-        model.space = model.made if anew else recorded_space(path)
-        rebuild(path, model.space, model.embed, on_chunks, anew=anew)
+        model = cache(lambda: open_named_model(settings)[0])  # most damage needs none
+        space = VectorSpace.of(model().spec) if anew else recorded_space(path)
+        rebuild(path, space, partial(_embed, model, space), on_chunks, anew=anew)
 
 
-class _Model:
-    """The model, started when the first vector is missing: most damage is elsewhere."""
+def _embed(model: Callable[[], Embedder], space: VectorSpace, chunks: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+    """Return the vectors of headers and texts.
 
-    space: VectorSpace
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    @property
-    def made(self) -> VectorSpace:
-        """What its vectors are of."""
-        return VectorSpace.of(self._embedder.spec)
-
-    def embed(self, chunks: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """Return the vectors of headers and texts.
-
-        Raises:
-            StartError: the model cannot be used, or is not that of the other vectors.
-        """
-        if self.made != self.space:
-            raise StoreError(f"The vectors are of {self.space}, and the model makes those of {self.made}.")
-        chunker = Chunker(self._embedder)
-        return self._embedder.embed_passages([chunker.passage(header, text) for header, text in chunks])
-
-    @cached_property
-    def _embedder(self) -> Embedder:
-        return open_named_model(self._settings)[0]
+    Raises:
+        StartError: the model cannot be used, or is not that of the other vectors.
+    """
+    embedder = model()
+    if (made := VectorSpace.of(embedder.spec)) != space:
+        raise StoreError(f"The vectors are of {space}, and the model makes those of {made}.")
+    chunker = Chunker(embedder)
+    return embedder.embed_passages([chunker.passage(header, text) for header, text in chunks])

@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kb.api.errors import AtWork, NoBackupFolder, StoreError
 from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
-from kb.maintenance.archive import FolderBackup, backup_folders
+from kb.clock import shown
+from kb.maintenance import archive
 from kb.settings import Settings, reveal
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class MaintenanceTasks:
             if self._thread:
                 raise AtWork
             task = self._tasks[action] = Task(
-                action=action, begun_at=_now(), ended_at=None, step=None, faults=[], findings=[], error=None
+                action=action, begun_at=shown(time.time()), ended_at=None, step=None, faults=[], findings=[], error=None
             )
             self._thread = threading.Thread(target=self._run, args=(task,), name="kb-maintenance", daemon=True)
             self._thread.start()
@@ -130,7 +131,7 @@ class MaintenanceTasks:
     def _backups(self, folder: Path) -> list[Backup]:
         """Return the backups of a folder, the newest first. What is in one never changes."""
         try:
-            names = [each.name for each in reversed(backup_folders(folder))]
+            names = [each.name for each in reversed(archive.backup_folders(folder))]
         except OSError as error:
             raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
         key = self._settings.backup_key
@@ -159,12 +160,12 @@ def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[
 
 
 def _ended(task: Task, outcome: dict[str, Any]) -> Task:
-    return Task.model_validate(task.model_dump() | outcome | {"ended_at": _now(), "step": None})
+    return Task.model_validate(task.model_dump() | outcome | {"ended_at": shown(time.time()), "step": None})
 
 
 def _backup_in(folder: Path, key: SecretStr | None) -> Backup:
     try:
-        backup = FolderBackup(folder, key)
+        backup = archive.Backup(folder, key)
     except StoreError as error:
         unknown = dict.fromkeys(("made_at", "version", "documents", "files", "seal"))
         return Backup(name=folder.name, fault=error.detail, **unknown)
@@ -178,7 +179,3 @@ def _backup_in(folder: Path, key: SecretStr | None) -> Backup:
         seal=backup.seal,
         fault=None,
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

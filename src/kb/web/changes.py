@@ -7,18 +7,13 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kb.api.operation_words import count_changes, describe_step
 from kb.web.pages import later_page, redirect, render
 from kb.web.text import Row, plain
 from kb.web.visits import Visit
 
 PAGE: Final = 30
 SHOWN: Final = 200
-ACTIONS: Final = {
-    "delete": "goes to the bin",
-    "restore": "comes back from the bin",
-    "revert": "becomes version {version} again",
-    "retag": "gets the tags of version {version}",
-}
 
 
 async def changes(request: Request, visit: Visit) -> Response:
@@ -49,7 +44,7 @@ def show(request: Request, undone: Row) -> Response:
         {
             "id": step["document_id"],
             "title": plain(step["title"], 200) or "Untitled",
-            "does": step["skipped"] or ACTIONS[step["action"]].format_map(step),
+            "does": describe_step(step),
             "stays": bool(step["skipped"]),
         }
         for step in undone["steps"]
@@ -61,18 +56,11 @@ def show(request: Request, undone: Row) -> Response:
         steps=steps[:SHOWN],
         more=max(0, len(steps) - SHOWN),
         is_done=not undone["dry_run"],
-        summary=counted(undone),
+        summary=count_changes(undone, "nothing"),
     )
 
 
 def operation_row(row: Row) -> Row:
     """Return an operation for a list."""
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
-    return {**row, "by": by, "what": counted(row)}
-
-
-def counted(row: Row) -> str:
-    """Return in words how many documents were added, changed and deleted."""
-    parts = [f"{row[name]} {name}" for name in ("added", "changed", "deleted") if row[name]]
-    parts += [f"{row['jobs']} on the way in"] if row["jobs"] else []
-    return ", ".join(parts) or "nothing"
+    return {**row, "by": by, "what": count_changes(row, "nothing")}

@@ -6,16 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from kb.api.errors import NotFound
+from kb.api.operation_words import count_changes, describe_step
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.options import Json, Why, parse_moment
-
-ACTIONS = {
-    "delete": "goes to the bin",
-    "restore": "comes back from the bin",
-    "revert": "becomes version {version} again",
-    "retag": "gets the tags of version {version}",
-}
 
 NOTHING = "there is nothing to take back"
 SHOWN = 10
@@ -106,22 +100,13 @@ def summary(answer: dict[str, Any]) -> str:
     """Return in one line what is taken back."""
     operation = answer["operation"]
     of = f"operation {operation['number']} of {output.format_time(operation['at'])}: " if operation else ""
-    return of + counted(answer)
+    return of + count_changes(answer)
 
 
-def counted(answer: dict[str, Any]) -> str:
-    """Return how many documents were added, changed and deleted, and how many jobs are not done yet."""
-    parts = [f"{answer[name]} {name}" for name in ("added", "changed", "deleted") if answer[name]]
-    parts += [f"{answer['jobs']} on the way in"] if answer["jobs"] else []
-    return ", ".join(parts or ["nothing changed"])
-
-
-COLUMNS: output.Columns = {"OPERATION": "number", "GIVEN": "at", "BY": "by", "CLIENT": "client", "WHAT": counted}
+COLUMNS: output.Columns = {"OPERATION": "number", "GIVEN": "at", "BY": "by", "CLIENT": "client", "WHAT": count_changes}
 
 
 def described(step: dict[str, Any]) -> str:
     """Return what happens to a document in one line."""
-    what = step["skipped"] or ACTIONS[step["action"]].format_map(step)
-    return output.one_line(
-        f"document {step['document_id']} {'stays: ' if step['skipped'] else ''}{what}: {step['title']}"
-    )
+    stays = "stays: " if step["skipped"] else ""
+    return output.one_line(f"document {step['document_id']} {stays}{describe_step(step)}: {step['title']}")

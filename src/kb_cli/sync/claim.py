@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import getnode, uuid4
 
-from kb.api.errors import FolderTaken, KbError
+from kb.api.errors import FolderTaken
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import state_folder
 from kb_cli.sync.deletions import parsed
@@ -29,14 +28,12 @@ class Claim:
     Args:
         mounts: on which devices it was when it was last in step.
         left_out: the source paths of files that stay out.
-        is_known: whether the engine keeps folders.
         owner: the machine that has the name.
         doubt: the refusal that holds unless the files are those of the documents: name and disk could be a twin's.
     """
 
     mounts: str = ""
     left_out: frozenset[str] = frozenset()
-    is_known: bool = True
     owner: str = ""
     doubt: UsageError | None = None
 
@@ -47,12 +44,7 @@ async def look_up(client: EngineClient, folder: Folder) -> Claim:
     Raises:
         UsageError: its name belongs to another one.
     """
-    try:
-        known = await client.folders()
-    except KbError as error:
-        if error.status != HTTPStatus.NOT_FOUND:
-            raise
-        return Claim(is_known=False)  # an engine that keeps no folders
+    known = await client.folders()
     mine, found = machine_id(), Claim(left_out=frozenset(known["left_out"]))
     for each in known["folders"]:
         if each["prefix"] != folder.prefix:
@@ -137,12 +129,12 @@ def is_disk_here(known: dict[str, Any]) -> bool:
         now = parsed(describe_mounts(Path(known["path"])))
     except (OSError, ValueError, RuntimeError):  # no path of this system, or links that lead round in a circle
         return False
-    return "mounts" in known and now.get("") == parsed(known["mounts"]).get("")
+    return now.get("") == parsed(known["mounts"]).get("")
 
 
 def device_of(known: dict[str, Any]) -> str:
     """Return where the disk of a folder was, and its number if it had one."""
-    return parsed(known.get("mounts", "")).get("", "")
+    return parsed(known["mounts"]).get("", "")
 
 
 def host_name() -> str:

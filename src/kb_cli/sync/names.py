@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb.api.errors import KbError
 from kb.api.stream_safe import composed
 from kb_cli.runtime.call import call
 from kb_cli.runtime.paths import absolute, to_source_path
@@ -65,14 +63,8 @@ async def named(client: EngineClient, folder: Folder) -> Folder:
 
 
 async def fetch_names(client: EngineClient) -> FolderNames:
-    """Return what is known of synced folders; nothing if the engine keeps none."""
-    try:
-        known = await client.folders()
-    except KbError as error:
-        if error.status != HTTPStatus.NOT_FOUND:
-            raise
-        return FolderNames()
-    mine = machine_id()
+    """Return what is known of synced folders."""
+    known, mine = await client.folders(), machine_id()
     here = [each for each in known["folders"] if is_from_here(each, mine)]
     names = frozenset((Path(each["path"]), each["prefix"]) for each in here)
     return FolderNames(prefixes_here(here), frozenset(known["left_out"]), names)

@@ -96,7 +96,7 @@ def wholes(path: str) -> Iterator[str]:
 
 async def fetch_extracted(client: EngineClient) -> frozenset[str]:
     """Return the suffixes that the engine's extractors read."""
-    return frozenset((await client.status())["parser"].get("extracts", ()))
+    return frozenset((await client.status())["parser"]["extracts"])
 
 
 async def fetch_rejected(client: EngineClient) -> dict[str, tuple[str, str]]:

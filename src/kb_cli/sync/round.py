@@ -187,8 +187,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
         if this.claim.mounts:
             await claim(client, folder, this.devices([], [ITSELF]), this.claim.owner)
         raise refusal
-    if this.claim.is_known:
-        await claim(client, folder, this.claim.mounts or this.mounts, this.claim.owner)
+    await claim(client, folder, this.claim.mounts or this.mounts, this.claim.owner)
     await move_documents(client, find_moves(items, this.moved(), remote, digests), remote)
     uploader = Uploader(client, remote, await fetch_rejected(client), digests, quiet=quiet)
     await uploader.upload_all(items)
@@ -196,8 +195,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     result = this.result()
     if folder.delete:
         result.deleted = await delete_missing(client, this, result)
-    if this.claim.is_known:
-        await claim(client, folder, this.devices(result.deleted, result.emptied))
+    await claim(client, folder, this.devices(result.deleted, result.emptied))
     return result
 
 

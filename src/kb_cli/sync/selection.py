@@ -67,7 +67,7 @@ class Selection:
 
     files: list[Path] = field(default_factory=list)
     passed_over: list[Path] = field(default_factory=list)
-    ignored: dict[str, int] = field(default_factory=dict)
+    ignored: Counter[str] = field(default_factory=Counter)
     unreadable: list[Path] = field(default_factory=list)
     outside: list[Path] = field(default_factory=list)
     elsewhere: list[Path] = field(default_factory=list)
@@ -85,8 +85,7 @@ class Selection:
         self.outside += other.outside
         self.elsewhere += other.elsewhere
         self.leftovers += other.leftovers
-        for name, count in other.ignored.items():
-            self.ignored[name] = self.ignored.get(name, 0) + count
+        self.ignored += other.ignored
 
     def take(self, suffixes: Collection[str]) -> None:
         """Select also what was passed over, where its name ends so."""
@@ -173,7 +172,7 @@ def _walk(
             if reason == LEFTOVER:
                 selection.leftovers += 1
             else:
-                selection.ignored[reason] = selection.ignored.get(reason, 0) + 1
+                selection.ignored[reason] += 1
         elif is_folder:
             _walk(path, rules, exclude, selection, within)
         elif _is_file(entry):

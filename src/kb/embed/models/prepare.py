@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OLD = "old"
-"""Where a model is kept that gives way to a new one."""
-
 PROVIDER_PRECISIONS = ("bf16",)
 """Precisions that the provider makes of fp32 when it loads the model."""
 
@@ -154,7 +151,7 @@ def _verify_raw(model_dir: Path) -> None:
 def _cached(home: Path, name: str, manifest: Manifest, convert: Callable[[Path], None]) -> ModelFiles:
     """Return the model `home/name`; `convert` makes it, unless it is there or another process makes it."""
     try:
-        return _with_weights_apart(_load_cached(home / name, manifest))
+        return _load_cached(home / name, manifest)
     except InvalidArtifact:
         pass
     try:
@@ -165,7 +162,10 @@ def _cached(home: Path, name: str, manifest: Manifest, convert: Callable[[Path],
                 is_there = (home / name).exists()
                 log.info("making the model %s%s", home / name, f" again: {fault}" if is_there else "")
                 convert(scratch)
-                _replace(scratch / name, home / name, scratch / OLD)
+                if is_there:
+                    (home / name).replace(scratch / "old")
+                (scratch / name).replace(home / name)
+                sync(home)
     except OSError as error:
         raise ModelError(f"The model cannot be written to {home}: {one_line(error)}.") from error
     return _load_cached(home / name, manifest)
@@ -179,30 +179,12 @@ def _load_cached(folder: Path, manifest: Manifest) -> ModelFiles:
     return files
 
 
-def _with_weights_apart(files: ModelFiles) -> ModelFiles:
-    """Return the model, written anew if its weights are not apart; as it is where that cannot be done."""
-    if files.has_weights_apart:
-        return files
-    folder = files.onnx.parent
-    with suppress(OSError, ModuleNotFoundError), _scratch_folder(folder.parent) as scratch:
-        if not files.has_weights_apart:  # another process may have made them meanwhile
-            import onnx  # slow, and needed once
-
-            save_model(scratch / folder.name, onnx.load(files.onnx), files.tokenizer, files.manifest)
-            _replace(scratch / folder.name, folder, scratch / OLD)
-    return files
-
-
 @contextmanager
 def _scratch_folder(home: Path) -> Iterator[Path]:
     """Make an empty folder in `home` for one process at a time; remove it afterwards."""
     home.mkdir(parents=True, exist_ok=True)
     scratch = home / ".workshop"
     with FileLock(home / ".lock"):
-        for manifest in (scratch / OLD).glob(f"*/{MANIFEST}"):  # a crash between two moves
-            kept = manifest.parent
-            if not (home / kept.name).exists():
-                kept.replace(home / kept.name)
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir()
         try:
@@ -217,17 +199,3 @@ def _convert(raw: Path, folder: Path) -> None:
 
     model = minilm.build(minilm.read_safetensors(raw / WEIGHTS))
     save_model(folder, model, raw / TOKENIZER, Manifest(sources=SOURCES))
-
-
-def _replace(new: Path, target: Path, old: Path) -> None:
-    """Move the folder `new` to `target`, and what stood there into `old`; back again if that fails."""
-    old.mkdir()
-    if target.exists():
-        target.replace(old / target.name)
-    try:
-        new.replace(target)
-    except OSError:
-        if (old / target.name).exists():
-            (old / target.name).replace(target)
-        raise
-    sync(target.parent)

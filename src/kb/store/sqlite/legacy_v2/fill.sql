@@ -75,7 +75,7 @@ UPDATE jobs SET status = 'failed', finished_at = strftime('%Y-%m-%d %H:%M:%f', '
     'This was still waiting when the database was brought to version 3, which cannot read what it waited with: add it again.'
   WHERE status = 'queued' AND (kind = 'file' OR trim(COALESCE(text, '')) = '');
 
--- Of a job whose document is gone nothing is kept of what it was; as forget_document in ../sql/jobs.sql.
+-- Of a job whose document is gone nothing is kept of what it was; as forget_document in ../../sql/jobs.sql.
 UPDATE jobs SET
   title = NULL, filename = NULL, source_path = NULL, tags = '[]', content_hash = NULL,
   request_hash = CASE WHEN idempotency_key IS NOT NULL THEN request_hash END
