@@ -25,7 +25,3 @@ WITH gone AS (
   RETURNING octet_length(chunks) + COALESCE(octet_length(vectors), 0) AS size
 )
 UPDATE history SET size = size - (SELECT COALESCE(sum(gone.size), 0) FROM gone)
-
--- name: change_size
--- Former contents take so many bytes more.
-UPDATE history SET size = size + :size
