@@ -99,14 +99,15 @@ def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bo
         raise StoreError(f"{target} holds something already: name another folder.")
     finish_restore(settings)
     try:
-        with discarded_unless_finished(_ExportWriter(target)) as writer, _taken(settings, writer) as (tx, exported):
-            writer.keep_files({*tx.documents.file_hashes(), *(() if as_notes else exported.staged.values())})
-            exported.files = len(writer.originals.digests() & tx.documents.file_hashes())
-            exported.documents = sum(tx.counts().documents.values())
-            if as_notes:
-                _write_notes(tx, writer.folder)
-            else:
-                _write_lines(settings, tx, exported, writer.folder, with_vectors=with_vectors)
+        with discarded_unless_finished(_ExportWriter(target)) as writer:
+            with _taken(settings, writer) as (tx, exported):
+                writer.keep_files({*tx.documents.file_hashes(), *(() if as_notes else exported.staged.values())})
+                exported.files = len(writer.originals.digests() & tx.documents.file_hashes())
+                exported.documents = sum(tx.counts().documents.values())
+                if as_notes:
+                    _write_notes(tx, writer.folder)
+                else:
+                    _write_lines(settings, tx, exported, writer.folder, with_vectors=with_vectors)
             writer.finish()
     except OSError as error:
         raise StoreError(f"The export {target} cannot be written: {error.strerror or error}.") from error
@@ -193,7 +194,7 @@ def _write_lines(
     settings: Settings, tx: MovedTransaction, exported: Exported, folder: Path, *, with_vectors: bool
 ) -> None:
     lines = exported_lines(tx) | {KEYS: key_lines(keys_of(settings, tx))}
-    digests = {name: _write(folder / name, map(_dumped, each)) for name, each in lines.items()}
+    digests = {name: _write(folder / name, map(_dumped, of_file)) for name, of_file in lines.items()}
     if with_vectors:
         digests[VECTORS] = _write(folder / VECTORS, exported_vectors(tx))
     last_ids = tx.transfer.last_ids()

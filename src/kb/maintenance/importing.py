@@ -11,6 +11,7 @@ import numpy as np
 
 from kb.api.errors import StoreError
 from kb.documents.blob_place import blobs_apart
+from kb.documents.lookup import existing_version
 from kb.documents.originals import Originals
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
@@ -75,8 +76,8 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
             blobs_apart(url, settings.blob_url, settings.files_dir.parent, to_write=True) as blobs,
         ):
             originals = Originals(blobs, keep=settings.keep_files)
-            if (there := _beginning(store, export)) is not None:
-                return _Refill(settings, store, export, originals, on_documents).run(there, embedder)
+            if (present := _beginning(store, export)) is not None:
+                return _Refill(settings, store, export, originals, on_documents).run(present, embedder)
             if is_postgres(url):
                 raise StoreError(
                     "The database in PostgreSQL holds something else: an export comes into an empty one alone."
@@ -120,22 +121,22 @@ def _embedder_for(settings: Settings, space: VectorSpace) -> Embedder:
 def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None:
     """Return how many lines of each file a database has; None if it has, or ever had, something else."""
     with store.read() as tx:
-        there, difference = _compared(tx, export)
+        present, difference = _compared(tx, export)
         given = tx.transfer.given_ids()
     are_its_own = all(given.get(name) in (0, last) for name, last in export.last_ids.items() if name in given)
-    return there if difference is None and are_its_own else None
+    return present if difference is None and are_its_own else None
 
 
 def _compared(tx: MovedTransaction, export: ExportFolder) -> tuple[dict[str, int], str | None]:
     """Return how many lines of each file a database has, up to the first that is otherwise, and where that is."""
-    there = dict.fromkeys(export.counts, 0)
+    present = dict.fromkeys(export.counts, 0)
     for name, lines in exported_lines(tx).items():
         with export.open(name) as file:
             for line in lines:
                 if not _covers(line, json.loads(file.readline() or "null")):
-                    return there, f"{name}, line {there[name] + 1}"
-                there[name] += 1
-    return there, None
+                    return present, f"{name}, line {present[name] + 1}"
+                present[name] += 1
+    return present, None
 
 
 def _covers(line: Any, exported: Any) -> bool:  # noqa: ANN401 - JSON
@@ -169,17 +170,17 @@ class _Refill:
         self._on_documents = on_documents
         self._imported = Imported()
 
-    def run(self, there: dict[str, int], embedder: Embedder | None) -> Imported:
+    def run(self, present: dict[str, int], embedder: Embedder | None) -> Imported:
         """Write what is not there of each file, and compare all of them.
 
         Raises:
             StoreError: a row is not taken, or the database has something otherwise than the export.
         """
-        self._write_documents(there[DOCUMENTS], embedder)
-        self._write_versions(there[VERSIONS])
+        self._write_documents(present[DOCUMENTS], embedder)
+        self._write_versions(present[VERSIONS])
         self._export.stage_files(self._originals.blobs)
         for name in PLAIN:
-            self._write_rows(name, there[name])
+            self._write_rows(name, present[name])
         self._finish()
         self._verify()
         return self._imported
@@ -264,13 +265,13 @@ class _Refill:
         """
         about = self._export.about
         with self._store.read() as tx:
-            there, difference = _compared(tx, self._export)
-            absent = [name for name in there if name != KEYS and there[name] != self._export.counts[name]]
+            present, difference = _compared(tx, self._export)
+            absent = [name for name in present if name != KEYS and present[name] != self._export.counts[name]]
             last_ids = tx.transfer.last_ids()
             begins = tx.transfer.begins() if self._knows_beginning else None
             facts = begins, {name: last_ids[name] for name in self._export.last_ids}
             if difference is None and absent:
-                difference = f"{absent[0]}, line {there[absent[0]] + 1}"
+                difference = f"{absent[0]}, line {present[absent[0]] + 1}"
             if difference is None and facts != (about.history_begins, self._export.last_ids):
                 difference = "kb-export.json, history_begins or last_ids"
             if difference is None and self._export.has_vectors:
@@ -279,7 +280,7 @@ class _Refill:
                         difference = VECTORS
         if difference:
             raise StoreError(f"The database has not what the export says ({difference}): begin with an empty one.")
-        self._imported.compared = sum(there.values())
+        self._imported.compared = sum(present.values())
 
 
 def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.float32]) -> None:
@@ -296,10 +297,7 @@ def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.
 
 def _add_version(tx: MovedTransaction, line: VersionLine) -> None:
     """Write a former version, and that it is in the bin; what it held is that of no version before it, or of one."""
-    content_id = None
-    if line.chunks_of:
-        [holder] = tx.history.versions(line.id, limit=1, before=line.chunks_of + 1)
-        content_id = holder.content_id
+    content_id = existing_version(tx, line.id, line.chunks_of).content_id if line.chunks_of else None
     tx.transfer.insert(transfer.VERSIONS, dict(line) | {"content_id": content_id})
     if line.chunks is not None:
         new_ids = repeat(0) if all(chunk.id for chunk in line.chunks) else tx.transfer.new_chunk_ids(line.size)

@@ -39,8 +39,8 @@ class SqliteTransfer(Transfer):
         vectors = np.zeros((len(chunk_ids), self._dimensions), np.float32)
         if chunk_ids:  # no empty array is bound
             lookup = VectorTable.of(self._connection).lookup
-            found = dict(self._execute(lookup, (apsw.carray(np.array(chunk_ids, np.int64)),)).fetchall())
+            rows = dict(self._execute(lookup, (apsw.carray(np.array(chunk_ids, np.int64)),)).fetchall())
             for vector, chunk_id in zip(vectors, chunk_ids, strict=True):
-                if stored := found.get(chunk_id):
+                if stored := rows.get(chunk_id):
                     vector[:] = np.frombuffer(stored, "<f4")
         return vectors
