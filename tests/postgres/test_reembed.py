@@ -20,7 +20,7 @@ from kb.embed.artifact import WEIGHTS, load_model, save_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
 from kb.store.postgres import second_vectors
-from kb.store.postgres.opening import origin
+from kb.store.postgres.opening import moment
 from kb.store.postgres.store import PostgresStore
 from kb.store.rows import Filter, NewJob, VectorSpace
 from tests.http.conftest import added, finished, until_idle
@@ -106,7 +106,7 @@ def test_a_switch_waits_for_no_reader_and_who_deletes_says_that_somebody_reads(u
         assert nearest(store, "text 7", SAME_LENGTH) == "text 7"
 
 
-def test_while_a_database_is_moved_who_begins_is_refused_and_nobody_waits_for_the_move(url):
+def test_while_a_database_is_exported_who_begins_is_refused_and_nobody_waits_for_the_export(url):
     def refused_to_begin(store):
         with pytest.raises(StoreUnavailable, match="Somebody reads"):
             begun(store)
@@ -121,7 +121,7 @@ def test_while_a_database_is_moved_who_begins_is_refused_and_nobody_waits_for_th
 
     with engine(url) as store, engine(url) as other, ThreadPoolExecutor() as pool:
         fill(store, 1)
-        with origin(url, "--from"):
+        with moment(url):
             refusal = pool.submit(refused_to_begin, store)
             eventually("it wants the vectors for itself", lambda: is_waiting_for_vectors(url))
             meanwhile = [pool.submit(do, other) for do in (write, count)]
