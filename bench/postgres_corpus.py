@@ -19,7 +19,7 @@ from kb.store.analyzer import Tokenizer
 from kb.store.default_space import DEFAULT_SPACE
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore, connect
-from kb.store.postgres.words import term_of
+from kb.store.postgres.words import index_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -55,7 +55,9 @@ class Words:
     def __init__(self, texts: Iterable[str]) -> None:
         tokenizer = Tokenizer(apsw.Connection(":memory:"))
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers) + 1)
-        self._of = [np.array([numbers[term_of(each)] for each in tokenizer.indexed(text)], np.int64) for text in texts]
+        self._of = [
+            np.array([numbers[index_term(each)] for each in tokenizer.indexed(text)], np.int64) for text in texts
+        ]
         self.terms = list(numbers)
         self.chunks = np.zeros(len(numbers) + 1, np.int64)
         self.words = 0

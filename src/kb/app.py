@@ -19,7 +19,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 
 from kb import __version__
-from kb.access.keyring import FILE, KeyFile, Keyring, digest_of
+from kb.access.keyring import FILE, KeyFile, Keyring, token_digest
 from kb.api.errors import KbError, SettingError, Unavailable
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.bodies import BodyLimitMiddleware
@@ -123,7 +123,7 @@ def guard(settings: Settings, keyring: Keyring) -> Middleware:
                     with suppress(Unavailable):
                         await run_in_threadpool(keyring.refresh)
                 return caller
-            key = await run_in_threadpool(keyring.identify, digest_of(token))  # it may wait for a write
+            key = await run_in_threadpool(keyring.identify, token_digest(token))  # it may wait for a write
             return key.caller if key else None
 
         return Middleware(BearerMiddleware, identify=identify, prefixes=(API,))

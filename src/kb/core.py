@@ -20,7 +20,7 @@ from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
-from kb.ingest.models import ActiveModel, open_model_of
+from kb.ingest.models import ActiveModel, open_model_for
 from kb.ingest.stop import Stop
 from kb.maintenance.gauges import Gauges
 from kb.maintenance.inbox import Inbox
@@ -34,7 +34,7 @@ from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.routes.dependencies import Services
 from kb.routes.queue import TurnQueue
-from kb.running import lock_of
+from kb.running import lock_path
 from kb.search.document_map import DocumentMap
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
@@ -118,24 +118,24 @@ def open_core(
     """
     forbid_inspection()
     make_folder(settings.data_dir, "KB_DATA_DIR")
-    stack.enter_context(sole_user(lock_of(settings.data_dir)))
+    stack.enter_context(sole_user(lock_path(settings.data_dir)))
     clock.own.keep_in(settings.data_dir)
     stack.callback(clock.own.forget)
     complete_restore(settings)
     for folder in (settings.staging_dir, settings.files_dir):  # a restore may have set them aside
         make_folder(folder, "KB_DATA_DIR")
-    found, space, wanted = open_models(settings, instruments)
-    embedder = ActiveModel(found)
+    model, space, default_space = open_models(settings, instruments)
+    embedder = ActiveModel(model)
     embedder.embed_passages(["warm"])
     words_limit = settings.words_memory_mb << 20
     store = stack.enter_context(
-        open_store(settings.database_url, settings.data_dir, space, words_limit, retention_of(settings), read_url)
+        open_store(settings.database_url, settings.data_dir, space, words_limit, make_retention(settings), read_url)
     )
     originals = open_originals(settings, store)
     stop = Stop()
-    extractors = extractors_of(settings)
+    extractors = make_extractors(settings)
     sandbox = ExtractingSandbox(
-        limits_of(settings),
+        parser_limits(settings),
         extractors,
         settings.extract_seconds,
         settings.staging_dir,
@@ -152,7 +152,7 @@ def open_core(
     else:
         worker.tidy()
     store.listen(worker.wake, worker.ends.publish)
-    return Core(store=store, embedder=embedder, wanted=wanted, originals=originals, worker=worker, stop=stop)
+    return Core(store=store, embedder=embedder, wanted=default_space, originals=originals, worker=worker, stop=stop)
 
 
 def open_originals(settings: Settings, store: Store) -> Originals:
@@ -260,18 +260,18 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
     Where the first is not to be found it is the other, which the store refuses.
     """
     named, in_use = open_named_model(settings, instruments.embedded)
-    wanted = VectorSpace.of(named.spec, settings.model_dir)
-    if in_use is None or in_use == wanted:
-        return named, wanted, wanted
+    space = VectorSpace.of(named.spec, settings.model_dir)
+    if in_use is None or in_use == space:
+        return named, space, space
     try:
-        found = open_model_of(in_use, settings, instruments.embedded)
+        model = open_model_for(in_use, settings, instruments.embedded)
     except ModelError:
-        return named, wanted, wanted
-    logger.warning("the vectors are of %s, and stay so until 'kb reembed' makes those of %s", in_use, wanted)
-    return found, in_use, wanted
+        return named, space, space
+    logger.warning("the vectors are of %s, and stay so until 'kb reembed' makes those of %s", in_use, space)
+    return model, in_use, space
 
 
-def retention_of(settings: Settings) -> Retention:
+def make_retention(settings: Settings) -> Retention:
     """Return how long what was changed or deleted is kept."""
     return Retention(
         history_days=settings.history_days,
@@ -281,7 +281,7 @@ def retention_of(settings: Settings) -> Retention:
     )
 
 
-def limits_of(settings: Settings) -> Limits:
+def parser_limits(settings: Settings) -> Limits:
     """Return what reading one file may take, and give."""
     return Limits(
         seconds=settings.parse_seconds,
@@ -292,7 +292,7 @@ def limits_of(settings: Settings) -> Limits:
     )
 
 
-def extractors_of(settings: Settings) -> Extractors:
+def make_extractors(settings: Settings) -> Extractors:
     """Return what reads the files that no reader does.
 
     Raises:
@@ -306,7 +306,7 @@ def extractors_of(settings: Settings) -> Extractors:
 
 def drawing_limits(settings: Settings) -> Limits:
     """Return what drawing one page may take."""
-    return replace(limits_of(settings), seconds=min(settings.parse_seconds, DRAWING_SECONDS))
+    return replace(parser_limits(settings), seconds=min(settings.parse_seconds, DRAWING_SECONDS))
 
 
 def about(embedder: Embedder) -> dict[str, str]:

@@ -53,13 +53,13 @@ def sync_descriptor(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
-def give_to_owner_of(owned: Path, path: Path) -> None:
+def give_to_owner(owned: Path, path: Path) -> None:
     """Let root's work on someone's behalf leave that account a file, or a folder with all that is in it."""
     if IS_WINDOWS or os.geteuid():
         return
     owner = owned.stat()
-    for each in (path, *path.rglob("*")):
-        os.chown(each, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    for child in (path, *path.rglob("*")):
+        os.chown(child, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def raise_file_limit() -> int:

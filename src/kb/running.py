@@ -33,7 +33,7 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
 
 
-def lock_of(folder: Path) -> Path:
+def lock_path(folder: Path) -> Path:
     """Return the file in a data folder that whoever uses it locks."""
     return folder / LOCK
 
@@ -43,7 +43,7 @@ def write_running(folder: Path, running: Running | None) -> None:
     import json  # the command line starts without it
 
     with suppress(OSError):  # a full disk; or Windows, which lets nobody write what is locked
-        lock_of(folder).write_text(json.dumps(running._asdict()) if running else "")
+        lock_path(folder).write_text(json.dumps(running._asdict()) if running else "")
 
 
 def find_running(folder: Path) -> Running | None:
@@ -51,7 +51,7 @@ def find_running(folder: Path) -> Running | None:
     import json
 
     try:
-        with lock_of(folder).open("rb") as file:
+        with lock_path(folder).open("rb") as file:
             running = Running(**json.loads(file.read(MAX_BYTES)))
         return running if _is_alive(running.pid) and _listens(running.url) else None
     except (OSError, ValueError, TypeError):

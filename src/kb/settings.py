@@ -235,6 +235,6 @@ def _place_in_postgres(url: str) -> str:
     """Return a URL without what may change while the database stays the same: who connects, and how."""
     place, _, options = url.partition("://")[2].partition("?")
     server, slash, database = place.partition("/")
-    where = [each for each in options.split("&") if each.partition("=")[0] in WHERE_IN_POSTGRES]
-    found = f"postgresql://{server.rpartition('@')[2]}{slash}{database}"
-    return f"{found}?{'&'.join(where)}" if where else found
+    where = [option for option in options.split("&") if option.partition("=")[0] in WHERE_IN_POSTGRES]
+    address = f"postgresql://{server.rpartition('@')[2]}{slash}{database}"
+    return f"{address}?{'&'.join(where)}" if where else address

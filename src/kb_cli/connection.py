@@ -81,7 +81,7 @@ class Connections:
         latest = now - self.seconds
         while self.owing and next(iter(self.owing.values())) < latest:
             self.evict()
-        late = (each for each in self.sending if each.heard_at(now) < latest)
+        late = (connection for connection in self.sending if connection.heard_at(now) < latest)
         for connection in list(islice(late, MAX_AT_ONCE)):
             connection.transport.close()
         for connection, (left, since) in list(self.lagging.items()):

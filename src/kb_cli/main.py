@@ -147,8 +147,8 @@ def read_summary(target: str) -> str:
     """Return the first paragraph of what a command says of itself, out of its module's text."""
     module, _, function = target.partition(":")
     text = Path(__file__).with_name("commands").joinpath(f"{module.rpartition('.')[2]}.py").read_text("utf-8")
-    found = re.search(rf'^def {function}\(.*?"""(.*?)(?:\n\n|""")', text, re.DOTALL | re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    match = re.search(rf'^def {function}\(.*?"""(.*?)(?:\n\n|""")', text, re.DOTALL | re.MULTILINE)
+    return " ".join(match[1].split()) if match else ""
 
 
 def read_examples(name: str) -> str:
@@ -166,9 +166,9 @@ app = typer.Typer(
 )
 
 
-def print_version(wanted: bool) -> None:
+def print_version(value: bool) -> None:
     """Print this program's version and stop."""
-    if wanted:
+    if value:
         print_line(f"kb {__version__}")
         raise typer.Exit
 
@@ -230,7 +230,7 @@ def run(args: list[str]) -> int:
         nearest = " | ".join(map(repr, lines)) if isinstance(lines, list) else ""
         detail = rephrase(error.detail)
         print_error(f"{detail} The nearest lines are: {nearest}." if nearest else detail)
-        return exit_codes.code_of(error)
+        return exit_codes.exit_code_for(error)
     except typer.TyperException as error:
         if isinstance(error, exit_codes.Interrupted):
             end_line()

@@ -122,7 +122,7 @@ def run(**flags: object) -> None:
     prepare_process()
     folder = data_folder(environment)
     with listen(settings, folder) as listener:
-        url = address_of(listener)
+        url = local_address(listener)
         if is_for_person:
             banner.print_starting(folder)
         is_open = any(app.keys and not any(is_set(key, environment) for key in app.keys) for app in chosen.values())
@@ -203,7 +203,7 @@ def announced(folder: Path | None, url: str, on_ready: Callable[[], None] | None
             write_running(folder, None)
 
 
-def address_of(listener: socket.socket) -> str:
+def local_address(listener: socket.socket) -> str:
     """Return the address for clients on this machine."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - where one listens, none connects
@@ -301,11 +301,11 @@ async def serve(
         await server.serve([listener])
 
 
-def most_connections(wanted: int) -> int:
+def most_connections(requested: int) -> int:
     """Return how many connections there may be, so that files can be opened beside them."""
     files = raise_file_limit()
-    most = min(wanted, files - min(RESERVED_FILES, files // 2))
-    if most < wanted:
+    most = min(requested, files - min(RESERVED_FILES, files // 2))
+    if most < requested:
         logger.warning("KB_MAX_CONNECTIONS: %s, as the process may open only %s files", most, files)
     return most
 

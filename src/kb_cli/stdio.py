@@ -141,7 +141,7 @@ class Bridge:
                 if message.get("method") == "initialize":
                     self._pass_on(message)  # what follows goes by the version that is agreed on
                     continue
-                pending = {each for each in pending if not each.done()} | {pool.submit(self._pass_on, message)}
+                pending = {future for future in pending if not future.done()} | {pool.submit(self._pass_on, message)}
             wait(pending)
 
     def _parsed(self, line: str) -> Message | None:
@@ -205,11 +205,11 @@ def _answers(answer: HTTPResponse, message: Message) -> Iterator[Message]:
     if not body:
         return
     try:
-        found = json.loads(body)
+        parsed = json.loads(body)
     except ValueError:
-        found = {}
-    if "jsonrpc" in found:
-        yield found
+        parsed = {}
+    if "jsonrpc" in parsed:
+        yield parsed
     elif "id" in message:
-        detail = found.get("detail") or f"{answer.status} {answer.reason}"
+        detail = parsed.get("detail") or f"{answer.status} {answer.reason}"
         yield error_answer(message, f"kb refused the message: {detail}")

@@ -31,7 +31,7 @@ from kb.client.asgi import ASGITransport
 from kb.client.client import Around, EngineClient
 from kb.settings import listed, reveal
 from kb.telemetry.logging import LOG_CONTEXT, REQUEST_ID
-from kb.telemetry.tracing import PROPAGATOR, span_of, start_tracing
+from kb.telemetry.tracing import PROPAGATOR, start_span, start_tracing
 from kb_mcp.auth import CallerMiddleware, behalf_headers, key_verifier, with_named_keys
 from kb_mcp.clients import client_headers
 from kb_mcp.middleware.argument_errors import ArgumentErrors
@@ -212,7 +212,7 @@ def outgoing(tracer: Tracer, keys: SecretFile | None) -> Around:
         if keys:
             headers["Authorization"] = f"Bearer {keys.first()}"
         attributes = {"http.request.method": method, "url.path": path}
-        with span_of(tracer, method, SpanKind.CLIENT, attributes=attributes):
+        with start_span(tracer, method, SpanKind.CLIENT, attributes=attributes):
             if request_id := LOG_CONTEXT.get().get("request_id"):
                 headers[REQUEST_ID] = request_id
             PROPAGATOR.inject(headers)

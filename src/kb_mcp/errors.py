@@ -88,7 +88,7 @@ def _excerpts(error: KbError) -> str:
     if lines := _texts(error, NEAREST_LINES):
         begin, end = fence_for(lines)
         return "\n".join([f" {fenced_notice(begin, end)} The nearest lines are:", begin, *map(visible, lines), end])
-    if headings := [quoted(each) for each in _texts(error, HEADINGS)]:
+    if headings := [quoted(text) for text in _texts(error, HEADINGS)]:
         those = "headings" if f" {len(headings)} headings" in error.detail else f"first {len(headings)}"
         return f" {QUOTES_NOTICE} The {those} are: {', '.join(headings)}."
     return ""
@@ -96,7 +96,7 @@ def _excerpts(error: KbError) -> str:
 
 def _texts(error: KbError, field: str) -> list[str]:
     texts = error.extra.get(field)
-    return [str(each) for each in texts] if isinstance(texts, list) else []
+    return [str(text) for text in texts] if isinstance(texts, list) else []
 
 
 def one_line(text: str) -> str:

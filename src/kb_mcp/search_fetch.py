@@ -69,7 +69,7 @@ class Addresses:
     def of(self, document: JSON, request: Request) -> str:
         """Return where a document can be read: where it came from, or else here."""
         if (document["source_path"] or "").startswith(WEB):
-            return UNSAFE.sub(lambda found: quote(found[0]), document["source_path"])
+            return UNSAFE.sub(lambda match: quote(match[0]), document["source_path"])
         number = str(document["id"])
         return (
             f"{request.url.scheme}://{request.url.netloc}{PATH}/documents/{number}/{self.sign(number, current_name())}"
@@ -116,11 +116,11 @@ class SearchFetchTools:
         request = get_http_request()
         results = [
             {
-                "id": str(each["document_id"]),
-                "title": quoted(each["title"])[1:-1],
-                "url": self._addresses.of({**each, "id": each["document_id"]}, request),
+                "id": str(result["document_id"]),
+                "title": quoted(result["title"])[1:-1],
+                "url": self._addresses.of({**result, "id": result["document_id"]}, request),
             }
-            for each in reply["results"]
+            for result in reply["results"]
         ]
         return tool_result({"results": results})
 
@@ -139,7 +139,9 @@ class SearchFetchTools:
         text = self._limiter.truncate(whole)
         is_whole = len(text) == len(whole) and len(document["chunks"]) == document["chunk_count"]
         tags = ", ".join(quoted(tag)[1:-1] for tag in document["tags"])
-        metadata = lean.given(notice=NOTICE, date=lean.date_of(document), tags=tags, doc_type=document["doc_type"])
+        metadata = lean.given(
+            notice=NOTICE, date=lean.document_date(document), tags=tags, doc_type=document["doc_type"]
+        )
         return tool_result(
             {
                 "id": str(document["id"]),

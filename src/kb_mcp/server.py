@@ -34,7 +34,7 @@ Schema = dict[str, Any]
 
 def schema(**types: str) -> Schema:
     """Return a tool's output schema, as short as it can be: each client pays for it in every conversation."""
-    return {"type": "object", "properties": {name: {"type": each} for name, each in types.items()}}
+    return {"type": "object", "properties": {name: {"type": type_} for name, type_ in types.items()}}
 
 
 JOB_ACCEPTED: Final = schema(job_id="integer", document_id="integer")

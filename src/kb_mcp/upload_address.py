@@ -25,7 +25,7 @@ WAIT_SECONDS: Final = 10
 """How long the answer waits for the file to be read."""
 
 
-def address_of(request: Request, upload_id: str) -> str:
+def upload_url(request: Request, upload_id: str) -> str:
     """Return the address of an upload, by the name that its agent calls the gateway."""
     return f"{outer_address(request)}{PREFIX}/{upload_id}"
 

@@ -77,9 +77,9 @@ def assemble(folder: Path, total_size: int, digest: str = "") -> BinaryIO:
         Invalid: a chunk is missing, the sizes do not add up, or the file has another SHA-256 than `digest`.
         DiskFull: there is no room for it.
     """
-    found = sizes(folder)
-    check_complete(found, total_size)
-    whole, *others = (folder / str(index) for index in sorted(found))
+    lengths = sizes(folder)
+    check_complete(lengths, total_size)
+    whole, *others = (folder / str(index) for index in sorted(lengths))
     with explain_full_disk("begin again with kb_upload_start"), whole.open("ab") as file:
         for chunk in others:
             with chunk.open("rb") as source:
@@ -111,20 +111,20 @@ def check_digest(actual: str, expected: str, remedy: str) -> None:
         raise Invalid(f"sha256: what arrived has {actual}; the data was changed on its way here: {remedy}.")
 
 
-def check_complete(found: Mapping[int, int], total_size: int) -> None:
+def check_complete(lengths: Mapping[int, int], total_size: int) -> None:
     """Refuse to end an upload of which something is missing.
 
     Raises:
         Invalid: naming the gap.
     """
-    size = sum(found.values())
+    size = sum(lengths.values())
     arrived = f"{size} of {total_size} bytes arrived"
-    missing = sorted(set(range(max(found, default=0) + 1)) - found.keys())
+    missing = sorted(set(range(max(lengths, default=0) + 1)) - lengths.keys())
     if missing:
         shown = ", ".join(map(str, missing[:MAX_NAMED]))
         raise Invalid(f"upload_id: {arrived}, and chunk {shown} is missing; what came is kept: send that, then finish.")
     if size < total_size:
-        following = max(found) + 1
+        following = max(lengths) + 1
         raise Invalid(
             f"upload_id: {arrived}; what came is kept: send the rest, from byte {size} on, as chunk {following}, then"
             " finish."

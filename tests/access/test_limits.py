@@ -14,10 +14,10 @@ import pytest
 from fastmcp import Client
 
 from kb.access import keyring
-from kb.access.keyring import KeyFile, Keyring, digest_of
+from kb.access.keyring import KeyFile, Keyring, token_digest
 from kb.api.access import Limit
 from kb.api.errors import KeyRotated, NotFound, SettingError
-from kb.asgi.bearer import GUESSES_PER_MINUTE, Guesses, network_of
+from kb.asgi.bearer import GUESSES_PER_MINUTE, Guesses, address_network
 from kb.asgi.rate import MAX_CALLERS
 from kb.store.rows import NamedKey
 from tests.access.conftest import Api
@@ -460,7 +460,7 @@ def test_no_use_of_a_key_is_written_by_who_uses_it_and_all_are_in_the_end(path):
     _, token = keys.make("reader", "read", Limit())
     written = path.stat().st_mtime_ns
     for _ in range(100):
-        keys.identify(digest_of(token))
+        keys.identify(token_digest(token))
     assert path.stat().st_mtime_ns == written
     assert keys.named("reader").used_at
     assert Keyring(KeyFile(path)).named("reader").used_at is None
@@ -473,7 +473,7 @@ def test_a_use_is_written_after_a_while_by_itself(path, monkeypatch):
     keys = Keyring(KeyFile(path))
     _, token = keys.make("reader", "read", Limit())
     for _ in range(2):  # and again after it was written
-        keys.identify(digest_of(token))
+        keys.identify(token_digest(token))
         used = keys.named("reader").used_at
         eventually("it is written", lambda: Keyring(KeyFile(path)).named("reader").used_at == used)  # noqa: B023 - waited for here
 
@@ -481,7 +481,7 @@ def test_a_use_is_written_after_a_while_by_itself(path, monkeypatch):
 def test_a_key_that_is_revoked_meanwhile_stays_so(path):
     keys = Keyring(KeyFile(path))
     _, token = keys.make("reader", "read", Limit())
-    keys.identify(digest_of(token))
+    keys.identify(token_digest(token))
     keys.revoke("reader")
     keys.flush()
     assert Keyring(KeyFile(path)).every() == []
@@ -494,7 +494,7 @@ def test_of_two_who_rotate_a_key_at_once_one_is_told_that_the_other_one_has(path
     _, token = keys.rotate(both[0], timedelta())
     with pytest.raises(KeyRotated):
         keys.rotate(both[1], timedelta(minutes=5))
-    assert Keyring(KeyFile(path)).identify(digest_of(token))
+    assert Keyring(KeyFile(path)).identify(token_digest(token))
     keys.rotate(keys.existing("reader"), timedelta())
     keys.revoke("reader")
     with pytest.raises(NotFound):
@@ -567,9 +567,13 @@ def test_the_same_wrong_key_again_and_no_key_at_all_are_no_guesses(start_server,
 
 
 def test_a_network_of_version_6_is_one_address_and_version_4_in_its_form_is_itself():
-    assert network_of("2001:db8:1:2::7") == network_of("2001:db8:1:2:ffff::9") != network_of("2001:db8:1:3::7")
-    assert network_of("::ffff:192.0.2.7") == network_of("192.0.2.7") != network_of("192.0.2.8")
-    assert network_of("192.0.2.7") != network_of("::ffff:192.0.2.8")
+    assert (
+        address_network("2001:db8:1:2::7")
+        == address_network("2001:db8:1:2:ffff::9")
+        != address_network("2001:db8:1:3::7")
+    )
+    assert address_network("::ffff:192.0.2.7") == address_network("192.0.2.7") != address_network("192.0.2.8")
+    assert address_network("192.0.2.7") != address_network("::ffff:192.0.2.8")
 
 
 def test_only_so_many_guessers_are_remembered():

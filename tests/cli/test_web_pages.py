@@ -14,7 +14,7 @@ import pytest
 
 from kb.formats.readers import html
 from kb_cli.sync import web
-from kb_cli.sync.readable import markup_of, readable
+from kb_cli.sync.readable import decode_markup, readable
 from tests.hostile.files import docx, paragraph
 from tests.support.pdf import pdf
 from tests.support.web_pages import AROUND, CAME_FOR, page
@@ -72,7 +72,7 @@ def is_in(expected, text, headings):
 def test_what_people_come_for_stays_and_what_stands_around_it_goes():
     lost, left = [], []
     for name in CAME_FOR:
-        markup = markup_of(page(name))
+        markup = decode_markup(page(name))
         text, headings = read(readable(markup, ADDRESS) or markup)
         lost += [(name, each) for each in CAME_FOR[name] if not is_in(each, text, headings)]
         left += [(name, each) for each in AROUND[name] if each in text]
@@ -84,7 +84,7 @@ def test_what_people_come_for_stays_and_what_stands_around_it_goes():
 def test_a_stray_byte_in_a_page_costs_no_other_character(stray):
     content = page("german")
     beginning, body = content.split(b"<p>", 1)
-    assert markup_of(beginning + b"<p>" + stray + body) == f"{beginning.decode()}<p>\ufffd{body.decode()}"
+    assert decode_markup(beginning + b"<p>" + stray + body) == f"{beginning.decode()}<p>\ufffd{body.decode()}"
 
 
 def test_a_web_page_goes_in_by_its_address_and_is_refreshed_in_its_place(kb, site, tag):
@@ -143,7 +143,7 @@ def test_of_a_page_with_no_text_to_tell_all_is_kept_and_said_so(kb, site, tag):
 
 
 def test_a_page_with_hardly_any_text_loses_its_menu_alone():
-    text, _ = read(readable(markup_of(page("thin")), ADDRESS))
+    text, _ = read(readable(decode_markup(page("thin")), ADDRESS))
     assert "Ring the bell at the yard gate." in text
     assert "Fletcher's Hardware, Mill Lane 4" in text
     assert "Contact" not in text

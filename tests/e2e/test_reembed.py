@@ -18,7 +18,7 @@ from kb.documents.save import save
 from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
-from kb.ingest.draft import contents_of, draft_note, embed_slices
+from kb.ingest.draft import draft_note, embed_slices, embedded_contents
 from kb.store.rows import Filter, VectorSpace
 from tests.conftest import free_port
 from tests.support.eventually import eventually_async
@@ -54,7 +54,7 @@ def fill(folder, embedder, texts, model=None):
     with opened(folder, embedder, model) as store:
         for start in range(0, len(texts), 256):
             drafts = [draft_note(text, None, embedder) for text in texts[start : start + 256]]
-            contents = contents_of(drafts, list(embed_slices(drafts, embedder)))
+            contents = embedded_contents(drafts, list(embed_slices(drafts, embedder)))
             with store.write() as tx:
                 for content in contents:
                     save(tx, content, None, [])

@@ -16,7 +16,7 @@ from hashlib import sha256
 import psycopg
 import pytest
 
-from kb.access.keyring import KeyFile, Keyring, digest_of, take_in
+from kb.access.keyring import KeyFile, Keyring, take_in, token_digest
 from kb.api.access import Limit
 from kb.api.errors import FilesUnavailable, KeyExists, NotFound, SettingError, StoreUnavailable
 from kb.blobs.folder import FolderBlobs
@@ -361,7 +361,7 @@ def test_of_keys_that_engines_make_by_one_name_at_once_one_is_made_with_its_righ
             made = at_once(partial(make, one, "admin", f"key-{number}"), partial(make, other, "read", f"key-{number}"))
             [(key, token)] = [each for each in made if each]
             keyring = opened_keyring(one)
-            assert keyring.identify(digest_of(token)).right == key.right
+            assert keyring.identify(token_digest(token)).right == key.right
             assert keyring.named(key.name).digest == key.digest
             keyring.flush()
 
@@ -437,7 +437,7 @@ def test_a_file_of_keys_is_taken_in_once_and_gives_way_to_what_is_there(url, tmp
         with engine(url) as other:
             second = Keyring()
             second.open(other.keys)
-            assert second.identify(digest_of(token)).name == "of-the-file"
+            assert second.identify(token_digest(token)).name == "of-the-file"
             second.flush()
         assert {key.name: bool(key.used_at) for key in store.keys.all()} == {"of-the-file": True, "both": False}
     assert "not: ['both']" in caplog.text

@@ -21,7 +21,7 @@ from kb.lexical.bm25 import Matches
 from kb.lexical.index import KEPT_SNAPSHOTS
 from kb.lexical.postings import Postings
 from kb.store.rows import Content, Filter, NewChunk, Place
-from kb.store.sqlite.index import MemoryLeg, TableLeg, chunk_ids_of
+from kb.store.sqlite.index import MemoryLeg, TableLeg, admitted_chunk_ids
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep
 from kb.store.sqlite.words import read_snapshot
@@ -136,7 +136,7 @@ def assert_same_in(tx, words, where, limit):
     """The list and the scores are SQLite's, in one transaction; returns how many there were."""
     selection = tx.index.select(where)
     assert isinstance(selection._leg, MemoryLeg)
-    table = TableLeg(tx.connection.execute, chunk_ids_of(tx.connection.execute, where))
+    table = TableLeg(tx.connection.execute, admitted_chunk_ids(tx.connection.execute, where))
     for chunks in (selection._snapshot.ids, np.arange(3)):
         chosen, expected = selection._leg.among(chunks), table.among(chunks)
         assert (chosen is None) == (expected is None)

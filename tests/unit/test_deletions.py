@@ -15,7 +15,7 @@ from kb_cli.sync.deletions import ITSELF, Judge, remembered
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.disk import DiskView, unescaped
 from kb_cli.sync.selection import select_files
-from kb_cli.sync.watching import explain, state_of
+from kb_cli.sync.watching import explain, folder_state
 
 
 @pytest.fixture
@@ -182,10 +182,10 @@ def test_a_file_that_gives_no_answer_is_left_alone(tmp_path, monkeypatch):
 
 def test_a_change_is_seen_by_looking(tmp_path):
     (tmp_path / "a.md").write_text("one")
-    before = state_of(tmp_path)
-    assert state_of(tmp_path) == before
+    before = folder_state(tmp_path)
+    assert folder_state(tmp_path) == before
     (tmp_path / "a.md").write_text("three")
-    assert state_of(tmp_path) != before
+    assert folder_state(tmp_path) != before
 
 
 def test_what_has_run_out_is_named_with_the_command_that_raises_it():

@@ -19,7 +19,7 @@ from kb.api.models import DocumentsCursor, JobsCursor
 from kb.formats.detect import detect
 from kb.formats.extract import extract
 from kb.formats.readers.front_matter import front_matter, inline_tags
-from kb.formats.registry import FORMATS, MARKUPS, reader_of
+from kb.formats.registry import FORMATS, MARKUPS, reader_module
 from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.chunk import Chunker
 from kb.parser.sandbox import resident
@@ -34,7 +34,9 @@ LONGEST = 10
 MOST_GROWTH = 100 << 20
 """How many bytes of memory all examples but the first may leave behind."""
 
-READERS = sorted({reader_of(doc_type, "") for doc_type in FORMATS} | {reader_of("text", suffix) for suffix in MARKUPS})
+READERS = sorted(
+    {reader_module(doc_type, "") for doc_type in FORMATS} | {reader_module("text", suffix) for suffix in MARKUPS}
+)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=300)
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from kb.api.errors import Unreadable
-from kb.api.job_errors import remedy_of
+from kb.api.job_errors import remedy_for
 from kb.formats.text.opaque import Opaque
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
@@ -69,7 +69,7 @@ def test_without_a_program_the_message_names_what_to_install(name, tmp_path):
         box.extract(path, name)
     assert " install " in raised.value.detail
     assert raised.value.detail.startswith("kb itself does not read")
-    assert remedy_of(raised.value.detail) == "extractor"
+    assert remedy_for(raised.value.detail) == "extractor"
 
 
 def test_a_program_that_is_installed_reads_old_documents_by_itself(reader):

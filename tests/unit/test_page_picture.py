@@ -17,7 +17,7 @@ import pytest
 from kb.api.errors import DiskFault, NotFound, Unreadable
 from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
-from kb.documents.page_pictures import PagePictures, passage_of
+from kb.documents.page_pictures import PagePictures, chunk_on_page
 from kb.formats.readers import pdf as pdf_reader
 from kb.formats.readers.pdf_page import tidy
 from kb.formats.readers.pdf_picture import Box, draw_page, find_passage, passage_boxes
@@ -252,7 +252,7 @@ def passages(folder, embedder):
                         continue
                     with closing(document[number - 1]) as page, closing(page.get_textpage()) as text:
                         words[number] = words.get(number) or words_of(text)
-                        yield chunk, text, words[number], passage_of(chunks, number, chunk.index)
+                        yield chunk, text, words[number], chunk_on_page(chunks, number, chunk.index)
 
 
 def plain(text):

@@ -48,7 +48,7 @@ def set_pragma(store, name, value):
 def test_a_fault_of_the_disk_is_told_until_the_work_goes_on(
     store, embedder, other_model, tmp_path, monkeypatch, pragma, broken, mended, said
 ):
-    opened, open_model_of = [], reembed.open_model_of
+    opened, open_model_of = [], reembed.open_model_for
 
     def open_and_break(space, settings):
         model = open_model_of(space, settings)
@@ -57,7 +57,7 @@ def test_a_fault_of_the_disk_is_told_until_the_work_goes_on(
         opened.append(model)
         return model
 
-    monkeypatch.setattr(reembed, "open_model_of", open_and_break)
+    monkeypatch.setattr(reembed, "open_model_for", open_and_break)
     monkeypatch.setattr(reembed, "RETRY_SECONDS", 0.01)
     settings = Settings(data_dir=tmp_path, model_dir=other_model)
     wanted = VectorSpace.of(open_embedder(other_model, tmp_path, "cpu", "fp32").spec)

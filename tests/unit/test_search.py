@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from kb.formats.readers.front_matter import front_matter, inline_tags
 from kb.lexical.alternatives import alternatives
-from kb.lexical.names import ending_of, folders_of, stem_of
+from kb.lexical.names import file_ending, file_stem, folder_names
 from kb.search.apostrophes import apart, is_contraction
 from kb.search.copies import COUNTED, fold
-from kb.search.fusion import Candidates, Ranking, best, fuse, scale_of
+from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale
 from kb.search.numbers import meant
 from kb.search.passages import Highlighter, in_succession
 from kb.search.query import MAX_TERMS, Query, keywords
@@ -95,7 +95,7 @@ def test_equal_matches_score_no_less_than_what_no_word_matches():
 
 def test_scores_can_be_measured_by_the_scale_of_others():
     few, many = candidates([9, 5, 1], [0.9, 0.2, 0.8]), candidates([9, 5, 1, 0.5], [0.9, 0.2, 0.8, 0.1])
-    scaled = fuse(replace(many, scale=scale_of(few))).scores
+    scaled = fuse(replace(many, scale=measure_scale(few))).scores
     assert scaled[:3].tolist() == fuse(few).scores.tolist()
     assert scaled[3] < scaled[:3].min()
 
@@ -402,7 +402,7 @@ def test_a_document_is_known_by_who_wrote_it():
 
 
 def test_names_are_those_of_files_without_folders_and_endings():
-    assert stem_of("a/b/Vannevar Bush.md") == "Vannevar Bush"
-    assert stem_of("mail.eml#lease.txt", is_part=True) == "lease"
-    assert ending_of("a/memo.pdf") == "pdf"
-    assert folders_of("https://x.org/a/b") == ["x.org", "a"]
+    assert file_stem("a/b/Vannevar Bush.md") == "Vannevar Bush"
+    assert file_stem("mail.eml#lease.txt", is_part=True) == "lease"
+    assert file_ending("a/memo.pdf") == "pdf"
+    assert folder_names("https://x.org/a/b") == ["x.org", "a"]

@@ -18,7 +18,7 @@ from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.models import ActiveModel
 from kb.lexical.language import guessed
-from kb.lexical.names import aliases_of, stem_of, telling, tokens_of, with_aliases
+from kb.lexical.names import file_stem, parse_aliases, telling, tokens_of_names, with_aliases
 from kb.lexical.segment import aligned
 from kb.lexical.stems import stems_in
 from kb.lexical.variants import variants_in
@@ -458,7 +458,7 @@ def indexed():
 def likened(indexed, query, path, *, title="Something else", is_part=False, header=""):
     words, whole = sought(Query.parse(query, Filter()).units, indexed)
     named = Named(1, title, path, "", is_part, header)
-    assert whole in tokens_of(indexed, named.names, path) or not words
+    assert whole in tokens_of_names(indexed, named.names, path) or not words
     return likeness(named, words, indexed)
 
 
@@ -510,7 +510,7 @@ def test_a_sign_or_a_mark_makes_another_name(indexed, query, name):
     ],
 )
 def test_a_name_is_cut_at_a_hash_only_inside_another_file(path, is_part, stem):
-    assert stem_of(path, is_part=is_part) == stem
+    assert file_stem(path, is_part=is_part) == stem
 
 
 def test_stop_words_are_left_out_of_names_unless_there_are_no_others(indexed):
@@ -524,9 +524,9 @@ def test_stop_words_are_left_out_of_names_unless_there_are_no_others(indexed):
 def test_aliases_and_authors_are_names(indexed):
     title = with_aliases("As We May Think", ["Memex", "Vannevar Bush"])
     header = f"{title} › The desk"
-    assert aliases_of("As We May Think", header) == ["Memex", "Vannevar Bush"]
-    assert aliases_of("Report (2024)", "Report (2024) › Costs") == []
-    assert aliases_of("Report", "Report › Costs (2024)") == []
+    assert parse_aliases("As We May Think", header) == ["Memex", "Vannevar Bush"]
+    assert parse_aliases("Report (2024)", "Report (2024) › Costs") == []
+    assert parse_aliases("Report", "Report › Costs (2024)") == []
     assert with_aliases("Report", []) == "Report"
     for query in ("memex", "Vannevar Bush"):
         assert likened(indexed, query, "essay.md", title="As We May Think", header=header) == WHOLE

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kb.api.access import Limit
 from kb.api.errors import KbError, NotRetryable
-from kb.api.job_errors import remedy_of
+from kb.api.job_errors import remedy_for
 from kb.api.models import ENDED
 from kb.blobs.folder import FolderBlobs
 from kb.documents.edit import Edit
@@ -452,7 +452,7 @@ def test_of_two_notes_that_replace_the_same_one_the_second_is_kept_and_can_be_tr
             seven, eight = [tx.jobs.add(NewJob("note", text=text, replaces=first)) for text in texts]
         worker.wake()
         second, refused = ended(store, seven).document_id, ended(store, eight)
-        assert (refused.status, refused.document_id, remedy_of(refused.error)) == ("failed", None, "retry")
+        assert (refused.status, refused.document_id, remedy_for(refused.error)) == ("failed", None, "retry")
         assert f"note {first} is replaced by note {second} already; replace {second} instead" in refused.error
         remedy = f"Send it again with replaces={second}, or try the job again once note {second} is deleted."
         assert refused.error.endswith(f" {remedy}")
@@ -623,7 +623,7 @@ def test_the_error_of_a_failed_job_says_what_helps_and_it_can_be_tried_again_if_
     sandbox = ExtractingSandbox(Limits(), Extractors.parse(".far=http://127.0.0.1:9/"), 20, tmp_path / "staging")
     with working(store, failing, tmp_path, sandbox=sandbox):
         job = ended(store, job_id)
-    assert (job.status, remedy_of(job.error)) == ("failed", remedy), job.error
+    assert (job.status, remedy_for(job.error)) == ("failed", remedy), job.error
     with store.write() as tx:
         assert tx.jobs.retry(job_id) == (remedy == "retry")
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from kb.access.keyring import FILE, KeyFile, Keyring, digest_of
+from kb.access.keyring import FILE, KeyFile, Keyring, token_digest
 from kb.api.access import Limit
 from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import SECONDS, eventually
@@ -119,7 +119,7 @@ def site(start_server, tmp_path_factory):
     keys = Keyring(KeyFile(folder / FILE))
     keys.make("reader", "read", Limit())
     _, token = keys.make("diary", "write", Limit(("diary",), "/home/ada/diary/"))
-    keys.identify(digest_of(token))
+    keys.identify(token_digest(token))
     keys.flush()
     settings = {"KB_BACKUP_DIR": backups} if TRIED[-1] == "sqlite" else {}
     with start_server(folder, KB_APPS=ALL_APPS, **settings) as server:

@@ -173,7 +173,7 @@ class Keyring:
             raise Invalid("right: a key that is limited can read or write; admin is without limits.")
         token = _new_token()
         with self._lock:
-            key = NamedKey(name, right, limit.tags, limit.folder, digest_of(token), now_iso())
+            key = NamedKey(name, right, limit.tags, limit.folder, token_digest(token), now_iso())
             if not self._opened().add(key):
                 raise KeyExists(f"There is a key {name!r} already: revoke it, or rotate it.")
             self._keys[name] = key
@@ -192,7 +192,7 @@ class Keyring:
         """
         token = _new_token()
         former = (before.digest, _later(grace)) if grace else (None, None)
-        key = replace(before, digest=digest_of(token), former_digest=former[0], former_until=former[1])
+        key = replace(before, digest=token_digest(token), former_digest=former[0], former_until=former[1])
         with self._lock:
             if not self._opened().rotate(key, before.digest):
                 self._existing(key.name)
@@ -292,7 +292,7 @@ def _no_key(name: str) -> NotFound:
     return NotFound(f"There is no key {name!r}.")
 
 
-def digest_of(token: str) -> str:
+def token_digest(token: str) -> str:
     """Return the SHA-256 of a token in hex."""
     return sha256(token.encode(errors="replace")).hexdigest()
 
@@ -309,7 +309,7 @@ def _later(grace: timedelta) -> str:
 def _read(path: Path) -> Iterable[NamedKey]:
     if not path.exists():
         return []
-    return [NamedKey(**{**each, "tags": tuple(each["tags"])}) for each in json.loads(path.read_text("utf-8"))["keys"]]
+    return [NamedKey(**{**key, "tags": tuple(key["tags"])}) for key in json.loads(path.read_text("utf-8"))["keys"]]
 
 
 def _write(path: Path, keys: Iterable[NamedKey]) -> None:

@@ -164,7 +164,7 @@ class CallerTransaction:
 
     def record(self, action: str, document_ids: Iterable[int] = (), job_id: int | None = None) -> None:
         """Note what was done to documents, or to a job."""
-        self._events += [AuditEvent(action, each) for each in document_ids]
+        self._events += [AuditEvent(action, document_id) for document_id in document_ids]
         self._events += [AuditEvent(action, job_id=job_id)] if job_id else []
 
     def record_change(self, document_id: int, action: str) -> None:
@@ -289,13 +289,13 @@ class CallerDocuments:
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
         """Return what replaced documents, of that what the caller may see."""
-        found = self.inner.successors(document_ids)
+        successors = self.inner.successors(document_ids)
         if self.tx.limit is None:
-            return found
-        every = {later for each in found.values() for later in each}
+            return successors
+        every = {later for ids in successors.values() for later in ids}
         mine = {later for later in every if self.get(later) or self.tx.history.binned(later)}
-        kept = {each: [id_ for id_ in later if id_ in mine] for each, later in found.items()}
-        return {each: later for each, later in kept.items() if later}
+        visible = {document_id: [id_ for id_ in later if id_ in mine] for document_id, later in successors.items()}
+        return {document_id: later for document_id, later in visible.items() if later}
 
     def check_path(self, source_path: str | None) -> None:
         """Refuse a path that content may not be sent to.
@@ -378,20 +378,26 @@ class CallerHistory:
         """Unlink a document, also from what replaced it beyond the limit, which loses nothing else."""
         self.tx.check(document_id)
         documents = self.tx.inner.documents
-        later = [documents.get(each) for each in documents.successors([document_id]).get(document_id, ())]
+        later = [
+            documents.get(successor_id) for successor_id in documents.successors([document_id]).get(document_id, ())
+        ]
         self.inner.unlink(document_id, author)
-        self.tx.record("update", [each.id for each in later if each and each.replaces == document_id])
+        self.tx.record("update", [document.id for document in later if document and document.replaces == document_id])
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[rows.Version]:
         self.tx.check(document_id)
         if self.tx.limit is None:
             return self.inner.versions(document_id, limit=limit, before=before)
         every = self.inner.versions(document_id, limit=ALL, before=before)
-        return list(islice((each for each in every if self.tx.sees(each.document)), limit))
+        return list(islice((version for version in every if self.tx.sees(version.document)), limit))
 
     def changed_since(self, instant: datetime) -> list[int]:
         ids = self.inner.changed_since(instant)
-        return [each for each in ids if self.tx.limit is None or self.tx.documents.get(each) or self.binned(each)]
+        return [
+            document_id
+            for document_id in ids
+            if self.tx.limit is None or self.tx.documents.get(document_id) or self.binned(document_id)
+        ]
 
     def discard(self, document_id: int, author: Author) -> None:
         self.tx.check(document_id)
@@ -412,14 +418,14 @@ class CallerHistory:
         return binned if binned and self.tx.sees(binned.document) else None
 
     def in_bin(self, source_path: str, content_hash: str) -> list[rows.Binned]:
-        return [each for each in self.inner.in_bin(source_path, content_hash) if self.tx.sees(each.document)]
+        return [binned for binned in self.inner.in_bin(source_path, content_hash) if self.tx.sees(binned.document)]
 
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[rows.Binned]:
-        found: list[rows.Binned] = []
-        while len(found) < limit and (page := self.inner.bin(limit=PAGE, before=before)):
-            found += [each for each in page if self.tx.sees(each.document)]
+        visible: list[rows.Binned] = []
+        while len(visible) < limit and (page := self.inner.bin(limit=PAGE, before=before)):
+            visible += [binned for binned in page if self.tx.sees(binned.document)]
             before = page[-1].deleted_at, page[-1].document.id
-        return found[:limit]
+        return visible[:limit]
 
     def parts_in_bin(self, document_id: int) -> list[int]:
         self.tx.check(document_id)
@@ -526,7 +532,11 @@ class CallerOperations:
 
     def documents(self, number: int) -> list[int]:
         ids, tx = self.inner.documents(number), self.tx
-        return [each for each in ids if tx.limit is None or tx.documents.get(each) or tx.history.binned(each)]
+        return [
+            document_id
+            for document_id in ids
+            if tx.limit is None or tx.documents.get(document_id) or tx.history.binned(document_id)
+        ]
 
 
 class CallerFolders:
@@ -540,7 +550,7 @@ class CallerFolders:
         self.inner.let_in(source_path)
 
     def all(self) -> list[rows.SyncedFolder]:
-        return [each for each in self.inner.all() if self._may_take(each.prefix)]
+        return [folder for folder in self.inner.all() if self._may_take(folder.prefix)]
 
     def left_out(self) -> list[str]:
         return list(filter(self._may_take, self.inner.left_out()))

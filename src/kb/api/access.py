@@ -76,7 +76,7 @@ ANYONE: Final = Caller(None)
 """Who calls where no key is set."""
 
 
-def folder_of(path: str) -> str:
+def folder_prefix(path: str) -> str:
     """Return a folder as limits have it: with its last slash, so that `/notes` is not the beginning of `/notes2`.
 
     Raises:

@@ -263,8 +263,8 @@ class StoreError(StartError):
 def _with_code(kind: type[KbError]) -> Iterator[tuple[str, type[KbError]]]:
     if "code" in vars(kind):
         yield kind.code, kind
-    for each in kind.__subclasses__():
-        yield from _with_code(each)
+    for subclass in kind.__subclasses__():
+        yield from _with_code(subclass)
 
 
 BY_CODE: Final = dict(_with_code(KbError))

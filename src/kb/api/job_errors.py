@@ -19,7 +19,7 @@ Remedy = Literal["retry", "extractor", "other-content"]
 or nothing but other content."""
 
 
-def remedy_of(error: str | None) -> Remedy:
+def remedy_for(error: str | None) -> Remedy:
     """Return what helps a job that failed with this error."""
     error = error or ""
     if error.startswith(OF_ENGINE) or error == IN_BIN:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kb.api.access import Right, folder_of
+from kb.api.access import Right, folder_prefix
 from kb.api.models import Like, Reply, Request, SourcePath, Tags, whole
 
 KeyName = Annotated[
@@ -14,7 +14,7 @@ KeyName = Annotated[
     Field(min_length=1, max_length=50),
     Like(r"^[a-z0-9][a-z0-9_-]*$", "a name holds small letters, digits, - and _, and begins with a letter or digit"),
 ]
-Folder = Annotated[SourcePath, AfterValidator(folder_of)]
+Folder = Annotated[SourcePath, AfterValidator(folder_prefix)]
 
 
 class KeyRequest(Request):

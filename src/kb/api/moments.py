@@ -56,8 +56,8 @@ def moment(text: str, field: str, zone: tzinfo | None = UTC) -> str | None:
     Raises:
         Invalid: it is none, or could be several.
     """
-    found = _read(text, field, zone)
-    return found.isoformat().replace("+00:00", "Z") if found else None
+    parsed = _read(text, field, zone)
+    return parsed.isoformat().replace("+00:00", "Z") if parsed else None
 
 
 def day(text: str, field: str) -> str | None:
@@ -66,8 +66,8 @@ def day(text: str, field: str) -> str | None:
     Raises:
         Invalid: it is none, or could be several.
     """
-    found = _read(text, field, UTC)
-    return found.date().isoformat() if found else None
+    parsed = _read(text, field, UTC)
+    return parsed.date().isoformat() if parsed else None
 
 
 def read(text: str, today: datetime) -> datetime | None:
@@ -95,10 +95,10 @@ def _read(text: str, field: str, zone: tzinfo | None) -> datetime | None:
         if named := ZONE.fullmatch(written):
             written, zone = named[1], _zone(named[2], field)
         today = datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-        if found := read(written, today):
-            found = found if found.tzinfo else found.replace(tzinfo=zone) if zone else found.astimezone()
-            found.astimezone(UTC)
-            return _in_minutes(found)
+        if parsed := read(written, today):
+            parsed = parsed if parsed.tzinfo else parsed.replace(tzinfo=zone) if zone else parsed.astimezone()
+            parsed.astimezone(UTC)
+            return _in_minutes(parsed)
     except (OverflowError, ValueError):  # before the year 1, or after 9999
         pass
     raise Invalid(f"{field}: {text[:40]!r} is no date that is understood; write it like {EXAMPLES}.")
@@ -121,10 +121,10 @@ def _zone(name: str, field: str) -> tzinfo:
 def _ago(words: str, today: datetime) -> datetime | None:
     if words in DAYS_AGO:
         return today - timedelta(DAYS_AGO[words])
-    if found := re.fullmatch(r"(\d{1,4}) ?(day|week|month|year|[dwy])s?( ago)?", words):
-        return today - timedelta(int(found[1]) * DAYS[found[2]])
-    found = re.fullmatch(rf"({'|'.join(NUMBERS)}) (day|week|month|year)s? ago", words)
-    return today - timedelta(NUMBERS[found[1]] * DAYS[found[2]]) if found else None
+    if match := re.fullmatch(r"(\d{1,4}) ?(day|week|month|year|[dwy])s?( ago)?", words):
+        return today - timedelta(int(match[1]) * DAYS[match[2]])
+    match = re.fullmatch(rf"({'|'.join(NUMBERS)}) (day|week|month|year)s? ago", words)
+    return today - timedelta(NUMBERS[match[1]] * DAYS[match[2]]) if match else None
 
 
 def _this(words: str, today: datetime) -> datetime | None:
@@ -154,9 +154,9 @@ def _in_form(words: str, forms: Sequence[str] = FORMS) -> datetime | None:
 def _without_year(words: str, today: datetime) -> datetime | None:
     forms = [f"{form} %Y" for form in WITHOUT_YEAR]
     for year in range(today.year, max(today.year - MAX_YEARS, 0), -1):
-        found = _in_form(f"{words} {year:04}", forms)
-        if found and found <= today:
-            return found
+        parsed = _in_form(f"{words} {year:04}", forms)
+        if parsed and parsed <= today:
+            return parsed
     return None
 
 
@@ -168,10 +168,10 @@ def _iso(words: str) -> datetime | None:
 
 def own_day(date: str | None) -> str | None:
     """Return the day in ISO 8601, the first one of its month or year if a date says no more; None if it has no year."""
-    found = _DATE.match(date or "")
-    if not found:
+    match = _DATE.match(date or "")
+    if not match:
         return None
-    year, month, day = found[1], int(found[2] or found[4] or 1), int(found[3] or found[5] or 1)
+    year, month, day = match[1], int(match[2] or match[4] or 1), int(match[3] or match[5] or 1)
     if not 1 <= month <= _MOST_MONTHS:
         month = day = 1
     return f"{year}-{month:02}-{day if 1 <= day <= _MOST_DAYS else 1:02}"

@@ -41,8 +41,8 @@ def phrase(omitted: Mapping[str, int]) -> str:
 def together(*counts: Mapping[str, int]) -> dict[str, int]:
     """Return what was not read in several places, kinds in the order in which they came."""
     total = Counter[str]()
-    for each in counts:
-        total.update(each)
+    for kind in counts:
+        total.update(kind)
     return {kind: count for kind, count in total.items() if count > 0}
 
 

@@ -36,9 +36,9 @@ def composed(text: str) -> str:
 
 
 def _cut(run: str) -> str:
-    kept, marks = list[str](), 0
+    characters, marks = list[str](), 0
     for character in run:
         marks = marks + 1 if combining(character) else 0
         if marks <= MOST_MARKS:
-            kept.append(character)
-    return "".join(kept)
+            characters.append(character)
+    return "".join(characters)

@@ -69,7 +69,7 @@ class BearerMiddleware:
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return await problem(Unauthorized(), {"WWW-Authenticate": CHALLENGE})(scope, receive, send)
-        address = network_of(scope["client"][0]) if scope.get("client") else ""
+        address = address_network(scope["client"][0]) if scope.get("client") else ""
         wait = self._guesses.wait(address)
         refused = problem(TooManyGuesses(), {"Retry-After": str(math.ceil(wait))})
         if wait and len(token) < UNGUESSABLE:
@@ -92,7 +92,7 @@ CHALLENGE: Final = 'Bearer realm="kb"'
 
 
 @lru_cache(maxsize=1024)
-def network_of(host: str) -> str:
+def address_network(host: str) -> str:
     """Return what stands for an address: one machine has 2^64 of version 6."""
     try:
         address = ipaddress.ip_address(host)

@@ -83,8 +83,8 @@ class SecretFile:
 
     def _state(self) -> tuple[int, ...]:
         """Return what differs when the file was changed, also by another with the same time in its place."""
-        found = self._path.stat()
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        stat = self._path.stat()
+        return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def identify_by(secrets: Sequence[str], file: Path | None, variable: str) -> Identify | None:

@@ -51,10 +51,10 @@ RETRY_SECONDS: dict[type[KbError], int] = {
 def problem(error: KbError, headers: Mapping[str, str] | None = None) -> ProblemResponse:
     """Return the response that says `error`."""
     retry = {"Retry-After": str(RETRY_SECONDS[type(error)])} if type(error) in RETRY_SECONDS else {}
-    return ProblemResponse(body_of(error), status_code=error.status, headers={**retry, **(headers or {})})
+    return ProblemResponse(problem_body(error), status_code=error.status, headers={**retry, **(headers or {})})
 
 
-def body_of(error: KbError) -> dict[str, object]:
+def problem_body(error: KbError) -> dict[str, object]:
     """Return what is sent of `error`."""
     return _body(error.status, error.code, error.detail) | error.extra
 

@@ -21,7 +21,7 @@ from kb.api.errors import WrongVersion
 from kb.api.versions import HEADER, client_mismatch
 from kb.asgi.problem import on_unexpected, problem
 from kb.telemetry.logging import REQUEST_ID, log_context
-from kb.telemetry.tracing import NO_SPAN, PROPAGATOR, fail, span_of, trace_id_of
+from kb.telemetry.tracing import NO_SPAN, PROPAGATOR, fail, get_trace_id, start_span
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class RequestMiddleware:
         # An app around this one has left its own route.
         scope = {name: value for name, value in scope.items() if name != "route"}
         headers = Headers(scope=scope)
-        request_id = request_id_of(headers)
+        request_id = read_request_id(headers)
         method = scope["method"] if scope["method"] in METHODS else OTHER
         with (
             self._span(scope["path"], method, headers) as span,
@@ -77,7 +77,7 @@ class RequestMiddleware:
         if path in POLLED_PATHS:
             return NO_SPAN
         sender = PROPAGATOR.extract(headers) if "traceparent" in headers else None
-        return span_of(self.tracer, method, SpanKind.SERVER, sender, {"http.request.method": method})
+        return start_span(self.tracer, method, SpanKind.SERVER, sender, {"http.request.method": method})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
         """Answers the status that was sent; what the app did not expect is one, too."""
@@ -99,7 +99,7 @@ class RequestMiddleware:
         return status or CLIENT_CLOSED_REQUEST
 
     def _log(self, scope: Scope, method: str, status: int, seconds: float, span: Span) -> None:
-        route = route_of(scope, self.prefix)
+        route = route_template(scope, self.prefix)
         self.seconds.labels(method, route, status).observe(seconds)
         span.update_name(f"{method} {route}")
         span.set_attribute("http.route", route)
@@ -119,23 +119,23 @@ def request_seconds(name: str, registry: CollectorRegistry) -> Histogram:
     return Histogram(name, "Time to answer an HTTP request.", labels, registry=registry, buckets=SECONDS)
 
 
-def request_id_of(headers: Headers) -> str:
+def read_request_id(headers: Headers) -> str:
     """Return the request's id: its sender's, if well-formed, or a new one."""
     given = headers.get(REQUEST_ID, "")
     return given if WELL_FORMED.fullmatch(given) else uuid4().hex
 
 
-def route_of(scope: Scope, prefix: str) -> str:
+def route_template(scope: Scope, prefix: str) -> str:
     """The template of the request's route, never its path: there are only so many, and they tell nothing."""
     path, route = scope["path"], scope.get("route")
     if route is not None:
         return prefix + route.path if path.startswith(prefix) else str(route.path)
-    fixed = {getattr(each, "path", None) for each in scope["app"].routes} if "app" in scope else ()
+    fixed = {getattr(route, "path", None) for route in scope["app"].routes} if "app" in scope else ()
     return path if path in fixed else OTHER
 
 
 def _ids(request_id: str, span: Span) -> dict[str, str]:
-    return {"request_id": request_id} | ({"trace_id": trace_id} if (trace_id := trace_id_of(span)) else {})
+    return {"request_id": request_id} | ({"trace_id": trace_id} if (trace_id := get_trace_id(span)) else {})
 
 
 class VersionMiddleware:

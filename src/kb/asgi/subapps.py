@@ -174,9 +174,9 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
                 await keeping
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
-        for each in running:
-            if each.row.claims(scope["path"]):
-                app = await each.app()
+        for sub_app in running:
+            if sub_app.row.claims(scope["path"]):
+                app = await sub_app.app()
                 await app(scope, receive, send)
                 return
         raise HTTPException(404, f"Nothing is served at {scope['path']}.")
@@ -197,17 +197,17 @@ async def _keep(
     """Build and start apps, and stop them when it is time: all in one task, as their lifespans need it."""
     async with AsyncExitStack() as stack:
         try:
-            for each in late:
-                app = await asyncio.to_thread(each.row.build, context)
+            for late_app in late:
+                app = await asyncio.to_thread(late_app.row.build, context)
                 if stopping.is_set():
                     return
                 await stack.enter_async_context(app.router.lifespan_context(app))
                 apps.append(app)
-                each.decide(app)
+                late_app.decide(app)
         finally:
-            for each in late:
-                each.decide()
-            started.set_result(all(each.has_started for each in late))
+            for late_app in late:
+                late_app.decide()
+            started.set_result(all(late_app.has_started for late_app in late))
         await stopping.wait()
 
 

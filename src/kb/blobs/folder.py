@@ -112,10 +112,10 @@ class FolderBlobs:
                 for name in names:
                     path = os.path.join(folder, name)  # noqa: PTH118 - for each of very many
                     try:
-                        found = os.lstat(path)
+                        stat = os.lstat(path)
                     except FileNotFoundError:
                         continue
-                    yield Blob(path[start:].replace(os.sep, "/"), found.st_size, now - found.st_mtime)
+                    yield Blob(path[start:].replace(os.sep, "/"), stat.st_size, now - stat.st_mtime)
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:

@@ -84,8 +84,8 @@ class S3Blobs:
     def open(self, name: str) -> OpenBlob:
         """Read a blob."""
         with _reaching():
-            found = self._store.get(name)
-            return OpenBlob(found.meta["size"], _blocks(found))
+            reply = self._store.get(name)
+            return OpenBlob(reply.meta["size"], _blocks(reply))
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
@@ -103,22 +103,22 @@ class S3Blobs:
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove those that are there."""
-        if found := list(names):
+        if batch := list(names):
             with _reaching():
-                self._store.delete(found)
+                self._store.delete(batch)
 
     def list(self, prefix: str) -> Iterator[Blob]:
         """Yield the blobs whose names begin so."""
         now = datetime.now(UTC)
         with _reaching(is_there=True):
             for part in self._store.list(prefix):
-                for each in part:
-                    yield Blob(each["path"], each["size"], (now - each["last_modified"]).total_seconds())
+                for meta in part:
+                    yield Blob(meta["path"], meta["size"], (now - meta["last_modified"]).total_seconds())
 
 
-def _blocks(found: GetResult) -> Generator[bytes]:
+def _blocks(reply: GetResult) -> Generator[bytes]:
     with _reaching():
-        for block in found.stream(min_chunk_size=BLOCK_SIZE):
+        for block in reply.stream(min_chunk_size=BLOCK_SIZE):
             yield bytes(block)
 
 

@@ -39,18 +39,18 @@ class ASGITransport:
             messages.append(message)
 
         try:
-            await self._app({**scope_of(request), "client": self._client}, receive, send)
+            await self._app({**asgi_scope(request), "client": self._client}, receive, send)
         finally:
             is_answered.set()
         if not messages or messages[-1].get("more_body", messages[-1]["type"] == "http.response.start"):
             raise BrokenOff("the app stopped in the middle")
-        return answer_of(messages)
+        return read_response(messages)
 
     async def close(self) -> None:
         """Nothing is kept open."""
 
 
-def scope_of(request: Request) -> Scope:
+def asgi_scope(request: Request) -> Scope:
     """Return the request as a server hands it to an app."""
     path, _, query = request.target.partition("?")
     headers = {"host": "localhost", **request.headers}
@@ -69,7 +69,7 @@ def scope_of(request: Request) -> Scope:
     }
 
 
-def answer_of(messages: list[Message]) -> Answer:
+def read_response(messages: list[Message]) -> Answer:
     """Return what the app sent."""
     start, *parts = messages
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}

@@ -332,13 +332,13 @@ class EngineClient:
 
     async def make_key(self, name: str, *, right: str, tags: Sequence[str] = (), path: str | None = None) -> JSON:
         """POST /keys; the answer's `key` is what to send."""
-        wanted = _given(name=name, right=right, path=path) | {"tags": list(tags)}
-        return await self._call("POST", "keys", json=wanted, repeatable=False)
+        body = _given(name=name, right=right, path=path) | {"tags": list(tags)}
+        return await self._call("POST", "keys", json=body, repeatable=False)
 
     async def rotate_key(self, name: str, *, grace_minutes: int = 0) -> JSON:
         """POST /keys/{name}/rotate."""
-        wanted = {"grace_minutes": grace_minutes}
-        return await self._call("POST", f"keys/{quote(name, safe='')}/rotate", json=wanted, repeatable=False)
+        body = {"grace_minutes": grace_minutes}
+        return await self._call("POST", f"keys/{quote(name, safe='')}/rotate", json=body, repeatable=False)
 
     async def revoke_key(self, name: str) -> JSON:
         """DELETE /keys/{name}."""

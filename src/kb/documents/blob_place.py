@@ -79,8 +79,8 @@ def blobs_apart(database_url: str | None, url: str | None, folder: Path, *, to_w
     with postgres("opening").files(database_url, scratch) as (blobs, place):
         if url:
             blobs = _outside(url, scratch)
-        with place() as found:
-            (_bind if to_write else _is_new)(found, blobs)
+        with place() as outside:
+            (_bind if to_write else _is_new)(outside, blobs)
         yield blobs
 
 
@@ -152,9 +152,9 @@ def bring_in(store: Store, blobs: Blobs, folder: Path, data_dir: Path) -> None:
             _move(folder / "staging" / name, staged_as(name), blobs)
             with jobs.write() as tx:
                 tx.jobs.set_brought(name)
-        kept = KeptFiles(folder / "files")
-        for digest in kept.digests():
-            _move(kept.path(digest), kept_as(digest), blobs)
+        originals = KeptFiles(folder / "files")
+        for digest in originals.digests():
+            _move(originals.path(digest), kept_as(digest), blobs)
     except FilesUnavailable as error:  # the next start goes on
         logger.error("files stay in %s: %s", folder, error.detail)
 

@@ -72,7 +72,7 @@ def replace_once(text: str, old: str, new: str) -> str:
     Raises:
         Invalid: `old` does not stand there exactly once; the message has the lines, or `extra` the nearest ones.
     """
-    places = [(found, found + len(old)) for found in starts(text, old)] or find_passage(text, old)
+    places = [(position, position + len(old)) for position in starts(text, old)] or find_passage(text, old)
     if not places:
         raise Invalid("old: it does not stand in the note.", extra={"nearest_lines": nearest_lines(text, old)})
     if len(places) > 1:
@@ -85,21 +85,21 @@ def replace_once(text: str, old: str, new: str) -> str:
     [(start, end)] = places
     if text[start] == "\n" and text[start - 1 : start] == "\r":  # one line end
         start -= 1
-    return text[:start] + with_line_ends_of(text, new) + text[end:]
+    return text[:start] + adopt_line_ends(text, new) + text[end:]
 
 
-def with_line_ends_of(text: str, new: str) -> str:
+def adopt_line_ends(text: str, new: str) -> str:
     """Return a passage with the line ends that a text has, if that has but one kind."""
     has_only_crlf = "\r\n" in text and text.count("\n") == text.count("\r\n")
     return re.sub("\r?\n", "\r\n", new) if has_only_crlf else new
 
 
-def starts(text: str, wanted: str) -> list[int]:
+def starts(text: str, part: str) -> list[int]:
     """Return where a text stands in another one, also where it overlaps itself."""
-    found = [text.find(wanted)]
-    while found[-1] >= 0:
-        found.append(text.find(wanted, found[-1] + 1))
-    return found[:-1]
+    positions = [text.find(part)]
+    while positions[-1] >= 0:
+        positions.append(text.find(part, positions[-1] + 1))
+    return positions[:-1]
 
 
 def joined(first: str, second: str) -> str:
@@ -107,9 +107,9 @@ def joined(first: str, second: str) -> str:
     return first + second if first.endswith("\n") or second.startswith("\n") else f"{first}\n{second}"
 
 
-def nearest_lines(text: str, wanted: str) -> list[str]:
+def nearest_lines(text: str, part: str) -> list[str]:
     """Return the lines that share most words with a text, the most alike first."""
-    words = set(_words(wanted))
+    words = set(_words(part))
     lines = dict.fromkeys(line.strip() for line in text.splitlines() if line.strip())
     alike = {line: len(words.intersection(_words(line))) / (len(words) + len(line) / 100) for line in lines}
     nearest = sorted(alike, key=lambda line: alike[line], reverse=True)[:NEAREST]
@@ -120,17 +120,19 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def find_passage(text: str, wanted: str) -> list[tuple[int, int]]:
+def find_passage(text: str, passage: str) -> list[tuple[int, int]]:
     """Return the first and the last place, this one excluded, of each passage that reads as the wanted one does.
 
     It may have the sign in it that answers show in the place of what shows nowhere.
     """
     folded, places = fold(text)
-    return _find(folded, places, wanted) or (_find(folded, places, wanted.replace(SIGN, "")) if SIGN in wanted else [])
+    return _find(folded, places, passage) or (
+        _find(folded, places, passage.replace(SIGN, "")) if SIGN in passage else []
+    )
 
 
-def _find(folded: str, places: list[int], wanted: str) -> list[tuple[int, int]]:
-    sought = fold(wanted)[0]
+def _find(folded: str, places: list[int], passage: str) -> list[tuple[int, int]]:
+    sought = fold(passage)[0]
     bare = sought.rstrip(" ")
     if not bare.strip(f" \n{SIGN}"):
         return []
@@ -138,14 +140,14 @@ def _find(folded: str, places: list[int], wanted: str) -> list[tuple[int, int]]:
     ends_in_blank = "(?: |(?=\n)|\\Z)" if bare != sought else ""
     letters = "".join(f"[{SIGN}\n]?" if letter == SIGN else re.escape(letter) for letter in bare)
     pattern = re.compile(letters + ends_in_blank)
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     match = pattern.search(folded)
     while match:
         at, end = match.span()
         if end > at and is_whole(places, at) and is_whole(places, end):
-            found.append((places[at], places[end - 1] + 1))
+            spans.append((places[at], places[end - 1] + 1))
         match = pattern.search(folded, at + 1)
-    return found
+    return spans
 
 
 def fold(text: str) -> tuple[str, list[int]]:
@@ -159,10 +161,10 @@ def fold(text: str) -> tuple[str, list[int]]:
             characters.append(part)
             places.append(place)
     folded = "".join(characters)
-    kept = bytearray(b"\1") * len(folded)
+    mask = bytearray(b"\1") * len(folded)
     for run in BLANKS_AND_DASHES.finditer(folded):
-        kept[run.start() : run.end()] = bytes(len(run[0]))
-    left = [index for index, is_kept in enumerate(kept) if is_kept]
+        mask[run.start() : run.end()] = bytes(len(run[0]))
+    left = [index for index, is_kept in enumerate(mask) if is_kept]
     return "".join(folded[index] for index in left), [places[index] for index in left]
 
 

@@ -58,13 +58,13 @@ class Originals:
                 raise FileNotFoundError
             return self.blobs.open(kept_as(document.content_hash))
         except FileNotFoundError:
-            raise _none_of(document) from None
+            raise _no_original(document) from None
 
     def check(self, document: Document) -> None:
         """See that the file is there. Raises as `open`."""
         names = [] if document.doc_type == NOTE else kept_names([document.content_hash])
         if all(self.blobs.size(name) is None for name in names):
-            raise _none_of(document)
+            raise _no_original(document)
 
     def local(self, content_hash: str) -> AbstractContextManager[Path]:
         """Have the file with this content at a path, to be read while the block lasts.
@@ -93,7 +93,9 @@ class Originals:
         if self._keep:
             names = {staged_as(staged): kept_as(digest) for staged, digest in content_hashes.items()}
             with suppress(FileNotFoundError):  # another engine has ended the job; the transaction finds that out
-                self.blobs.copy({staged: kept for staged, kept in names.items() if self.blobs.size(kept) is None})
+                self.blobs.copy(
+                    {staged: kept_name for staged, kept_name in names.items() if self.blobs.size(kept_name) is None}
+                )
 
     def sweep_strays(self, store: Store) -> None:
         """Remove the files, and parts of files, that were kept for documents that then were not written.
@@ -124,7 +126,7 @@ class Originals:
             logger.warning("files that no document needs stay for now: %s", error.detail)
 
 
-def _none_of(document: Document) -> NotFound:
+def _no_original(document: Document) -> NotFound:
     return NotFound(f"No file is kept for document {document.id}: it is a note, or KB_KEEP_FILES was off.")
 
 

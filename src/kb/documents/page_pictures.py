@@ -80,7 +80,7 @@ class PagePictures:
             raise NotPaged
         with self._store.read() as tx:
             chunks = tx.documents.chunks(document.id)
-        passage, place = passage_of(chunks, number, index)
+        passage, place = chunk_on_page(chunks, number, index)
         self._originals.check(document)
         return self._thread.submit(self._draw, document, number, passage, place).result()
 
@@ -157,7 +157,7 @@ class PagePictures:
             self._close()
 
 
-def passage_of(chunks: list[Chunk], number: int, index: int | None) -> tuple[str, float]:
+def chunk_on_page(chunks: list[Chunk], number: int, index: int | None) -> tuple[str, float]:
     """Return the text of a chunk, and how far down its page's text it begins, from 0 to 1.
 
     Raises:
@@ -170,7 +170,7 @@ def passage_of(chunks: list[Chunk], number: int, index: int | None) -> tuple[str
     chunk = chunks[index]
     if chunk.place.page != number:
         return "", 0
-    on_page = [each for each in chunks if each.place.page == number]
-    length = sum(len(each.text) for each in on_page)
-    before = sum(len(each.text) for each in on_page if each.index < index)
+    on_page = [chunk for chunk in chunks if chunk.place.page == number]
+    length = sum(len(chunk.text) for chunk in on_page)
+    before = sum(len(chunk.text) for chunk in on_page if chunk.index < index)
     return chunk.text, before / length

@@ -52,7 +52,7 @@ def revert(
         check_match(existing_document(tx, document_id), if_match)
         version = existing_version(tx, document_id, number)
         chunks = tx.history.chunks(version)
-    content = content_of(version.document, chunks, embedder, checkpoint)
+    content = restored_content(version.document, chunks, embedder, checkpoint)
     with store.write(checkpoint) as tx:
         document = existing_document(tx, document_id)
         check_match(document, if_match)
@@ -86,23 +86,23 @@ def restore(
     """
     author = replace(author, why=author.why or "restored from the bin")
     with store.read() as tx:
-        kept = [(each, _chunks(tx, each)) for each in _deleted_together(tx, document_id)]
-    contents = [content_of(each.document, chunks, embedder, checkpoint) for each, chunks in kept]
+        deleted = [(binned, _chunks(tx, binned)) for binned in _deleted_together(tx, document_id)]
+    contents = [restored_content(binned.document, chunks, embedder, checkpoint) for binned, chunks in deleted]
     with store.write(checkpoint) as tx:
         document = _binned(tx, document_id).document
         _check_place(tx, document)
         check(tx)
         if document.source_path is not None:
             tx.folders.let_in(document.source_path)
-        for (each, _), content in zip(kept, contents, strict=True):
-            if tx.history.binned(each.document.id) == each and not _occupant(tx, each.document):
-                placed = drop_taken_link(tx, each.document.id, content, together)
-                tx.history.restore(each.document.id, placed, author)
-                tx.jobs.retry_parts(each.document.id)
+        for (binned, _), content in zip(deleted, contents, strict=True):
+            if tx.history.binned(binned.document.id) == binned and not _occupant(tx, binned.document):
+                placed = drop_taken_link(tx, binned.document.id, content, together)
+                tx.history.restore(binned.document.id, placed, author)
+                tx.jobs.retry_parts(binned.document.id)
         return existing_document(tx, document_id)
 
 
-def content_of(
+def restored_content(
     document: Document, chunks: Sequence[Chunk], embedder: Embedder, checkpoint: Callable[[], None]
 ) -> Content:
     """Return what a document held, embedded anew."""
@@ -169,7 +169,7 @@ def _deleted_together(tx: Transaction, document_id: int) -> list[Binned]:
     binned = _binned(tx, document_id)
     parts = [part for id_ in tx.history.parts_in_bin(document_id) if (part := tx.history.binned(id_))]
     together = [part for part in parts if part.deleted_at == binned.deleted_at]
-    return [binned, *(each for part in together for each in _deleted_together(tx, part.document.id))]
+    return [binned, *(binned for part in together for binned in _deleted_together(tx, part.document.id))]
 
 
 def _chunks(tx: Transaction, binned: Binned) -> list[Chunk]:

@@ -68,8 +68,8 @@ def merge(
     if not is_reread and (is_changed or has_other_tags):
         tx.history.keep(document.id, author)
     if is_changed:
-        kept = replace(content, source=content.source or (same.source if same else None))
-        tx.documents.replace(document.id, without_given_tags(kept, document, given))
+        merged = replace(content, source=content.source or (same.source if same else None))
+        tx.documents.replace(document.id, without_given_tags(merged, document, given))
     elif content.filename and content.filename != document.filename:
         tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)
@@ -89,15 +89,15 @@ def _linked(tx: Transaction, content: Content, document: Document | None, author
     Where its own was replaced by that one before, it stands behind it from now on: what was said last holds. Where its
     own stands in the place of that one already, if only in turn, it keeps its link: those in between keep their places.
     """
-    wanted = content.replaces
+    target_id = content.replaces
     if document is None:
-        return content if wanted is None or tx.documents.get(wanted) else replace(content, replaces=None)
-    if wanted in (None, document.id) or tx.documents.get(wanted) is None:
+        return content if target_id is None or tx.documents.get(target_id) else replace(content, replaces=None)
+    if target_id in (None, document.id) or tx.documents.get(target_id) is None:
         return replace(content, replaces=document.replaces)
-    successors = tx.documents.successors([document.id, wanted])
-    if document.id in successors.get(wanted, ()):
+    successors = tx.documents.successors([document.id, target_id])
+    if document.id in successors.get(target_id, ()):
         return replace(content, replaces=document.replaces)
-    if wanted in successors.get(document.id, ()):
+    if target_id in successors.get(document.id, ()):
         tx.history.unlink(document.id, author)
     return content
 
@@ -130,13 +130,17 @@ def find_in_bin(tx: Transaction, content: Content, source_path: str | None, part
     """
     if source_path is None or content.doc_type == NOTE:
         return None
-    found = tx.history.in_bin(source_path, content.content_hash)
-    at_path = [each for each in found if each.document.source_path == source_path]
+    candidates = tx.history.in_bin(source_path, content.content_hash)
+    at_path = [binned for binned in candidates if binned.document.source_path == source_path]
     if at_path:
         return at_path[0]
-    same = [each for each in found if each.part_of == part_of and each.document.content_hash == content.content_hash]
+    same = [
+        binned
+        for binned in candidates
+        if binned.part_of == part_of and binned.document.content_hash == content.content_hash
+    ]
     name = PurePosixPath(source_path).name
-    return max(same, key=lambda each: PurePosixPath(each.document.source_path or "").name == name, default=None)
+    return max(same, key=lambda binned: PurePosixPath(binned.document.source_path or "").name == name, default=None)
 
 
 def bring_back(

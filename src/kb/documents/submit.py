@@ -13,7 +13,7 @@ from kb.documents.lookup import existing_job
 from kb.documents.replacement import check_current, check_replaceable
 from kb.documents.staging import discard, stage
 from kb.formats.text.embedded import without_embedded
-from kb.formats.text.parts import filename_of
+from kb.formats.text.parts import filename_from_title
 from kb.ingest.draft import first_line
 from kb.store.rows import NOBODY, NewJob
 
@@ -59,7 +59,7 @@ def submit_note(
         accepted, _ = _submit(store, job)
         return accepted
     staged, _ = stage(io.BytesIO(note.text.encode()), blobs)
-    filename = f"{filename_of(first_line(shown)) or NOTE}.md"
+    filename = f"{filename_from_title(first_line(shown)) or NOTE}.md"
     return _submit_staged(store, blobs, replace(job, kind="file", text=None, staged=staged, filename=filename))
 
 

@@ -162,10 +162,10 @@ def find_operation(store: Store, number: int | None, of: Caller) -> Operation:
     """
     with store.read() as tx:
         last = tx.operations.page(limit=1, of=of) if number is None else []
-        found = next(iter(last), None) if number is None else tx.operations.get(number)
-    if found is None:
+        operation = next(iter(last), None) if number is None else tx.operations.get(number)
+    if operation is None:
         raise NotFound("There is nothing to take back." if number is None else f"There is no operation {number}.")
-    return found
+    return operation
 
 
 def plan(store: Store, scope: Scope) -> Plan:

@@ -79,8 +79,8 @@ def update_note(
                 return present, tx.documents.chunks(document_id)
             tx.history.keep(document_id, author)
             if content is not None:
-                kept = replace(content, source=present.source, replaces=present.replaces)
-                tx.documents.replace(document_id, without_given_tags(kept, present, change.tags_add))
+                merged = replace(content, source=present.source, replaces=present.replaces)
+                tx.documents.replace(document_id, without_given_tags(merged, present, change.tags_add))
             tx.documents.change_tags(document_id, add=add, remove=remove)
             changed = existing_document(tx, document_id)
             if (add or remove) and len(changed.tags) > MAX_TAGS:
@@ -173,9 +173,9 @@ def move(store: Store, document_id: int, source_path: str, author: Author = NOBO
         document = existing_document(tx, document_id)
         if document.source_path == source_path:
             return document
-        there = tx.documents.at_path(source_path)
-        if there is not None:
-            raise PathTaken(f"Document {there.id} comes from {source_path}.")
+        occupant = tx.documents.at_path(source_path)
+        if occupant is not None:
+            raise PathTaken(f"Document {occupant.id} comes from {source_path}.")
         tx.history.keep(document_id, author)
         tx.documents.move(document_id, source_path)
         return existing_document(tx, document_id)

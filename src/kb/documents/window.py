@@ -32,13 +32,13 @@ class Place:
     heading: str | None = None
 
 
-def place_of(chunk_id: int | None, page: int | None, heading: str | None) -> Place | None:
+def requested_target(chunk_id: int | None, page: int | None, heading: str | None) -> Place | None:
     """Return the place that was asked for, if one was.
 
     Raises:
         Invalid: there is more than one.
     """
-    given = [each for each in (chunk_id, page, heading) if each is not None]
+    given = [value for value in (chunk_id, page, heading) if value is not None]
     if len(given) > 1:
         raise Invalid("chunk_id, page, heading: give at most one of them.")
     return Place(chunk_id, page, heading) if given else None
@@ -50,27 +50,27 @@ def window(places: Sequence[ChunkPlace], document_id: int, place: Place, around:
     Raises:
         Invalid: there is no such place; the message or `extra` names those that there are.
     """
-    found = _at(places, document_id, place)
-    start = max(0, found[0].index - around)
-    return start, min(found[-1].index + around, len(places) - 1) + 1 - start
+    chunks = _at(places, document_id, place)
+    start = max(0, chunks[0].index - around)
+    return start, min(chunks[-1].index + around, len(places) - 1) + 1 - start
 
 
 def _at(places: Sequence[ChunkPlace], document_id: int, place: Place) -> list[ChunkPlace]:
     if place.chunk_id is not None:
-        return [each for each in places if each.id == place.chunk_id] or _refuse_chunk(places, document_id, place)
+        return [chunk for chunk in places if chunk.id == place.chunk_id] or _refuse_chunk(places, document_id, place)
     if place.page is not None:
-        return [each for each in places if each.page == place.page] or _refuse_page(places, document_id)
+        return [chunk for chunk in places if chunk.page == place.page] or _refuse_page(places, document_id)
     return _under(places, place.heading or "") or _refuse_heading(places, document_id)
 
 
 def _under(places: Sequence[ChunkPlace], heading: str) -> list[ChunkPlace]:
     """Return the chunks of the first section whose heading is this one, or else holds it."""
-    wanted = " ".join(heading.casefold().split())
+    normalized = " ".join(heading.casefold().split())
     for fits in (str.__eq__, str.__contains__):
         for start, place in enumerate(places):
             for path in _paths(place.heading):
-                if fits(" ".join(path[-1].casefold().split()), wanted):
-                    return list(takewhile(lambda each: path in _paths(each.heading), places[start:]))  # noqa: B023 - at once
+                if fits(" ".join(path[-1].casefold().split()), normalized):
+                    return list(takewhile(lambda chunk: path in _paths(chunk.heading), places[start:]))  # noqa: B023 - at once
     return []
 
 

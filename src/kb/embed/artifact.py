@@ -88,11 +88,11 @@ class ModelFiles:
 
     def stamps(self) -> list[tuple[int, int, int]]:
         """Return what is another one as soon as a file that is loaded was changed or removed."""
-        found = [path.stat() for path in (self.onnx, self.onnx.with_name(DATA)) if path.exists()]
-        return [(each.st_ino, each.st_size, each.st_mtime_ns) for each in found]
+        stats = [path.stat() for path in (self.onnx, self.onnx.with_name(DATA)) if path.exists()]
+        return [(stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in stats]
 
 
-def converter_of(precision: str) -> int:
+def converter_version(precision: str) -> int:
     """Return the number of the conversion that makes models of a precision."""
     return INT8_CONVERTER if precision == "int8" else CONVERTER
 
@@ -111,7 +111,7 @@ def load_model(folder: Path) -> ModelFiles:
     try:
         intact = recorded.pop("files") == hashes
         manifest = Manifest(**recorded)
-        valid = intact and manifest.converter == converter_of(manifest.precision) and bool(manifest.digest)
+        valid = intact and manifest.converter == converter_version(manifest.precision) and bool(manifest.digest)
     except (AttributeError, KeyError, TypeError):
         valid = False
     if not valid:

@@ -68,7 +68,7 @@ def _times(embed: Embed, words: int, texts: int, seconds: float) -> list[float]:
     times: list[float] = []
     end = time.perf_counter() + seconds
     for number in count():
-        batch = [_text(words, number + each) for each in range(texts)]
+        batch = [_text(words, number + offset) for offset in range(texts)]
         started = time.perf_counter()
         embed(batch)
         times.append(time.perf_counter() - started)
@@ -78,4 +78,4 @@ def _times(embed: Embed, words: int, texts: int, seconds: float) -> list[float]:
 
 
 def _text(words: int, start: int) -> str:
-    return " ".join(WORDS[(start + each) % len(WORDS)] for each in range(words))
+    return " ".join(WORDS[(start + offset) % len(WORDS)] for offset in range(words))

@@ -62,10 +62,13 @@ def open_model(
         return opened(in_precision(files, data_dir / "models", precision))
     if not _suits_int8(files, device, begun_in):
         return opened(files)
-    if any(each.name != "cpu" and each.provider in detect_machine().providers for each in candidates(device, FP32)):
-        there = opened(files)
-        if there.device != "cpu":
-            return there
+    if any(
+        candidate.name != "cpu" and candidate.provider in detect_machine().providers
+        for candidate in candidates(device, FP32)
+    ):
+        model = opened(files)
+        if model.device != "cpu":
+            return model
     try:
         return opened(in_precision(files, data_dir / "models", INT8))
     except ModelError as error:

@@ -24,7 +24,7 @@ _ZIP: Final = b"PK\x03\x04"
 _DOCUMENTS: Final = (_ZIP, OLE_SIGNATURE, b"%PDF-", b"{\\rtf")
 _PDF_PADDING: Final = b"\xef\xbb\xbf \t\r\n\f\0"
 
-_SUFFIXES: Final = {doc_type: frozenset(each.suffixes) for doc_type, each in FORMATS.items()}
+_SUFFIXES: Final = {doc_type: frozenset(format_.suffixes) for doc_type, format_ in FORMATS.items()}
 # Where pages of HTML are made from; one that was saved from a browser is a page, whatever its address was.
 _TEMPLATES: Final = {".php", ".phtml", ".jsp", ".asp", ".aspx", ".erb", ".vue", ".svelte", ".astro"}
 _CODE_NAMES: Final = {"makefile", "gnumakefile", "dockerfile", "containerfile", "rakefile", "gemfile", "jenkinsfile"}
@@ -131,7 +131,7 @@ def detect(data: bytes, filename: str) -> str:
 
 def is_envelope(data: bytes) -> bool:
     """Return whether a file is what S/MIME encrypted."""
-    return any(each in data[:64] for each in _ENVELOPES)
+    return any(mark in data[:64] for mark in _ENVELOPES)
 
 
 def is_media(data: bytes, called: str) -> bool:
@@ -179,8 +179,8 @@ def _type_of_text(text: str, path: PurePath) -> str:
     suffix = path.suffix
     if text.startswith(PGP_MESSAGE):
         raise Unreadable(ENCRYPTED)
-    if found := _ITEMS.match(text):
-        return "vcf" if found[1].upper() == "VCARD" else "ics"
+    if match := _ITEMS.match(text):
+        return "vcf" if match[1].upper() == "VCARD" else "ics"
     if suffix in _SUFFIXES["code"] or path.name in _CODE_NAMES:
         return "code"
     if _HTML_DOCUMENT.match(text):
@@ -244,11 +244,11 @@ def _type_in_zip(data: bytes) -> str:
 
 def _mimetype(archive: zipfile.ZipFile) -> str:
     """Return what EPUB and OpenDocument say of themselves in an entry that should be the first, and is not always."""
-    found = next((each for each in archive.infolist() if each.filename == "mimetype"), None)
-    if not found or found.file_size > _LONGEST_MIMETYPE or found.flag_bits & 1:
+    member = next((member for member in archive.infolist() if member.filename == "mimetype"), None)
+    if not member or member.file_size > _LONGEST_MIMETYPE or member.flag_bits & 1:
         return ""
     try:
-        return archive.read(found).decode("ascii", "replace")
+        return archive.read(member).decode("ascii", "replace")
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
         return ""  # what the archive holds tells it, too
 

@@ -11,7 +11,7 @@ from kb.api.errors import Unreadable
 from kb.api.omitted import together
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
-from kb.formats.registry import FORMATS, reader_of
+from kb.formats.registry import FORMATS, reader_module
 from kb.formats.text.embedded import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room
@@ -66,7 +66,7 @@ def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
         data, filename = signed, filename.removesuffix(".p7m")
     try:
         doc_type, suffix = detect(data, filename), PurePath(filename.lower()).suffix
-        read: Callable[[bytes], Extracted] = import_module(reader_of(doc_type, suffix)).read
+        read: Callable[[bytes], Extracted] = import_module(reader_module(doc_type, suffix)).read
         if FORMATS[doc_type].is_text:
             data = without_embedded_bytes(as_utf8(data), " " if doc_type == "csv" else ", ")
         return doc_type, read(data)

@@ -38,26 +38,26 @@ def is_picture(data: bytes) -> bool:
     return _SIGNATURE.match(data) is not None
 
 
-def has_words(found: str) -> bool:
+def has_words(text: str) -> bool:
     """Return whether what OCR found is words: of a photo it makes a few stray signs."""
-    tokens = found.split()
+    tokens = text.split()
     words = [token for token in tokens if _WORD.search(token)]
     return len(words) >= _FEWEST_WORDS and 2 * len(words) >= len(tokens)
 
 
-def with_pictures(extracted: Extracted, found: Iterable[tuple[Picture, str]]) -> Extracted:
+def with_pictures(extracted: Extracted, recognized: Iterable[tuple[Picture, str]]) -> Extracted:
     """Return a document with the texts that were found in its pictures, given in order, each in its place."""
     pieces = _pieces(extracted)
-    for picture, words in reversed(list(found)):
+    for picture, words in reversed(list(recognized)):
         name = f"[{picture.name}] " if picture.name else ""
         _insert(pieces, picture, f"\n{name}{words.strip()}\n")
     return replace(_joined(extracted, pieces), pictures=())
 
 
-def with_pages(extracted: Extracted, found: Mapping[Scan, str]) -> Extracted:
+def with_pages(extracted: Extracted, recognized: Mapping[Scan, str]) -> Extracted:
     """Return a document with the texts that were found on its scanned pages, each in its place."""
     pieces = _pieces(extracted)
-    for scan, words in found.items():
+    for scan, words in recognized.items():
         if not words.strip():
             continue
         behind = (index for index, piece in enumerate(pieces) if (piece.section.page or 0) > scan.page)
@@ -83,7 +83,7 @@ def lacks_ocr(text: str) -> bool:
 
 
 def _pieces(extracted: Extracted) -> list[_Piece]:
-    return [_Piece(each, extracted.text[each.start : each.end]) for each in extracted.sections]
+    return [_Piece(section, extracted.text[section.start : section.end]) for section in extracted.sections]
 
 
 def _joined(extracted: Extracted, pieces: Iterable[_Piece]) -> Extracted:

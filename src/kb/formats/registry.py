@@ -45,8 +45,8 @@ class Format:
 
 
 FORMATS: Final = {
-    each.doc_type: each
-    for each in (
+    format_.doc_type: format_
+    for format_ in (
         Format("code", "source code", "text", _CODE, is_text=True),
         Format("csv", "a table of values", "delimited", (".csv", ".tsv", ".tab"), is_text=True),
         Format("docx", "a Word document", "docx", (".docx",)),
@@ -84,7 +84,7 @@ MARKUPS: Final = {".org": "org", ".rst": "rst", ".rest": "rst"}
 """Texts whose headings are marked in a way of their own, by how their names end: the readers of these."""
 
 
-def reader_of(doc_type: str, suffix: str) -> str:
+def reader_module(doc_type: str, suffix: str) -> str:
     """Return the full name of the module that reads a file of this type whose name ends so."""
     markup = MARKUPS.get(suffix) if doc_type == "text" else None
     return f"kb.formats.readers.{markup}" if markup else FORMATS[doc_type].reader

@@ -21,7 +21,7 @@ csv.field_size_limit(_LONGEST_FIELD)  # else one long remark makes a table unrea
 
 def looks_delimited(content: str) -> bool:
     """Whether a text without a telling name is a table: several rows of the same number of values, three or more."""
-    delimiter = delimiter_of(content)
+    delimiter = detect_delimiter(content)
     try:
         widths = [len(row) for row in islice(parsed(content[:_SAMPLE_CHARS], delimiter), _SAMPLE) if row]
     except csv.Error:
@@ -37,7 +37,7 @@ def parsed(content: str, delimiter: str, *, has_quotes: bool = True) -> Iterator
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
-def delimiter_of(content: str) -> str:
+def detect_delimiter(content: str) -> str:
     """Return what cuts the most of the first rows into the same number of values, and into the most values."""
     return max(_DELIMITERS, key=lambda delimiter: _agreement(content[:_SAMPLE_CHARS], delimiter))
 

@@ -151,24 +151,24 @@ class _Cited(NamedTuple):
 def _merged(extracted: Extracted, tokens: _Tokens, title: str) -> Sequence[_Cited]:
     """Return the sections to cut: as they are but for the shortest, unless that takes too much for such a text."""
     merged = list(_merge_short(extracted, tokens))
-    headers = sum(len(title) + sum(map(len, each.section.heading)) for each in merged)
+    headers = sum(len(title) + sum(map(len, cited.section.heading)) for cited in merged)
     takes = CHUNK_BYTES * len(merged) + (STORED_BYTES + INDEXED_BYTES) * headers
     if takes <= SECTIONS_SHARE * len(extracted.text) + SECTIONS_FREE:
         return merged
-    joined = _join(each.section for each in merged)
+    joined = _join(cited.section for cited in merged)
     return [_Cited(section, section.heading, section.start) for section in joined]
 
 
 def _join(sections: Iterable[Section]) -> list[Section]:
     """Join sections on the same page until each is a chunk's worth; they stand under the headings they share."""
     joined: list[Section] = []
-    for each in sections:
+    for section in sections:
         last = joined[-1] if joined else None
-        if last and last.page == each.page and last.end - last.start < JOINED_CHARS:
-            heading = _shared(last.heading, each.heading)
-            joined[-1] = replace(each, start=last.start, heading=heading)
+        if last and last.page == section.page and last.end - last.start < JOINED_CHARS:
+            heading = _shared(last.heading, section.heading)
+            joined[-1] = replace(section, start=last.start, heading=heading)
         else:
-            joined.append(each)
+            joined.append(section)
     return joined
 
 
@@ -181,12 +181,12 @@ def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 def _merge_short(extracted: Extracted, tokens: _Tokens) -> Iterator[_Cited]:
     """Yield the sections, too short ones joined with the next on the same page."""
     pending: list[Section] = []
-    for each in extracted.sections:
-        if pending and pending[-1].page != each.page:
+    for section in extracted.sections:
+        if pending and pending[-1].page != section.page:
             yield _merge(pending, tokens)
             pending = []
-        pending.append(each)
-        if tokens.count(pending[0].start, each.end) >= SHORTEST_SECTION:
+        pending.append(section)
+        if tokens.count(pending[0].start, section.end) >= SHORTEST_SECTION:
             yield _merge(pending, tokens)
             pending = []
     if pending:
@@ -197,7 +197,7 @@ def _merge(sections: Sequence[Section], tokens: _Tokens) -> _Cited:
     """Return sections as one, under the heading of the last."""
     last = sections[-1]
     is_short = tokens.count(last.start, last.end) < SHORTEST_SECTION
-    cited = _together([each.heading for each in sections], are_short=is_short)
+    cited = _together([section.heading for section in sections], are_short=is_short)
     return _Cited(replace(last, start=sections[0].start), cited, last.start)
 
 
@@ -237,7 +237,7 @@ def _blocks(extracted: Extracted) -> Iterator[tuple[int, int]]:
     """Yield where the parts begin and end that are tokenised one by one; no token reaches over their ends."""
     text, start = extracted.text, 0
     # A section may begin within a word, which then has other tokens; at the start of a line it does not.
-    edges = (each.start for each in extracted.sections if each.start and text[each.start - 1] != "\n")
+    edges = (section.start for section in extracted.sections if section.start and text[section.start - 1] != "\n")
     for edge in (*edges, len(text)):
         while start < edge:
             end = min(start + BLOCK_CHARS, edge)

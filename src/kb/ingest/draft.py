@@ -66,7 +66,7 @@ class Draft(Content):
     attachments: Sequence[Attachment] = ()
 
 
-OF_CONTENT = tuple(each.name for each in fields(Content))
+OF_CONTENT = tuple(field.name for field in fields(Content))
 NO_VECTORS = np.empty((0, 0), np.float32)
 
 
@@ -162,7 +162,7 @@ def most_attachments(depth: int) -> int:
 
 def embed_draft(draft: Draft, embedder: Embedder, checkpoint: Callable[[], None] = lambda: None) -> Content:
     """Return a draft with its vectors; `checkpoint` is called before each slice."""
-    [content] = contents_of([draft], list(embed_slices([draft], embedder, checkpoint)))
+    [content] = embedded_contents([draft], list(embed_slices([draft], embedder, checkpoint)))
     return content
 
 
@@ -183,12 +183,15 @@ def embed_slices(
         yield embedder.embed_passages(inputs[start : start + SLICE])
 
 
-def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
+def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
     """Return the drafts with the vectors that `embed_slices` made of them."""
     vectors = np.concatenate(slices) if slices else NO_VECTORS
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
-    held = [{name: getattr(draft, name) for name in OF_CONTENT} for draft in drafts]
-    return [Content(**each | {"vectors": own}) for each, own in zip(held, np.split(vectors, ends[:-1]), strict=True)]
+    kept_fields = [{name: getattr(draft, name) for name in OF_CONTENT} for draft in drafts]
+    return [
+        Content(**fields | {"vectors": own})
+        for fields, own in zip(kept_fields, np.split(vectors, ends[:-1]), strict=True)
+    ]
 
 
 def first_line(text: str) -> str:

@@ -97,7 +97,7 @@ def again_if_model_changed(act: Callable[P, T]) -> Callable[P, T]:
     return attempt
 
 
-def open_model_of(space: VectorSpace, settings: Settings, on_batch: OnBatch = lambda *_: None) -> Embedder:
+def open_model_for(space: VectorSpace, settings: Settings, on_batch: OnBatch = lambda *_: None) -> Embedder:
     """Return the model that makes the vectors of a space, wherever it is to be found.
 
     Raises:
@@ -106,9 +106,9 @@ def open_model_of(space: VectorSpace, settings: Settings, on_batch: OnBatch = la
     for files in _candidates(space, settings):
         if (files.manifest.digest, files.manifest.model) == (space.digest, space.model):
             manifest = replace(files.manifest, query_prefix=space.query_prefix, passage_prefix=space.passage_prefix)
-            found = replace(files, manifest=manifest)
+            model_files = replace(files, manifest=manifest)
             where, precision = settings.device, settings.precision
-            embedder = open_model(found, settings.data_dir, where, precision, space.precision, on_batch)
+            embedder = open_model(model_files, settings.data_dir, where, precision, space.precision, on_batch)
             if VectorSpace.of(embedder.spec) == space:
                 return embedder
     raise ModelError(f"The model {space} is not to be found.")
@@ -117,10 +117,10 @@ def open_model_of(space: VectorSpace, settings: Settings, on_batch: OnBatch = la
 def _candidates(space: VectorSpace, settings: Settings) -> Iterator[ModelFiles]:
     """Yield the models in the folders where it may be: the one that is set, the one that was recorded, the default."""
     folders = [settings.model_dir, Path(space.folder) if space.folder else None, None]
-    for each in dict.fromkeys(folders):
-        if each is None and space.digest != SOURCES[WEIGHTS]:
+    for folder in dict.fromkeys(folders):
+        if folder is None and space.digest != SOURCES[WEIGHTS]:
             continue  # the default model would be fetched for nothing
         try:
-            yield find_model(each, settings.data_dir)
+            yield find_model(folder, settings.data_dir)
         except ModelError:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.lexical.segment import folded
-from kb.lexical.stems import language_of, stemmed
+from kb.lexical.stems import stem_language, stemmed
 from kb.lexical.variants import spellings
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ def alternatives(words: Iterable[str]) -> list[list[str]]:
     They are all apart if one is a beginning: FTS5, which then looks for all, counts each.
     """
     given = list(words)
-    languages = {language for word in given if (language := language_of(word))}
+    languages = {language for word in given if (language := stem_language(word))}
     forms = {word: [*spellings(word), *stemmed([folded(word)], languages)] for word in given}
-    others = {other for each in forms.values() for other in each}.intersection(given)
+    others = {other for group in forms.values() for other in group}.intersection(given)
     if not others or any(word.endswith("*") for word in given):
         return [[word] for word in given]
-    return [[word, *(each for each in forms[word] if each in others)] for word in given if word not in others]
+    return [[word, *(form for form in forms[word] if form in others)] for word in given if word not in others]

@@ -59,7 +59,7 @@ class Matches:
         self._snapshot = snapshot
         standing = [(key, postings) for key, postings in words if postings.size]
         self._frequencies = [self._frequency(key, postings) for key, postings in standing]
-        idfs = (idf_of(frequency, snapshot.count) for frequency in self._frequencies)
+        idfs = (inverse_document_frequency(frequency, snapshot.count) for frequency in self._frequencies)
         self._words = [(idf, postings) for idf, (_, postings) in zip(idfs, standing, strict=True)]
 
     def best(self, limit: int, admitted: Admitted | None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -155,7 +155,7 @@ class Matches:
         return sums
 
 
-def idf_of(frequency: int, count: int) -> float:
+def inverse_document_frequency(frequency: int, count: int) -> float:
     """Return how much a word counts that stands in so many of all chunks."""
     idf = math.log((count - frequency + 0.5) / (frequency + 0.5)) if count else 0.0
     return idf if idf > 0 else LEAST_IDF
@@ -169,7 +169,7 @@ def term_frequencies(
         return np.empty(0, np.int64)
     lengths = snapshot.lengths[rows]
     norms = K1 * (1 - B + B * lengths / snapshot.mean_length)
-    shares = scores / (idf_of(rows.size, snapshot.count) * (K1 + 1))
+    shares = scores / (inverse_document_frequency(rows.size, snapshot.count) * (K1 + 1))
     counts: NDArray[np.int64] = np.rint(norms * shares / (1 - shares)).astype(np.int64)
     return counts
 

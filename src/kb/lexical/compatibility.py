@@ -66,12 +66,12 @@ def has_names(text: str) -> bool:
     return "#" in text or "++" in text or "\u266f" in text or ".net" in text or ".N" in text
 
 
-def _compatible(found: re.Match[str]) -> str:
-    return "" if found[0].startswith(SOFT_HYPHEN) else unicodedata.normalize("NFKC", found[0])
+def _compatible(match: re.Match[str]) -> str:
+    return "" if match[0].startswith(SOFT_HYPHEN) else unicodedata.normalize("NFKC", match[0])
 
 
-def _spelled(found: re.Match[str]) -> str:
+def _spelled(match: re.Match[str]) -> str:
     """Return such a name in letters, as many write it."""
-    if found["plus"]:
-        return f"{found['plus']}plusplus "
-    return f"{found['sharp']}sharp " if found["sharp"] else "dotnet"
+    if match["plus"]:
+        return f"{match['plus']}plusplus "
+    return f"{match['sharp']}sharp " if match["sharp"] else "dotnet"

@@ -23,7 +23,7 @@ INDEXED: Final = re.compile(rf"(?:{NUMBERS.pattern})+")
 
 def emojis(text: str) -> list[str]:
     """Return the emojis of a text as they are indexed."""
-    return [indexed(found) for found in found_in(text)]
+    return [indexed(match) for match in found_in(text)]
 
 
 def found_in(text: str) -> Iterator[re.Match[str]]:
@@ -31,12 +31,12 @@ def found_in(text: str) -> Iterator[re.Match[str]]:
     return iter(()) if text.isascii() else EMOJI.finditer(text)
 
 
-def indexed(found: re.Match[str]) -> str:
+def indexed(match: re.Match[str]) -> str:
     """Return an emoji that was found as it is indexed."""
-    return "".join(f"{MARK}{ord(letter)}" for letter in found[0])
+    return "".join(f"{MARK}{ord(letter)}" for letter in match[0])
 
 
 def written(word: str) -> str:
     """Return an emoji of a query as people write it, and any other word as it is."""
-    sign = NUMBERS.sub(lambda found: chr(int(found[1])), word) if INDEXED.fullmatch(word) else ""
+    sign = NUMBERS.sub(lambda match: chr(int(match[1])), word) if INDEXED.fullmatch(word) else ""
     return sign if EMOJI.fullmatch(sign) else word

@@ -92,10 +92,10 @@ class Pending:
 
     def counts(self, key: Key, start: int, end: int) -> dict[int, int]:
         """Return the rows from `start` to before `end` in which a word stands, and how often."""
-        found = [self._between(token, start, end) for token in key]
+        columns = [self._between(token, start, end) for token in key]
         if len(key) == 1:
-            return found[0]
-        counts = {row: self._count(row, key) for row in found[0] if all(row in rows for rows in found)}
+            return columns[0]
+        counts = {row: self._count(row, key) for row in columns[0] if all(row in rows for rows in columns)}
         return {row: count for row, count in counts.items() if count}
 
     def _count(self, row: int, key: Key) -> int:
@@ -166,13 +166,13 @@ class LexicalIndex:
 
     def postings(self, snapshot: LexicalSnapshot, key: Key, load: Callable[[], Postings]) -> Postings:
         """Return a word's postings in a snapshot; `load` finds them if they are not kept, once for all who ask."""
-        if (kept := self._find(snapshot, key)) is not None:
-            return kept
+        if (postings := self._find(snapshot, key)) is not None:
+            return postings
         with self._lock:
             loading = self._loading.setdefault(key, threading.Lock())
         with loading:
-            if (kept := self._find(snapshot, key)) is not None:
-                return kept
+            if (postings := self._find(snapshot, key)) is not None:
+                return postings
             loaded = load()
             self._keep(snapshot, key, loaded)
         return loaded
@@ -273,8 +273,8 @@ class LexicalIndex:
         """Add the chunks that are pending to the words that are kept; no older word is kept from now on."""
         with self._lock:
             self._kept_from = snapshot.size
-            kept = list(self._words)
-        for key in filter(self._pending.has, kept):
+            keys = list(self._words)
+        for key in filter(self._pending.has, keys):
             # Again if a reader of an earlier snapshot came first.
             while (word := self._words.get(key)) and (word.epoch != snapshot.epoch or word.end < snapshot.size):
                 if self._find(snapshot, key) is None:
@@ -352,8 +352,8 @@ class TermSet:
         if since is None or number < since:
             return tokens
         hashes, added = self._state
-        found = _among(_hashes(tokens), hashes).tolist()
-        return [token for token, is_there in zip(tokens, found, strict=True) if is_there or hash(token) in added]
+        present = _among(_hashes(tokens), hashes).tolist()
+        return [token for token, is_there in zip(tokens, present, strict=True) if is_there or hash(token) in added]
 
 
 def _hashes(tokens: Collection[str]) -> NDArray[np.int64]:
@@ -364,5 +364,5 @@ def _among(some: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.boo
     """Return which of some are among the hashes, which ascend."""
     if not hashes.size:
         return np.zeros(some.size, np.bool_)
-    found: NDArray[np.bool_] = hashes[np.minimum(np.searchsorted(hashes, some), hashes.size - 1)] == some
-    return found
+    present: NDArray[np.bool_] = hashes[np.minimum(np.searchsorted(hashes, some), hashes.size - 1)] == some
+    return present

@@ -48,14 +48,14 @@ _loading = threading.Lock()
 def guessed(texts: Sequence[str]) -> str | None:
     """Return the ISO 639-1 code of the language that a document's texts are in; None if it is not clear, or several."""
     step = max(1, -(-len(texts) // CHUNKS))
-    text = " ".join(" ".join(UNWRITTEN.sub(" ", each[: 2 * CHARACTERS])[:CHARACTERS].split()) for each in texts[::step])
+    text = " ".join(" ".join(UNWRITTEN.sub(" ", text[: 2 * CHARACTERS])[:CHARACTERS].split()) for text in texts[::step])
     if sum(1 for _ in islice(LETTER.finditer(text), LETTERS)) < LETTERS:
         return None
     language = _most_likely(text)
     if language is None or len(text) < 2 * SHORTEST_PIECE:
         return language
-    found = Counter(filter(None, map(_most_likely, _pieces(text))))
-    return language if found[language] >= AGREED * found.total() else None
+    counts = Counter(filter(None, map(_most_likely, _pieces(text))))
+    return language if counts[language] >= AGREED * counts.total() else None
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -36,7 +36,7 @@ WITHIN: Final = re.compile(r".*\.[^\W_]{1,8}#(?=.)|.*#(?=.)", re.DOTALL)
 """What comes before the name of a file inside another one, such as a mail."""
 
 
-def name_of(path: str, *, is_part: bool = False) -> str:
+def file_name(path: str, *, is_part: bool = False) -> str:
     """Return the name of a file without its folders, or without the file that it is part of."""
     path = path.rstrip("/").replace("\\", "/")
     return (WITHIN.sub("", path, count=1) if is_part else path).rpartition("/")[2]
@@ -44,7 +44,7 @@ def name_of(path: str, *, is_part: bool = False) -> str:
 
 def folded_name(source_path: str | None, title: str, is_part: bool) -> str:
     """Return the name of a document's file, or else its title, as a filter by name compares it."""
-    return folded(title if source_path is None else name_of(source_path, is_part=is_part))
+    return folded(title if source_path is None else file_name(source_path, is_part=is_part))
 
 
 def folded(name: str) -> str:
@@ -52,9 +52,9 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-def stem_of(path: str, *, is_part: bool = False) -> str:
+def file_stem(path: str, *, is_part: bool = False) -> str:
     """Return the name of a file without its ending."""
-    name = name_of(path, is_part=is_part)
+    name = file_name(path, is_part=is_part)
     return ENDING.sub("", name) or name
 
 
@@ -64,7 +64,7 @@ def with_aliases(title: str, aliases: Iterable[str]) -> str:
     return f"{title} ({said})" if said else title
 
 
-def aliases_of(title: str, header: str) -> list[str]:
+def parse_aliases(title: str, header: str) -> list[str]:
     """Return the aliases and authors of a document, which follow its title in the header of its passages."""
     before, behind = f"{title} (", ")"
     first = header.partition(HEADING_MARK)[0]
@@ -73,22 +73,22 @@ def aliases_of(title: str, header: str) -> list[str]:
     return first[len(before) : -len(behind)].split(ALIAS_MARK)
 
 
-def folders_of(source_path: str) -> list[str]:
+def folder_names(source_path: str) -> list[str]:
     """Return the names of the folders of a path."""
     return list(PurePosixPath(IS_URL.sub("", source_path.replace("\\", "/"))).parts[:-1])
 
 
-def ending_of(path: str) -> str:
+def file_ending(path: str) -> str:
     """Return the ending of a file's name, without its dot; an empty text if it has none."""
-    found = ENDING.search(path)
-    return found[0][1:] if found else ""
+    match = ENDING.search(path)
+    return match[0][1:] if match else ""
 
 
-def tokens_of(tokens: Callable[[str], Sequence[str]], names: Sequence[str], source_path: str) -> list[str]:
+def tokens_of_names(tokens: Callable[[str], Sequence[str]], names: Sequence[str], source_path: str) -> list[str]:
     """Return by which words a document's names are found, each name also as a whole."""
-    words = [word for name in (*names, *folders_of(source_path)) for word in telling(tokens, name)]
-    wholes = [whole for name in names if (whole := key_of(telling(tokens, name)))]
-    return list(dict.fromkeys(each[:LONGEST] for each in (*wholes, *words)))[:MOST]
+    words = [word for name in (*names, *folder_names(source_path)) for word in telling(tokens, name)]
+    wholes = [whole for name in names if (whole := whole_name(telling(tokens, name)))]
+    return list(dict.fromkeys(token[:LONGEST] for token in (*wholes, *words)))[:MOST]
 
 
 def telling(tokens: Callable[[str], Sequence[str]], name: str) -> list[str]:
@@ -99,6 +99,6 @@ def telling(tokens: Callable[[str], Sequence[str]], name: str) -> list[str]:
     return list(tokens(STOP_WORD.sub(" ", name)) or tokens(name))
 
 
-def key_of(words: Iterable[str]) -> str:
+def whole_name(words: Iterable[str]) -> str:
     """Return a name as a whole, as one of the words by which it is found; no word has a blank."""
     return f" {' '.join(words)}"[:LONGEST]

@@ -81,8 +81,8 @@ class Postings:
     def renumbered(self, numbers: NDArray[np.int32]) -> Postings:
         """Return the postings in rows that have new numbers; a negative one is of a row that is no more."""
         rows = numbers.take(self.rows)
-        kept = rows >= 0
-        return Postings(rows[kept], self.counts[kept], int(np.count_nonzero(kept)))
+        alive = rows >= 0
+        return Postings(rows[alive], self.counts[alive], int(np.count_nonzero(alive)))
 
     def _with_room(self, capacity: int, dtype: np.dtype[Any]) -> Postings:
         rows, counts = np.empty(capacity, np.int32), np.empty(capacity, dtype)
@@ -94,8 +94,8 @@ def merged(spellings: Sequence[Postings]) -> Postings:
     """Return the postings of spellings of one word, which occurs in a row as often as the most frequent of them."""
     if len(spellings) == 1:
         return spellings[0]
-    rows = np.concatenate([each.rows for each in spellings])
-    counts = np.concatenate([each.counts.astype(np.int64) for each in spellings])
+    rows = np.concatenate([spelling.rows for spelling in spellings])
+    counts = np.concatenate([spelling.counts.astype(np.int64) for spelling in spellings])
     order = np.lexsort((-counts, rows))
     rows, counts = rows[order], counts[order]
     is_first = np.flatnonzero(np.diff(rows, prepend=-1))

@@ -141,12 +141,12 @@ def parts(word: str) -> list[str]:
     """Return what to look for instead of a word: its pairs of letters, and what is of another script."""
     if not has_run(word):
         return [word]
-    found, end = list[str](), 0
+    rows, end = list[str](), 0
     for run in RUN.finditer(word):
         tokens = _tokens(run[0])
-        found += [word[end : run.start()], *(tokens[:-1] or tokens)]
+        rows += [word[end : run.start()], *(tokens[:-1] or tokens)]
         end = run.end()
-    return [part for part in (*found, word[end:]) if part]
+    return [part for part in (*rows, word[end:]) if part]
 
 
 def is_letter(word: str) -> bool:

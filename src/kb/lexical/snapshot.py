@@ -116,11 +116,11 @@ class LexicalSnapshot:
 
     def rows_of(self, ids: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """Return the rows of those chunks that have one, and which these are."""
-        wanted = ids.astype(np.int32)
-        rows = np.searchsorted(self.ids, wanted).astype(np.int32)
-        found = rows < self.size
-        found[found] = self.ids[rows[found]] == wanted[found]
-        return rows[found], found
+        narrow_ids = ids.astype(np.int32)
+        rows = np.searchsorted(self.ids, narrow_ids).astype(np.int32)
+        present = rows < self.size
+        present[present] = self.ids[rows[present]] == narrow_ids[present]
+        return rows[present], present
 
     def alive(self, rows: NDArray[np.int32]) -> int:
         """Return how many of these rows, which ascend, are of chunks that are not deleted."""
@@ -169,9 +169,9 @@ class LexicalSnapshot:
 
     def with_lengths(self, number: int, ids: NDArray[np.int64], lengths: NDArray[np.int32]) -> LexicalSnapshot:
         """Return the next snapshot, of which some chunks have other lengths."""
-        rows, found = self.rows_of(ids)
+        rows, present = self.rows_of(ids)
         buffer = self.length_buffer.copy()
-        buffer[rows] = lengths[found]
+        buffer[rows] = lengths[present]
         tokens = self.tokens + int(buffer[rows].sum(dtype=np.int64) - self.lengths[rows].sum(dtype=np.int64))
         return replace(self, number=number, length_buffer=buffer, tokens=tokens, frequencies={})
 

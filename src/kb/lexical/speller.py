@@ -73,7 +73,7 @@ class Speller:
     def unknown(self, words: Iterable[str]) -> dict[str, list[str]]:
         """Return those of the words that no chunk has, each with others that some have, the nearest first."""
         keys = {word: self._vocabulary.keys(word) for word in words}
-        missing = [word for word, found in keys.items() if found and not self._vocabulary.some_with(found[0], 1)[0]]
+        missing = [word for word, stems in keys.items() if stems and not self._vocabulary.some_with(stems[0], 1)[0]]
         corrected = [word for word in missing if len(word) >= SHORTEST][:CORRECTED]
         return {word: self._nearest(word) if word in corrected else [] for word in missing}
 
@@ -84,15 +84,15 @@ class Speller:
         # Those of other chunks do not count: who may not see them would miss what they took the place of.
         ordered = sorted(stems, key=lambda stem: (stems[stem], stem))
         having = ((stem, *self._vocabulary.some_with((stem,), READ)) for stem in ordered)
-        there = ((stem, count, first) for stem, count, first in having if count)
-        found = []
-        for stem, count, first in islice(there, READ_STEMS):
+        known = ((stem, count, first) for stem, count, first in having if count)
+        nearest = []
+        for stem, count, first in islice(known, READ_STEMS):
             written = self._written(stem, letters, first)
             if written and written not in STOP_WORDS:
                 far = distance(spelled_out(letters), spelled_out(plain(written)))
                 if stem in made or far <= FAR:
-                    found.append((far, -count, written))
-        return [written for *_, written in sorted(found)[:NEAREST]]
+                    nearest.append((far, -count, written))
+        return [written for *_, written in sorted(nearest)[:NEAREST]]
 
     def _made(self, word: str) -> set[str]:
         """Return the stems of what the word becomes by one change."""
@@ -110,10 +110,10 @@ class Speller:
 
     def _written(self, stem: str, letters: str, chunk_ids: Sequence[int]) -> str | None:
         """Return the word of that stem, in one of these chunks, which is most like these letters."""
-        found = {
+        words = {
             text[start:end].lower()
             for text in self._vocabulary.sources(chunk_ids)
             for start, end, token in self._vocabulary.places(text)
             if token == stem
         }
-        return min(found, key=lambda each: (distance(letters, plain(each)), each), default=None)
+        return min(words, key=lambda word: (distance(letters, plain(word)), word), default=None)

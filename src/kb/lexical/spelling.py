@@ -33,7 +33,7 @@ def _plain(letter: str) -> str:
     parts = unicodedata.normalize("NFKD", letter)
     if not parts[0].isascii():
         return letter
-    return "".join(each for each in parts if unicodedata.category(each) != "Mn")
+    return "".join(character for character in parts if unicodedata.category(character) != "Mn")
 
 
 def spelled_out(word: str) -> str:
@@ -47,25 +47,25 @@ def edits(word: str) -> set[str]:
     ß and ss are one letter. People seldom mistake the first, and words that differ in it are rather two words. Of a
     word in letters of many alphabets there is nothing.
     """
-    blocks = {ord(each) // BLOCK for each in word}
+    blocks = {ord(letter) // BLOCK for letter in word}
     if len(blocks) > ALPHABETS:
         return set()
     letters = {letter for block in blocks for letter in alphabet(block)}
     halves = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
-    found = {first + last[1:] for first, last in halves if last}
-    found |= {first + last[1] + last[0] + last[2:] for first, last in halves if len(last) > 1}
-    found |= {first + letter + last for first, last in halves for letter in letters}
+    edited = {first + last[1:] for first, last in halves if last}
+    edited |= {first + last[1] + last[0] + last[2:] for first, last in halves if len(last) > 1}
+    edited |= {first + letter + last for first, last in halves for letter in letters}
     if len(word) >= REPLACED:
-        found |= {first + letter + last[1:] for first, last in halves if last for letter in letters}
-    found |= {first + "ß" + last[2:] for first, last in halves if last.startswith("ss")} | {spelled_out(word)}
-    return found - {word}
+        edited |= {first + letter + last[1:] for first, last in halves if last for letter in letters}
+    edited |= {first + "ß" + last[2:] for first, last in halves if last.startswith("ss")} | {spelled_out(word)}
+    return edited - {word}
 
 
 @cache
 def alphabet(block: int) -> tuple[str, ...]:
     """Return the letters of one alphabet that have no marks."""
     characters = map(chr, range(block * BLOCK, (block + 1) * BLOCK))
-    return tuple(each for each in characters if each.islower() and plain(each) == each)
+    return tuple(character for character in characters if character.islower() and plain(character) == character)
 
 
 def may_be_near(first: str, second: str, far: int) -> bool:

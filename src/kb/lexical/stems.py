@@ -82,24 +82,24 @@ ENDINGS = ("", "e", "ion", "tion", "ation", "ness", "ess", "ity", "er", "ing", "
 """What English words often go on with: *organiz* begins *organization*, whose stem is *organ*."""
 
 
-def mark_of(language: str) -> str:
+def language_mark(language: str) -> str:
     """Return the mark of a language, by the two letters of its code."""
     first, second = (ord(letter) - ord("a") for letter in language)
     return chr(FIRST_MARK + LETTERS_OF_CODE * first + second)
 
 
-LANGUAGES: Final = {mark_of(language): language for language in ALGORITHMS}
+LANGUAGES: Final = {language_mark(language): language for language in ALGORITHMS}
 
 
-def language_of(word: str) -> str | None:
+def stem_language(word: str) -> str | None:
     """Return of which language a word of a query is the stem; None if it is none."""
     return LANGUAGES.get(word[:1])
 
 
 def stemmed(words: Iterable[str], languages: Collection[str]) -> list[str]:
     """Return the stems of words in some languages, each once, marked as they are indexed."""
-    wanted = [language for language in languages if language in ALGORITHMS]
-    return list(dict.fromkeys(each for word in words for language in wanted for each in stems(word, language)))
+    supported = [language for language in languages if language in ALGORITHMS]
+    return list(dict.fromkeys(stem for word in words for language in supported for stem in stems(word, language)))
 
 
 def stems(word: str, language: str) -> list[str]:
@@ -123,13 +123,13 @@ def _marked(word: str, language: str) -> str:
     with _stemming:  # a stemmer keeps the word that it works on
         for _ in range(ROUNDS):
             stem = _stemmer(language).stemWord(stem)
-    return f"{mark_of(language)}{stem.translate(PLAIN)}{END}"
+    return f"{language_mark(language)}{stem.translate(PLAIN)}{END}"
 
 
 def _of_one(word: str, language: str) -> str:
     """Return the singular of a word whose ending says that it is a plural, or else the word."""
     endings = PLURALS.get(language, {})
-    ending = next((each for each in endings if word.endswith(each)), None)
+    ending = next((ending for ending in endings if word.endswith(ending)), None)
     return word.removesuffix(ending) + endings[ending] if ending else word
 
 

@@ -45,7 +45,7 @@ DIGRAPHS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe",
 """How German, Danish, Norwegian and Swedish write such letters where they must."""
 
 _LETTERS: Final = "".join(
-    sorted({each for code in (*PLAIN, *DIGRAPHS) for each in (chr(code), *chr(code).upper())} - {*"SI"})
+    sorted({letter for code in (*PLAIN, *DIGRAPHS) for letter in (chr(code), *chr(code).upper())} - {*"SI"})
 )
 SPECIAL: Final = re.compile(f"[{_LETTERS}]")
 CAMEL: Final = re.compile(r"[A-Z](?:(?<=[a-z\d].)|(?<=[A-Z].)[a-z]{2})")
@@ -76,8 +76,8 @@ class Variant(NamedTuple):
 
 def variants(text: str) -> str | None:
     """Return what is indexed behind a text, which is in its form to compare; None if that is nothing."""
-    found = dict.fromkeys(variant.text for variant in variants_in(text))
-    return " ".join(found) or None
+    texts = dict.fromkeys(variant.text for variant in variants_in(text))
+    return " ".join(texts) or None
 
 
 def variants_in(text: str) -> Iterator[Variant]:
@@ -91,7 +91,7 @@ def variants_in(text: str) -> Iterator[Variant]:
             return
     for word in OTHERWISE_TYPED.finditer(text):
         yield from (Variant(*word.span(), other) for other in spellings(word[0]))
-        yield from (Variant(word.start() + start, word.start() + end, part) for start, end, part in parts_of(word[0]))
+        yield from (Variant(word.start() + start, word.start() + end, part) for start, end, part in name_parts(word[0]))
 
 
 def spellings(word: str) -> list[str]:
@@ -104,7 +104,7 @@ def spellings(word: str) -> list[str]:
     return [other for other in others if other != lower and other]
 
 
-def parts_of(name: str) -> list[Variant]:
+def name_parts(name: str) -> list[Variant]:
     """Return the words of which a name such as getUserById is made, each where it stands."""
     return [Variant(start, end, name[start:end].lower()) for start, end in _telling(_spans(name))]
 
@@ -119,8 +119,8 @@ def _spans(name: str) -> list[tuple[int, int]]:
     """Return where the words of a name stand; none if it is of one, or of too many."""
     if not (name.isalnum() and CAMEL.search(name) and HAS_WORD.search(name)):
         return []
-    found = [part.span() for part in PART.finditer(name)]
-    return found if 1 < len(found) <= MOST_PARTS else []
+    spans = [part.span() for part in PART.finditer(name)]
+    return spans if 1 < len(spans) <= MOST_PARTS else []
 
 
 def _telling(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -135,7 +135,7 @@ def copy(source: Readable, target: Path) -> str:
     return digest.hexdigest()
 
 
-def digest_of(file: BinaryIO) -> str:
+def stream_digest(file: BinaryIO) -> str:
     """Return the SHA-256 of what is left of a file."""
     return file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # that of an archive reads like a file
 
@@ -234,7 +234,7 @@ class ArchiveWriter:
 
     def put(self, file: BinaryIO) -> str:
         """Add a file; return its SHA-256."""
-        digest = digest_of(file)
+        digest = stream_digest(file)
         self._add(object_name(digest), file)
         self._digests.add(digest)
         return digest
@@ -373,7 +373,7 @@ def _next_stamp(root: Path) -> str:
     """Return a name behind those of all backups, also when the clock was put back."""
     now = clock.own.now()
     if folders := backup_folders(root):
-        now = max(now, _moment_of(folders[-1]) + timedelta(microseconds=1))
+        now = max(now, _parse_moment(folders[-1]) + timedelta(microseconds=1))
     return now.strftime(STAMP)
 
 
@@ -382,10 +382,10 @@ def _made_at(folder: Path) -> datetime:
     try:
         return datetime.fromisoformat(Backup(folder).manifest.made_at)
     except (StoreError, ValueError):
-        return _moment_of(folder)
+        return _parse_moment(folder)
 
 
-def _moment_of(folder: Path) -> datetime:
+def _parse_moment(folder: Path) -> datetime:
     return datetime.strptime(folder.name, STAMP).replace(tzinfo=UTC)
 
 

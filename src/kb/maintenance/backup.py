@@ -21,9 +21,9 @@ from kb.maintenance.archive import (
     Backup,
     Manifest,
     backup_folders,
-    digest_of,
     discarded_unless_finished,
     objects_in,
+    stream_digest,
     write_to,
 )
 from kb.maintenance.restoring import finish_restore
@@ -130,40 +130,42 @@ class Copier:
             while True:
                 with self._moment.taken():
                     originals = self._originals.digests()
-                    staged = [each for each in self._moment.staged() if STAGED.fullmatch(each[0])]
+                    staged = [staged_file for staged_file in self._moment.staged() if STAGED.fullmatch(staged_file[0])]
                     needed = self._moment.file_hashes()
                     paths = self._paths(originals, staged)
-                    wanted = {path: digest for path, digest in paths.items() if not self._has(path, digest)}
-                    there = [path for path in wanted if path.exists()]
-                    if len(there) <= MOST_OPEN:
+                    missing = {path: digest for path, digest in paths.items() if not self._has(path, digest)}
+                    existing = [path for path in missing if path.exists()]
+                    if len(existing) <= MOST_OPEN:
                         made_at = clock.own.now().isoformat()
-                        opened = {path: stack.enter_context(path.open("rb")) for path in there}
+                        opened = {path: stack.enter_context(path.open("rb")) for path in existing}
                         break
-                for path in there:
+                for path in existing:
                     with suppress(FileNotFoundError), path.open("rb") as file:
-                        self._put(path, file, wanted[path])
-            paths |= {path: self._put(path, file, wanted[path]) for path, file in opened.items()}
-        lost = self._damaged | {path for path in wanted if path not in opened}
+                        self._put(path, file, missing[path])
+            paths |= {path: self._put(path, file, missing[path]) for path, file in opened.items()}
+        lost = self._damaged | {path for path in missing if path not in opened}
         # An earlier backup has them, and this one needs them. Without it, they may be files that were never kept.
         saved = {digest for digest in needed - originals if self._writer.has(digest)}
         self.absent = len(needed - originals - saved)
         self._moment.copy(self._writer.database, self._checkpoint)
         with self._writer.database.open("rb") as database:
-            digest = digest_of(database)
+            digest = stream_digest(database)
         return Manifest(
             made_at=made_at,
             kb=__version__,
             schema=self._moment.schema_version,
             database=digest,
             counts=self._moment.counts(),
-            originals=sorted(saved | {each for each in originals if self._originals.path(each) not in lost}),
+            originals=sorted(
+                saved | {original for original in originals if self._originals.path(original) not in lost}
+            ),
             staged={name: str(paths[self._staging / name]) for name, _ in staged if self._staging / name not in lost},
             missing=sorted(map(str, lost | {self._originals.path(digest) for digest in saved})),
         )
 
     def _paths(self, originals: Iterable[str], staged: Iterable[tuple[str, str | None]]) -> dict[Path, str | None]:
-        kept: dict[Path, str | None] = {self._originals.path(digest): digest for digest in originals}
-        return kept | {self._staging / name: digest for name, digest in staged}
+        digests: dict[Path, str | None] = {self._originals.path(digest): digest for digest in originals}
+        return digests | {self._staging / name: digest for name, digest in staged}
 
     def _has(self, path: Path, digest: str | None) -> bool:
         return path in self._damaged or (digest is not None and self._writer.has(digest))
@@ -190,11 +192,11 @@ def _sole_writer(target: Path) -> Iterator[None]:
         raise StoreError(f"{target} holds something, and no backup: name another folder.")
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        held = FileLock(lock, timeout=0).acquire()
+        acquired = FileLock(lock, timeout=0).acquire()
     except Timeout:
         raise StoreError(f"Another backup is being written to {target}.") from None
     try:
-        with held:
+        with acquired:
             yield
     finally:
         if target.suffix == ARCHIVE:

@@ -20,7 +20,7 @@ from kb.maintenance.archive import age_of_newest
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.reindex import reindex
 from kb.maintenance.restoring import Places, complete_restore
-from kb.running import lock_of
+from kb.running import lock_path
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
@@ -64,29 +64,29 @@ def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None
     """
     if faults := list(_unfinished_restore(settings)):
         return {RESTORE: (faults, Remedy.ROWS)}
-    found: Examined = {}
+    results: Examined = {}
     with closing(_open(settings)) as database:
         for check in [*checks_of_data(database, settings), *_checks_of_place(database, settings)]:
             on_check(check.name)
-            found[check.name] = (list(islice(check.find(), MAX_FAULTS)), check.remedy)
-    return found
+            results[check.name] = (list(islice(check.find(), MAX_FAULTS)), check.remedy)
+    return results
 
 
-def is_well(found: Examined) -> bool:
+def is_well(results: Examined) -> bool:
     """Return whether nothing was found but what is only to be known."""
-    return not any(faults for faults, remedy in found.values() if remedy is not Remedy.NOTICE)
+    return not any(faults for faults, remedy in results.values() if remedy is not Remedy.NOTICE)
 
 
-def mend(settings: Settings, found: Examined, on_chunks: Callable[[int, int], None]) -> None:
+def mend(settings: Settings, results: Examined, on_chunks: Callable[[int, int], None]) -> None:
     """Mend what can be mended of what was found. No text and no kept file is removed.
 
     Raises:
         StartError: the engine runs, or the model or the database cannot be used.
     """
-    needed = {remedy for faults, remedy in found.values() if faults}
+    needed = {remedy for faults, remedy in results.values() if faults}
     path = database_path(settings.database_url, settings.data_dir)
     with ExitStack() as stack:
-        for lock in (lock_of(settings.data_dir), database_lock(path)):
+        for lock in (lock_path(settings.data_dir), database_lock(path)):
             stack.enter_context(sole_user(lock))
         complete_restore(settings)
         if Remedy.FILES in needed:
@@ -159,13 +159,13 @@ def _missing_files(database: Verification, originals: KeptFiles) -> Iterator[str
 
 def _missing_staged(database: Verification, settings: Settings) -> Iterator[str]:
     """Yield the jobs whose file is not there. They are looked at again: those that ended meanwhile need none."""
-    missing = [each for each in database.staged() if not (settings.staging_dir / each[1]).exists()]
+    missing = [staged_file for staged_file in database.staged() if not (settings.staging_dir / staged_file[1]).exists()]
     if missing:
         with closing(_open(settings)) as now:
             waiting = set(now.staged())
-        for each in missing:
-            if each in waiting:
-                yield f"the file that job {each[0]} waits with is not there"
+        for staged_file in missing:
+            if staged_file in waiting:
+                yield f"the file that job {staged_file[0]} waits with is not there"
 
 
 def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> Iterator[str]:
@@ -191,10 +191,10 @@ def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> 
 
 def _strays(settings: Settings) -> Iterator[str]:
     """Yield the kept files that no document needs. They are looked at first, and then who may need them."""
-    kept = KeptFiles(settings.files_dir).digests()
+    digests = KeptFiles(settings.files_dir).digests()
     with closing(_open(settings)) as database:
         needed = {digest for _, digest in database.file_hashes()} | database.pending_hashes()
-    if strays := kept - needed:
+    if strays := digests - needed:
         yield f"{len(strays)} kept files are of no document, such as {min(strays)}; the next start removes them"
 
 
@@ -204,31 +204,31 @@ def _unfinished_restore(settings: Settings) -> Iterator[str]:
 
 
 def _leftovers(path: Path, settings: Settings) -> Iterator[str]:
-    yield from (f"{each} was cut off" for each in _cut_off(path, settings))
+    yield from (f"{leftover} was cut off" for leftover in _cut_off(path, settings))
 
 
 def _cut_off(path: Path, settings: Settings) -> list[Path]:
     """Return what a reindex or a restore left that was cut off."""
     rebuilt = (path.with_name(f"{path.name}{ending}") for ending in CUT_OFF)
-    return [each for each in (*rebuilt, *Places.of(settings).unfinished) if each.exists()]
+    return [leftover for leftover in (*rebuilt, *Places.of(settings).unfinished) if leftover.exists()]
 
 
 def _exposed(path: Path, settings: Settings) -> Iterator[str]:
-    for each in _exposed_files(path, settings):
-        yield f"other accounts can read {each}"
+    for file in _exposed_files(path, settings):
+        yield f"other accounts can read {file}"
 
 
 def _exposed_files(path: Path, settings: Settings) -> list[Path]:
     logs = (path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm"))
-    kept = (each for folder in (settings.files_dir, settings.staging_dir) for each in folder.rglob("*"))
-    found = (path, *logs, *(each for each in kept if not each.is_symlink()))  # as an extractor's program may make
-    return [each for each in found if each.is_file() and is_exposed(each)]
+    files = (file for folder in (settings.files_dir, settings.staging_dir) for file in folder.rglob("*"))
+    candidates = (path, *logs, *(file for file in files if not file.is_symlink()))  # as an extractor's program may make
+    return [file for file in candidates if file.is_file() and is_exposed(file)]
 
 
 def _read_only(path: Path, settings: Settings) -> Iterator[str]:
-    for each in (settings.data_dir, path.parent, path, settings.files_dir, settings.staging_dir):
-        if each.exists() and not os.access(each, os.W_OK):
-            yield f"{each} cannot be written to"
+    for location in (settings.data_dir, path.parent, path, settings.files_dir, settings.staging_dir):
+        if location.exists() and not os.access(location, os.W_OK):
+            yield f"{location} cannot be written to"
 
 
 def _low_space(path: Path, settings: Settings) -> Iterator[str]:
@@ -245,7 +245,7 @@ def _late_backup(settings: Settings) -> Iterator[str]:
 def mend_files(settings: Settings) -> None:
     """Remove what was cut off, and hide what other accounts can read; for who has the data directory's lock."""
     path = database_path(settings.database_url, settings.data_dir)
-    for each in _cut_off(path, settings):
-        shutil.rmtree(each) if each.is_dir() else each.unlink()
-    for each in _exposed_files(path, settings):
-        each.chmod(0o600)
+    for leftover in _cut_off(path, settings):
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+    for leftover in _exposed_files(path, settings):
+        leftover.chmod(0o600)

@@ -233,17 +233,17 @@ def _write_notes(tx: MovedTransaction, folder: Path) -> None:
     """Write each note, and the text of each file that was not kept, as Markdown; and each file under its name."""
     (folder / FILES).mkdir(exist_ok=True)
     (folder / FILES).rename(folder / ORIGINALS)
-    kept = KeptFiles(folder / ORIGINALS)
+    originals = KeptFiles(folder / ORIGINALS)
     for name in (FILES, NOTES):
         (folder / name).mkdir()
-    paths = [(_is_file(document, kept), document.source_path or "") for document in _documents(tx)]
-    files, notes = (Tree(path for is_file, path in paths if is_file is wanted) for wanted in (True, False))
+    paths = [(_is_file(document, originals), document.source_path or "") for document in _documents(tx)]
+    files, notes = (Tree(path for is_file, path in paths if is_file is is_original) for is_original in (True, False))
     for document in _documents(tx):
         path = document.source_path
-        if _is_file(document, kept):
+        if _is_file(document, originals):
             own = _name(document, Path(document.filename or "").suffix)
             target = _made(folder / FILES / (files.place(path, document.id) if path else own))
-            shutil.copyfile(kept.path(document.content_hash), target)
+            shutil.copyfile(originals.path(document.content_hash), target)
         else:
             around, slash, _ = (path or "").rpartition("/")
             target = _made(folder / NOTES / notes.place(f"{around}{slash}{_name(document, '.md')}", document.id))
@@ -258,9 +258,9 @@ def _documents(tx: MovedTransaction) -> Iterator[Document]:
             yield document
 
 
-def _is_file(document: Document, kept: KeptFiles) -> bool:
+def _is_file(document: Document, originals: KeptFiles) -> bool:
     """Return whether a document leaves as a file, and not as a note."""
-    return document.doc_type != NOTE and kept.has(document.content_hash)
+    return document.doc_type != NOTE and originals.has(document.content_hash)
 
 
 def _made(target: Path) -> Path:

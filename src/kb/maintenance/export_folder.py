@@ -19,7 +19,7 @@ from kb.blobs.protocol import kept_as, staged_as
 from kb.documents.staging import discard, stage
 from kb.filesystem import open_regular
 from kb.lexical.language import guessed
-from kb.maintenance.archive import LARGEST_MANIFEST, digest_of
+from kb.maintenance.archive import LARGEST_MANIFEST, stream_digest
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.export_lines import ROW_LINES, DocumentLine, ExportHeader, KeyLine, VersionLine, wrong_field
 from kb.maintenance.exported import KEYS, PLAIN, VECTORS
@@ -152,13 +152,13 @@ class ExportFolder:
         path = self.folder / VERSIONS
         former = _read(path, _former) if self._has(VERSIONS) else iter(())
         both = heapq.merge(
-            ((each.document.id, 0, each) for each in _read(self.folder / DOCUMENTS, _document)),
-            ((each.version.document.id, 1, each) for each in former),
+            ((line.document.id, 0, line) for line in _read(self.folder / DOCUMENTS, _document)),
+            ((line.version.document.id, 1, line) for line in former),
             key=itemgetter(0, 1),
         )
         for document_id, group in groupby(both, key=itemgetter(0)):
-            arriving = [each for _, _, each in group]
-            versions = tuple(each for each in arriving if isinstance(each, FormerVersion))
+            arriving = [line for _, _, line in group]
+            versions = tuple(line for line in arriving if isinstance(line, FormerVersion))
             document, is_binned = arriving[0], any(version.binned for version in versions)
             if isinstance(document, Arriving) and not is_binned:
                 yield replace(document, former=versions)
@@ -208,7 +208,7 @@ class ExportFolder:
                 chunks += line.size if name == DOCUMENTS else 0
         for name in (*(LINES if self.is_whole else ()), *([VECTORS] if self.has_vectors else ())):
             with self.open(name) as file:
-                if digest_of(file) != self.about.files.get(name):
+                if stream_digest(file) != self.about.files.get(name):
                     raise StoreError(f"{self.folder / name} is not what it was.")
         if self.has_vectors and (self.folder / VECTORS).stat().st_size != 4 * chunks * self.dimensions:
             raise StoreError(f"{self.folder / VECTORS} has not the vectors of {chunks} chunks.")
@@ -228,9 +228,9 @@ class ExportFolder:
         for digest in {document.content_hash for document in documents if document.doc_type != NOTE}:
             if originals.blobs.size(kept_as(digest)) is None and (path := exported.path(digest)).exists():
                 with _opened(path) as file:
-                    staged, found = stage(file, originals.blobs)
+                    staged, original = stage(file, originals.blobs)
                 try:
-                    if found != digest:
+                    if original != digest:
                         raise StoreError(f"{path} is not what it was.")
                     originals.add(staged, digest)
                 finally:
@@ -242,7 +242,7 @@ class ExportFolder:
         for name, digest in self.about.staged.items():
             path = exported.path(digest)
             with _opened(path) as file:
-                if digest_of(file) != digest:
+                if stream_digest(file) != digest:
                     raise StoreError(f"{path} is not what it was.")
                 file.seek(0)
                 blobs.put(staged_as(name), file)
@@ -332,10 +332,10 @@ def _document(line: bytes) -> Arriving:
 
 def _former(line: bytes) -> FormerVersion:
     read = VersionLine.model_validate_json(line)
-    held = None if read.chunks is None else tuple(chunk.row() for chunk in read.chunks)
-    if held is not None:
-        _check_note(read.document, held)
-    return FormerVersion(read.former, read.part_of, held, read.chunks_of, read.binned)
+    chunks = None if read.chunks is None else tuple(chunk.row() for chunk in read.chunks)
+    if chunks is not None:
+        _check_note(read.document, chunks)
+    return FormerVersion(read.former, read.part_of, chunks, read.chunks_of, read.binned)
 
 
 def _check_note(document: Document, chunks: Sequence[NewChunk]) -> None:

@@ -22,7 +22,7 @@ from kb.maintenance.exported import KEYS, PLAIN, VECTORS, exported_lines, export
 from kb.maintenance.merging import merge_export
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
-from kb.running import lock_of
+from kb.running import lock_path
 from kb.store.default_space import refusal
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path, is_postgres, open_alone, space_in_use
@@ -91,7 +91,7 @@ def _locked(settings: Settings) -> Iterator[None]:
     """Keep engines from the data directory and the database, and finish a restore that was cut off."""
     make_folder(settings.data_dir, "KB_DATA_DIR")
     with ExitStack() as stack:
-        stack.enter_context(sole_user(lock_of(settings.data_dir)))
+        stack.enter_context(sole_user(lock_path(settings.data_dir)))
         if not is_postgres(settings.database_url):
             path = database_path(settings.database_url, settings.data_dir)
             make_folder(path.parent, "KB_DATA_DIR")
@@ -290,8 +290,8 @@ def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.
     chunks = [chunk.row() for chunk in line.chunks]
     ids = [chunk.id for chunk in line.chunks if chunk.id]
     tx.transfer.insert(transfer.DOCUMENTS, dict(line) | {"language": language})
-    held = Content(line.doc_type, line.title, line.content_hash, chunks, vectors, language=language)
-    tx.documents.add_chunks(line.id, held, ids if len(ids) == len(chunks) else None)
+    content = Content(line.doc_type, line.title, line.content_hash, chunks, vectors, language=language)
+    tx.documents.add_chunks(line.id, content, ids if len(ids) == len(chunks) else None)
     tx.documents.add_tags(line.id, line.tags)
 
 
@@ -301,7 +301,9 @@ def _add_version(tx: MovedTransaction, line: VersionLine) -> None:
     tx.transfer.insert(transfer.VERSIONS, dict(line) | {"content_id": content_id})
     if line.chunks is not None:
         new_ids = repeat(0) if all(chunk.id for chunk in line.chunks) else tx.transfer.new_chunk_ids(line.size)
-        held = zip(line.chunks, new_ids, strict=False)
-        tx.documents.former.keep(line.id, [chunk.former(index, new) for index, (chunk, new) in enumerate(held)])
+        numbered_chunks = zip(line.chunks, new_ids, strict=False)
+        tx.documents.former.keep(
+            line.id, [chunk.former(index, new) for index, (chunk, new) in enumerate(numbered_chunks)]
+        )
     if line.deleted:
         tx.transfer.insert(transfer.BIN, dict(line.deleted) | {"id": line.id, "version": line.version})

@@ -116,11 +116,11 @@ class Inbox(BackgroundThread):
         """Yield the files below a folder; put what cannot be looked at, and why, to what is unreadable."""
         try:
             with os.scandir(folder) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
+                ordered = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
             unreadable[str(folder)] = error.strerror or str(error)
             return
-        for entry in found:
+        for entry in ordered:
             is_folder = entry.is_dir(follow_symlinks=False)
             if entry.name.startswith(".") or is_leftover(entry.name, is_folder=is_folder):
                 continue
@@ -133,7 +133,7 @@ class Inbox(BackgroundThread):
                 unreadable[entry.path] = error.strerror or str(error)
                 continue
             if stat.S_ISREG(state.st_mode) and state.st_size:
-                yield entry.path, state_of(state)
+                yield entry.path, file_state(state)
 
     def _take(self, path: str, state: State, unreadable: dict[str, str]) -> None:
         """Send a file, and note that; one that cannot be read is tried again, one that cannot be sent is not."""
@@ -156,7 +156,7 @@ class Inbox(BackgroundThread):
         """Send a file; return whether it is still as it was found."""
         request = FileRequest(source_path=file.as_posix())
         with open(file, "rb", opener=open_no_link) as content:
-            if state_of(os.fstat(content.fileno())) != state:
+            if file_state(os.fstat(content.fileno())) != state:
                 return False
             accepted = submit_file(self._store, self._blobs, content, file.name, request, author=self._author)
         logger.info("taken in from the inbox", extra={"job_id": accepted.job_id})
@@ -165,7 +165,7 @@ class Inbox(BackgroundThread):
 
     def _forget(self, now: Mapping[str, State], unreadable: Iterable[str]) -> None:
         """Forget the files that are gone. An empty folder is more often a disk that is not there."""
-        away = tuple(f"{each}{os.sep}" for each in unreadable)
+        away = tuple(f"{folder}{os.sep}" for folder in unreadable)
         for path in self._taken.keys() - now.keys() - set(unreadable) if now else ():
             if not path.startswith(away):
                 del self._taken[path]
@@ -206,6 +206,6 @@ def open_no_link(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
-def state_of(state: os.stat_result) -> State:
+def file_state(state: os.stat_result) -> State:
     """Return what changes when a file does."""
     return state.st_mtime_ns, state.st_size

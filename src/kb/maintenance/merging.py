@@ -58,9 +58,9 @@ def merge_export(
     chunker, merging = Chunker(embedder), _Merge()
     with translated_errors():
         for part in slices(export):
-            inputs = [chunker.passage(chunk.header, chunk.text) for each in part for chunk in each.chunks]
+            inputs = [chunker.passage(chunk.header, chunk.text) for document in part for chunk in document.chunks]
             vectors = embedder.embed_passages(inputs)
-            export.keep_files(originals, (state for each in part for state in each.states))
+            export.keep_files(originals, (state for document in part for state in document.states))
             with store.write() as tx:
                 merging.write(tx, part, vectors)
             on_documents(merging.imported.added + merging.imported.there)
@@ -83,12 +83,12 @@ class _Merge:
 
     def write(self, tx: SqliteTransaction, part: Sequence[Arriving], vectors: NDArray[np.float32]) -> None:
         """Write documents, or find those that are there."""
-        ends = np.cumsum([len(each.chunks) for each in part])[:-1]
-        for each, own in zip(part, np.split(vectors, ends), strict=True):
-            content = replace(each.content(own), replaces=self._became(each.document.replaces))
-            document_id = self._discarded(tx, each) if each.binned else self._save(tx, each, content)
+        ends = np.cumsum([len(document.chunks) for document in part])[:-1]
+        for document, own in zip(part, np.split(vectors, ends), strict=True):
+            content = replace(document.content(own), replaces=self._became(document.document.replaces))
+            document_id = self._discarded(tx, document) if document.binned else self._save(tx, document, content)
             if document_id is not None:
-                self._add_versions(tx, each, document_id)
+                self._add_versions(tx, document, document_id)
 
     def link(self, tx: SqliteTransaction) -> None:
         """Let documents replace what came after them."""
@@ -104,24 +104,24 @@ class _Merge:
         in_the_way = rival_successors(tx, document_id, replaces).union({replaces}.intersection(behind))
         return in_the_way.issubset(self._linked)
 
-    def _discarded(self, tx: SqliteTransaction, each: Arriving) -> int | None:
+    def _discarded(self, tx: SqliteTransaction, document: Arriving) -> int | None:
         """Write what is known of a document in the bin; return its id if it was not there."""
-        assert each.binned  # noqa: S101 - the caller saw to it
-        assert each.binned.binned  # noqa: S101 - likewise
-        there = next((id_ for id_ in find_binned(tx, each.binned) if id_ not in self._in_bin), None)
-        if there is None:
+        assert document.binned  # noqa: S101 - the caller saw to it
+        assert document.binned.binned  # noqa: S101 - likewise
+        known_id = next((id_ for id_ in find_binned(tx, document.binned) if id_ not in self._in_bin), None)
+        if known_id is None:
             self.imported.added += 1
-            became = add_binned(tx, each.binned, self._became(each.binned.binned.part_of))
+            became = add_binned(tx, document.binned, self._became(document.binned.binned.part_of))
         else:
             self.imported.there += 1
-            became = there
-        self._ids[each.document.id] = became
+            became = known_id
+        self._ids[document.document.id] = became
         self._in_bin.add(became)
-        return became if there is None else None
+        return became if known_id is None else None
 
-    def _add_versions(self, tx: SqliteTransaction, each: Arriving, document_id: int) -> None:
+    def _add_versions(self, tx: SqliteTransaction, document: Arriving, document_id: int) -> None:
         contents = dict[int, int]()
-        for former in each.former:
+        for former in document.former:
             number = former.version.number
             if former.chunks is not None:
                 contents[number] = add_former_content(tx, document_id, former.chunks)
@@ -133,18 +133,18 @@ class _Merge:
         """Return what became of a document."""
         return self._ids.get(exported) if exported else None
 
-    def _save(self, tx: SqliteTransaction, each: Arriving, content: Content) -> int | None:
+    def _save(self, tx: SqliteTransaction, arriving: Arriving, content: Content) -> int | None:
         """Write a document, or find the one that is there; return its id if it is new."""
-        document, part_of = each.document, self._ids.get(each.part_of or 0)
-        if same := [found for found in find_same(tx, document) if found.id not in self._met]:
-            there = min(same, key=partial(_unlikeness, document))
-            self._merge(tx, document, content, there, [*document.tags, *there.tags], is_same=True)
+        document, part_of = arriving.document, self._ids.get(arriving.part_of or 0)
+        if same := [candidate for candidate in find_same(tx, document) if candidate.id not in self._met]:
+            twin = min(same, key=partial(_unlikeness, document))
+            self._merge(tx, document, content, twin, [*document.tags, *twin.tags], is_same=True)
             return None
         at_path = tx.documents.at_path(document.source_path) if document.source_path else None
         if at_path is None or at_path.id in self._met:
             self.imported.added += 1
             placed = self._placed(tx, NOT_THERE, content)
-            added = add_exact(tx, document, placed, part_of, each.number, each.author)
+            added = add_exact(tx, document, placed, part_of, arriving.number, arriving.author)
             self._met.add(added)
             self._ids[document.id] = added
             self._link_later(added, document, placed)
@@ -171,21 +171,21 @@ class _Merge:
         tx: SqliteTransaction,
         document: Document,
         content: Content,
-        there: Document,
+        twin: Document,
         tags: Sequence[str],
         *,
         is_same: bool,
     ) -> None:
         self.imported.there += 1
-        self.imported.tagged += not set(document.tags).issubset(there.tags)
-        self._met.add(there.id)
-        self._ids[document.id] = there.id
-        placed = self._placed(tx, there.id, content)
-        merge(tx, there, placed, tags, is_same=is_same)
-        if there.replaces is None or placed.replaces is not None:
-            self._link_later(there.id, document, placed)
+        self.imported.tagged += not set(document.tags).issubset(twin.tags)
+        self._met.add(twin.id)
+        self._ids[document.id] = twin.id
+        placed = self._placed(tx, twin.id, content)
+        merge(tx, twin, placed, tags, is_same=is_same)
+        if twin.replaces is None or placed.replaces is not None:
+            self._link_later(twin.id, document, placed)
 
 
-def _unlikeness(document: Document, there: Document) -> tuple[bool, bool, int]:
+def _unlikeness(document: Document, twin: Document) -> tuple[bool, bool, int]:
     """Return what is the least for the one, of those with the same content, that the document most likely is."""
-    return there.created_at != document.created_at, not set(document.tags).issubset(there.tags), there.id
+    return twin.created_at != document.created_at, not set(document.tags).issubset(twin.tags), twin.id

@@ -42,7 +42,7 @@ class Tree:
         own = self._folders(source_path)
         with_id = own.with_name(f"{own.stem} ({document_id}){own.suffix}")
         apart = PurePosixPath(f"{document_id}-{own.name}")  # what is a file for others would be a folder here
-        place = next(each for each in (own, with_id, apart) if each is apart or not self._is_taken(each))
+        place = next(path for path in (own, with_id, apart) if path is apart or not self._is_taken(path))
         self._files.add(str(place).casefold())
         self._inner.update(str(parent).casefold() for parent in place.parents)
         return place

@@ -66,13 +66,13 @@ def report(**fields: object) -> None:
 
 def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
     """Make a backup in the folder for them."""
-    target = folder_of(settings)
+    target = backup_folder(settings)
     step(f"backing up to {target}")
     made = back_up(settings, target, settings.backup_keep, _counted(step))
     faults = [
         f"{name} is damaged or not there: the backup has it at most from before" for name in made.manifest.missing
     ]
-    faults = first_of(faults)
+    faults = first_faults(faults)
     if made.absent:
         faults.append(f"{made.absent} files are in no backup: KB_KEEP_FILES was off, or they are lost")
     return {"faults": faults}
@@ -95,11 +95,13 @@ def _counted(step: Step) -> Callable[[], None]:
 def verify(settings: Settings, step: Step) -> dict[str, Any]:
     """Read every backup, and try the newest: if that is cut off, the engine's next start removes what is left of it."""
     return {
-        "faults": first_of(list(verify_backups(folder_of(settings), step, settings.staging_dir, settings.backup_key)))
+        "faults": first_faults(
+            list(verify_backups(backup_folder(settings), step, settings.staging_dir, settings.backup_key))
+        )
     }
 
 
-def first_of(faults: list[str]) -> list[str]:
+def first_faults(faults: list[str]) -> list[str]:
     """Return no more faults than anyone reads: there may be one for each file."""
     return [*faults[:MAX_FAULTS], f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else faults
 
@@ -115,7 +117,7 @@ def mend(settings: Settings, step: Step) -> dict[str, Any]:
     return look(settings, step)
 
 
-def findings(found: Examined) -> list[dict[str, Any]]:
+def findings(results: Examined) -> list[dict[str, Any]]:
     """Return what was found as it is answered."""
     return [
         {
@@ -125,11 +127,11 @@ def findings(found: Examined) -> list[dict[str, Any]]:
             "is_notice": remedy is Remedy.NOTICE,
             "is_mendable": remedy is Remedy.FILES,
         }
-        for name, (faults, remedy) in found.items()
+        for name, (faults, remedy) in results.items()
     ]
 
 
-def folder_of(settings: Settings) -> Path:
+def backup_folder(settings: Settings) -> Path:
     """Return where the backups are, without which none of this is asked for."""
     assert settings.backup_dir  # noqa: S101 - `MaintenanceTasks.begin` refuses it
     return settings.backup_dir

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kb.ingest.models import ActiveModel
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
-from kb.running import lock_of
+from kb.running import lock_path
 from kb.store.lock import sole_user
 from kb.store.open import open_store
 from kb.store.rows import Retention, VectorSpace
@@ -32,13 +32,13 @@ def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callabl
         NotReembedding: there is nothing that this could be done with.
         StartError: the engine runs, or the model or the database cannot be used.
     """
-    with sole_user(lock_of(settings.data_dir)):
+    with sole_user(lock_path(settings.data_dir)):
         complete_restore(settings)
         made, in_use = open_named_model(settings)
-        wanted = VectorSpace.of(made.spec, settings.model_dir)
+        space = VectorSpace.of(made.spec, settings.model_dir)
         words_limit = settings.words_memory_mb << 20
-        with open_store(settings.database_url, settings.data_dir, in_use or wanted, words_limit, Retention()) as store:
-            reembedder = Reembedder(store, settings, wanted, ActiveModel(made), on_progress=on_chunks)
+        with open_store(settings.database_url, settings.data_dir, in_use or space, words_limit, Retention()) as store:
+            reembedder = Reembedder(store, settings, space, ActiveModel(made), on_progress=on_chunks)
             if action:
                 reembedder.decide(action)
                 reembedder.run()

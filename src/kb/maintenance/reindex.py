@@ -9,7 +9,7 @@ from kb.api.errors import StoreError
 from kb.ingest.chunk import Chunker
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restoring import complete_restore
-from kb.running import lock_of
+from kb.running import lock_path
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
@@ -38,7 +38,7 @@ def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: 
         StartError: the engine runs, or the model or the database cannot be used.
     """
     path = database_path(settings.database_url, settings.data_dir)
-    with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(path)):
+    with sole_user(lock_path(settings.data_dir)), sole_user(database_lock(path)):
         complete_restore(settings)
         model = cache(lambda: open_named_model(settings)[0])  # most damage needs none
         space = VectorSpace.of(model().spec) if anew else recorded_space(path)

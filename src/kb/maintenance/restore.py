@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from kb.api.errors import StoreError
 from kb.blobs.folder import KeptFiles
-from kb.filesystem import give_to_owner_of, make_folder, sync
-from kb.maintenance.archive import DATABASE, Backup, Manifest, copy, digest_of, object_name, opened_backups
+from kb.filesystem import give_to_owner, make_folder, sync
+from kb.maintenance.archive import DATABASE, Backup, Manifest, copy, object_name, opened_backups, stream_digest
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.restoring import PART, Places, complete_restore
-from kb.running import lock_of
+from kb.running import lock_path
 from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
-from kb.store.sqlite.backup import Moment, damage_of
+from kb.store.sqlite.backup import Moment, find_damage
 from kb.store.sqlite.foreign import refuse_foreign
 from kb.store.sqlite.migrate import OF_DEVELOPMENT, of_development
 from kb.store.sqlite.probe import probe
@@ -72,19 +72,19 @@ def verify_backups(
         StoreError: there is none.
     """
     seen: dict[str, str | None] = {}
-    with opened_backups(path, key) as found:
-        for each in found:
+    with opened_backups(path, key) as backups:
+        for found_backup in backups:
             try:
-                backup = each.open()
+                backup = found_backup.open()
             except StoreError as error:
-                if each.path.exists():
+                if found_backup.path.exists():
                     yield str(error)
                 continue
             on_step(f"reading {backup.name}")
             faults = list(_damaged_parts(backup, seen))
             if backup.is_there():  # and was all the time: the engine makes backups meanwhile
                 yield from (f"{backup.name}: {fault}" for fault in faults)
-            if each is found[-1]:
+            if found_backup is backups[-1]:
                 on_step(f"restoring {backup.name} in a scratch place")
                 yield from (f"{backup.name}: {fault}" for fault in _tried(backup, scratch))
 
@@ -99,8 +99,8 @@ def restore_backup(
     Raises:
         StoreError: the engine runs, or the backup is damaged, not sealed or of a later kb. What was there is untouched.
     """
-    with opened_backups(path, settings.backup_key) as found:
-        newest = found[-1].open()
+    with opened_backups(path, settings.backup_key) as backups:
+        newest = backups[-1].open()
         if settings.backup_key and newest.seal != "sealed" and not unsealed:
             raise StoreError(
                 f"The backup {newest.name} is not sealed, and KB_BACKUP_KEY is set: it is from before that, or"
@@ -111,10 +111,10 @@ def restore_backup(
 
 def seals(path: Path, key: SecretStr | None) -> Iterator[tuple[str, Seal]]:
     """Yield the backups at `path` that can be used and whether each is sealed. Raises as `verify_backups`."""
-    with opened_backups(path, key) as found:
-        for each in found:
+    with opened_backups(path, key) as backups:
+        for found_backup in backups:
             with suppress(StoreError):
-                backup = each.open()
+                backup = found_backup.open()
                 yield backup.name, backup.seal
 
 
@@ -126,7 +126,7 @@ def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None])
     places = Places.of(settings)
     for folder in {places.files.parent, places.database.parent, settings.data_dir}:
         make_folder(folder, "KB_DATA_DIR")
-    with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(places.database)):
+    with sole_user(lock_path(settings.data_dir)), sole_user(database_lock(places.database)):
         complete_restore(settings)
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         try:
@@ -146,12 +146,12 @@ def _unpack_beside(places: Places, backup: Backup, stamp: str) -> None:
         part.mkdir(mode=0o700)
     files, database = parts[0], parts[-1] / places.database.name
     unpack(backup, database, files / places.files.name, files / places.staging.name)
-    if damage := damage_of(database):
+    if damage := find_damage(database):
         raise StoreError(f"The backup {backup.name} is damaged: {damage}.")
     refuse_foreign(database, f"The backup {backup.name}")
     for root, part in zip(places.roots, parts, strict=True):
         sync(part)
-        give_to_owner_of(root, part)
+        give_to_owner(root, part)
         part.rename(part.with_suffix(""))
         sync(root)
 
@@ -171,8 +171,8 @@ def unpack(backup: Backup, database: Path, files: Path, staging: Path) -> None:
         _unpack(backup, object_name(digest), digest, staging / name)
     for folder in (files, staging):
         folder.mkdir(exist_ok=True, mode=0o700)
-        for each in (*folder.glob("??/"), folder):
-            sync(each)
+        for path in (*folder.glob("??/"), folder):
+            sync(path)
 
 
 def _unpack(backup: Backup, name: str, digest: str, target: Path) -> None:
@@ -209,7 +209,7 @@ def _damaged_parts(backup: Backup, seen: dict[str, str | None]) -> Iterator[str]
 def _digest(backup: Backup, name: str) -> str | None:
     try:
         with backup.open(name) as file:
-            return digest_of(file)
+            return stream_digest(file)
     except OSError:
         return None
 

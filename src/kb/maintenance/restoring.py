@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import StoreError
 from kb.filesystem import sync
 from kb.maintenance.inbox import TAKEN
-from kb.running import lock_of
+from kb.running import lock_path
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path, is_postgres
 
@@ -58,7 +58,7 @@ def finish_restore(settings: Settings) -> None:
         return
     places = Places.of(settings)
     if places.are_unpacked:
-        with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(places.database)):
+        with sole_user(lock_path(settings.data_dir)), sole_user(database_lock(places.database)):
             complete_restore(settings)
 
 
@@ -88,9 +88,9 @@ class Places:
     @property
     def unfinished(self) -> list[Path]:
         """What was not unpacked to its end."""
-        parts = [each for root in self.roots for each in self._folders(root, PART)]
+        parts = [folder for root in self.roots for folder in self._folders(root, PART)]
         files, database = self.roots[0], self.roots[-1]  # whose folder gets its name last
-        return [*parts, *(each for each in self._folders(files) if not (database / each.name).exists())]
+        return [*parts, *(folder for folder in self._folders(files) if not (database / folder.name).exists())]
 
     @property
     def prefix(self) -> str:
@@ -99,12 +99,12 @@ class Places:
 
     def _folders(self, root: Path, ending: str = "") -> list[Path]:
         name = re.compile(f"{re.escape(self.prefix)}{STAMP}{re.escape(ending)}")
-        return [each for each in (root.iterdir() if root.is_dir() else ()) if name.fullmatch(each.name)]
+        return [path for path in (root.iterdir() if root.is_dir() else ()) if name.fullmatch(path.name)]
 
     def move(self) -> list[Path]:
         """Set aside what is there, and move in what was unpacked."""
         aside: list[Path] = []
-        for name in [each.name for each in self._folders(self.roots[-1])]:
+        for name in [folder.name for folder in self._folders(self.roots[-1])]:
             for root in self.roots:
                 if (root / name).is_dir():
                     aside.append(root / name.replace(RESTORING, ASIDE, 1))

@@ -131,13 +131,13 @@ class MaintenanceTasks:
     def _backups(self, folder: Path) -> list[Backup]:
         """Return the backups of a folder, the newest first. What is in one never changes."""
         try:
-            names = [each.name for each in reversed(archive.backup_folders(folder))]
+            names = [backup_folder.name for backup_folder in reversed(archive.backup_folders(folder))]
         except OSError as error:
             raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
         key = self._settings.backup_key
-        found = {name: self._known.get(name) or _backup_in(folder / name, key) for name in names}
-        self._known = {name: backup for name, backup in found.items() if not backup.fault}  # which may pass
-        return list(found.values())
+        backups = {name: self._known.get(name) or _backup_in(folder / name, key) for name in names}
+        self._known = {name: backup for name, backup in backups.items() if not backup.fault}  # which may pass
+        return list(backups.values())
 
 
 def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[str]:

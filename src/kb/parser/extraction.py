@@ -121,37 +121,37 @@ class ExtractingSandbox(Sandbox):
         """Return what an extractor for pictures finds on the pages of a PDF."""
         if count > self.limits.pages:
             raise Unreadable(self.limits.too_many_pages(count))
-        found = dict[Scan, str]()
+        texts = dict[Scan, str]()
         for number in range(1, count + 1):
-            found[Scan(number)] = self._read_picture(extractor, self.picture_to_read(path, number), limit)
-            self._check_length(found.values(), limit)
-        if not any(found.values()):
+            texts[Scan(number)] = self._read_picture(extractor, self.picture_to_read(path, number), limit)
+            self._check_length(texts.values(), limit)
+        if not any(texts.values()):
             raise Unreadable(f"its extractor {extractor.name} found no text")
-        return "pdf", with_pages(Extracted(None, "", ()), found)
+        return "pdf", with_pages(Extracted(None, "", ()), texts)
 
     def _read_scans(self, extractor: Extractor, path: Path, extracted: Extracted, limit: _Limit) -> Extracted:
         """Return a document with what an extractor finds on those of its pages that are pictures.
 
         A page that it fails on is named, and costs none of the others.
         """
-        found, failed, reason = dict[Scan, str](), list[Scan](), ""
+        texts, failed, reason = dict[Scan, str](), list[Scan](), ""
         for scan in extracted.scans:
             if failed and time.monotonic() >= limit.deadline:
                 failed.append(scan)
                 continue
             try:
-                found[scan] = self._read_picture(extractor, self.picture_to_read(path, scan.page), limit)
+                texts[scan] = self._read_picture(extractor, self.picture_to_read(path, scan.page), limit)
             except OutOfReach:
                 raise
             except Unreadable as error:
                 failed.append(scan)
                 reason = error.detail
-            self._check_length([extracted.text, *found.values()], limit)
-        return with_remark(with_pages(extracted, found), failed, reason)
+            self._check_length([extracted.text, *texts.values()], limit)
+        return with_remark(with_pages(extracted, texts), failed, reason)
 
     def _read_pictures(self, extractor: Extractor, extracted: Extracted, limit: _Limit) -> Extracted:
         """Return a document with what an extractor finds in the pictures in it, as far as there is time."""
-        found = list[tuple[Picture, str]]()
+        texts = list[tuple[Picture, str]]()
         for picture in extracted.pictures:
             if time.monotonic() >= limit.deadline:
                 break
@@ -165,9 +165,9 @@ class ExtractingSandbox(Sandbox):
             except Unreadable:
                 continue
             if has_words(words):
-                found.append((picture, words))
-            self._check_length([extracted.text, *(words for _, words in found)], limit)
-        whole = with_pictures(extracted, found)
+                texts.append((picture, words))
+            self._check_length([extracted.text, *(words for _, words in texts)], limit)
+        whole = with_pictures(extracted, texts)
         if not whole.shows_text:
             raise Unreadable(NO_TEXT)
         return whole

@@ -21,7 +21,7 @@ from kb.parser.extractors import SUFFIX, Extractor
 from kb.parser.launch import NOT_NOW, TASKS
 from kb.parser.old_office import FILE
 from kb.parser.sandbox import Limits, ending, environment
-from kb.parser.usage import files_below, members_of, memory_of, removed_files, sizes_of, threads_of
+from kb.parser.usage import disk_sizes, files_below, group_members, memory_use, removed_files, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,16 +147,16 @@ class ExtractorRun:
         if now < self._look_at:
             return
         self._look_at = now + _LOOK_SECONDS
-        members = list(members_of(process.pid))
-        if memory_of(members) > self.limits.memory_mb * _MIB:
+        members = list(group_members(process.pid))
+        if memory_use(members) > self.limits.memory_mb * _MIB:
             raise Unreadable(self.limits.too_much_memory)
         try:
             files = [*files_below(scratch), *removed_files(members)]
         except PermissionError:
             raise Unreadable(f"its extractor {self.extractor.name} made a folder that nobody can look into") from None
-        if sum(sizes_of(files)) > self._size + self.limits.memory_mb * _MIB:
+        if sum(disk_sizes(files)) > self._size + self.limits.memory_mb * _MIB:
             raise Unreadable(self.limits.too_much_memory)
-        if sum(map(threads_of, members)) > TASKS:
+        if sum(map(thread_count, members)) > TASKS:
             raise Unreadable(f"its extractor {self.extractor.name} started more than {TASKS} processes")
 
 

@@ -71,10 +71,10 @@ class Extractors:
         for entry in filter(None, map(str.strip, _NEXT.split(named))):
             types, _, target = entry.partition("=")
             extractor = None if target.strip() == OFF else _extractor(target.strip())
-            for each in types.split(","):
-                named_types[_type(each.strip().lower())] = extractor
+            for type_ in types.split(","):
+                named_types[_type(type_.strip().lower())] = extractor
         by_type = old_office() | by_type | named_types
-        return cls({each: extractor for each, extractor in by_type.items() if extractor})
+        return cls({type_: extractor for type_, extractor in by_type.items() if extractor})
 
     @property
     def suffixes(self) -> list[str]:
@@ -84,7 +84,7 @@ class Extractors:
     @property
     def has_command(self) -> bool:
         """Whether one of them is a command, which runs on this machine."""
-        return any(not each.is_service for each in self.by_type.values())
+        return any(not extractor.is_service for extractor in self.by_type.values())
 
     def of_name(self, filename: str) -> Extractor | None:
         """Return what reads files that are called so, whatever kb could make of them itself."""
@@ -95,18 +95,18 @@ class Extractors:
         return self.by_type.get(kind)
 
     def _suffixes(self) -> Iterator[str]:
-        for each in self.by_type:
-            yield from SUFFIXES.get(each, (each,))
-            if each == "image":  # the pages of a scan are pictures, too
+        for type_ in self.by_type:
+            yield from SUFFIXES.get(type_, (type_,))
+            if type_ == "image":  # the pages of a scan are pictures, too
                 yield from SUFFIXES["scan"]
 
 
 def old_office() -> dict[str, Extractor]:
     """Return what reads documents of old office programs, by their kinds, as far as a program for them is installed."""
-    found = ((kind, old_office_command(kind)) for kind in get_args(Kind))
+    commands = ((kind, old_office_command(kind)) for kind in get_args(Kind))
     return {
         kind: Extractor(command[0], (_program("sh"), *command[1]), prints_text=True)
-        for kind, command in found
+        for kind, command in commands
         if command
     }
 

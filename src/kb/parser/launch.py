@@ -76,7 +76,7 @@ def become(command: list[str]) -> None:
 
 def limits(largest_file: int) -> dict[str, int]:
     """Return what bounds the process, besides its memory; its tasks where all that this limit counts can be seen."""
-    tasks = {"nproc": sum(tasks_of(os.getuid())) + TASKS} if sees_all_processes() else {}
+    tasks = {"nproc": sum(user_threads(os.getuid())) + TASKS} if sees_all_processes() else {}
     return {"core": 0, "fsize": largest_file, "nofile": FILES} | tasks
 
 
@@ -88,7 +88,7 @@ def sees_all_processes() -> bool:
         return False
 
 
-def tasks_of(user: int) -> Iterator[int]:
+def user_threads(user: int) -> Iterator[int]:
     """Yield how many threads each process of a user has."""
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile

@@ -48,9 +48,13 @@ def old_office_command(kind: Kind) -> tuple[str, tuple[str, ...]] | None:
 
     The programs follow the file as $1, $2…: what the command names, a confined process may run.
     """
-    usable = (each for each in _PROGRAMS.get(kind, ()) if each.name not in _NOT_CONFINED or sys.platform != "linux")
-    found = [(each, path) for each in usable if (path := shutil.which(each.name))]
-    if not found:
+    usable = (
+        program for program in _PROGRAMS.get(kind, ()) if program.name not in _NOT_CONFINED or sys.platform != "linux"
+    )
+    installed = [(program, path) for program in usable if (path := shutil.which(program.name))]
+    if not installed:
         return None
-    line = " || ".join(f'{{ "${place}" {each.arguments}; }}' for place, (each, _) in enumerate(found, start=1))
-    return found[0][0].name, ("-c", line, FILE, *(path for _, path in found))
+    line = " || ".join(
+        f'{{ "${place}" {program.arguments}; }}' for place, (program, _) in enumerate(installed, start=1)
+    )
+    return installed[0][0].name, ("-c", line, FILE, *(path for _, path in installed))

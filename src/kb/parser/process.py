@@ -54,8 +54,8 @@ def main() -> None:
 
 def _load_readers() -> None:
     """Import what reading a file can take, and read what those modules read: later they cannot."""
-    for each in FORMATS.values():
-        import_module(each.reader)
+    for format_ in FORMATS.values():
+        import_module(format_.reader)
     for name in ("chardet", "puremagic"):
         import_module(name)
     mimetypes.init()

@@ -95,9 +95,9 @@ def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
     return {
         "doc_type": doc_type,
         **{name: getattr(extracted, name) for name in ("title", "text", "tags", "date", "aliases", "scans")},
-        "sections": [[each.start, each.end, each.heading, each.page] for each in extracted.sections],
+        "sections": [[section.start, section.end, section.heading, section.page] for section in extracted.sections],
         "attachments": [attachment.filename for attachment in extracted.attachments],
-        "pictures": [[each.place, each.page, each.name] for each in extracted.pictures],
+        "pictures": [[picture.place, picture.page, picture.name] for picture in extracted.pictures],
         "omitted": dict(extracted.omitted),
     }
 

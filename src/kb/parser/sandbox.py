@@ -170,8 +170,8 @@ class Sandbox:
         doc_type, extracted = self._ask(
             lambda process: process.extract(path, filename, is_part=is_part, pictures=pictures)
         )
-        numbers = [*(each.page for each in extracted.sections), *(each.page for each in extracted.scans)]
-        numbers += [each.page for each in extracted.pictures]
+        numbers = [*(section.page for section in extracted.sections), *(scan.page for scan in extracted.scans)]
+        numbers += [picture.page for picture in extracted.pictures]
         pages = max((number or 0 for number in numbers), default=0)
         if pages > self.limits.pages:
             raise Unreadable(self.limits.too_many_pages(pages))
@@ -424,8 +424,8 @@ def ending(status: int) -> str:
 
 def places_in(stderr: str) -> str:
     """Return where in the code a parser ended, without what the file may have said there."""
-    found = [match[0] for match in _PLACE.finditer(stderr)]
-    return ", ".join(found[-_MOST_PLACES:]) or "no word of where"
+    places = [match[0] for match in _PLACE.finditer(stderr)]
+    return ", ".join(places[-_MOST_PLACES:]) or "no word of where"
 
 
 def _unreadable(reply: dict[str, Any]) -> Unreadable:

@@ -18,7 +18,7 @@ _GROUP, _THREADS = 2, 17
 """Where `/proc/PID/stat` has them, counted after the name."""
 
 
-def members_of(group: int) -> Iterator[int]:
+def group_members(group: int) -> Iterator[int]:
     """Yield the processes of a group."""
     for folder in _numbered(Path("/proc").iterdir):
         with suppress(OSError, IndexError, ValueError):
@@ -26,14 +26,14 @@ def members_of(group: int) -> Iterator[int]:
                 yield int(folder.name)
 
 
-def threads_of(pid: int) -> int:
+def thread_count(pid: int) -> int:
     """Return how many threads a process has; 0 once it has ended."""
     with suppress(OSError, IndexError, ValueError):
         return _field(pid, _THREADS)
     return 0
 
 
-def memory_of(members: Iterable[int]) -> int:
+def memory_use(members: Iterable[int]) -> int:
     """Return how many bytes of memory processes use.
 
     Memory that they share counts once and in full as long as one of them has it, whether it is in use at the moment or
@@ -72,7 +72,7 @@ def removed_files(members: Iterable[int]) -> Iterator[Path]:
                     yield descriptor
 
 
-def sizes_of(paths: Iterable[Path]) -> Iterator[int]:
+def disk_sizes(paths: Iterable[Path]) -> Iterator[int]:
     """Yield the bytes that files take on their disk, each once."""
     seen = set[tuple[int, int]]()
     for path in paths:

@@ -23,7 +23,7 @@ from kb.api.key_models import (
     RotateRequest,
 )
 from kb.api.models import DEFAULT_PAGE, JobsCursor
-from kb.routes.dependencies import ADMIN, MAX_ID, READ, AuthorDep, PageLimit, QueryModel, ServicesDep, caller_of
+from kb.routes.dependencies import ADMIN, MAX_ID, READ, AuthorDep, PageLimit, QueryModel, ServicesDep, get_caller
 from kb.routes.limits import check_tags
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
@@ -52,29 +52,31 @@ def list_keys(services: ServicesDep) -> KeyList:
 @router.post(
     "/keys", summary="Make a key", status_code=201, dependencies=[ADMIN], responses=problems(400, 409, 413, 507)
 )
-def make_key(wanted: KeyRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
+def make_key(key_request: KeyRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
     """A key with rights, and limits if there are to be any. What to send is in this answer alone."""
-    check_tags(tags=wanted.tags)
+    check_tags(tags=key_request.tags)
     if not services.settings.has_key:
         raise NoKeySet
     with services.store.write() as tx:
-        tx.audit.add([AuditEvent("key-make", key=wanted.name)], author)
-        key, token = services.keyring.make(wanted.name, wanted.right, Limit(tuple(wanted.tags), wanted.path))
+        tx.audit.add([AuditEvent("key-make", key=key_request.name)], author)
+        key, token = services.keyring.make(
+            key_request.name, key_request.right, Limit(tuple(key_request.tags), key_request.path)
+        )
     return NewKey(**dict(key_model(key)), key=token)
 
 
 @router.get("/key", summary="Get the rights of the key that is sent", dependencies=[READ])
 async def get_own_rights(services: ServicesDep, request: Request) -> KeyRights:
     """What the caller may do, and what it is limited to."""
-    caller = caller_of(request, services)
+    caller = get_caller(request, services)
     limit = caller.limit or Limit()
     return KeyRights(name=caller.name, right=caller.right, tags=list(limit.tags), path=limit.folder)
 
 
 @router.post("/key/identify", summary="Find a key", dependencies=[ADMIN], responses=problems(400, 404, 413))
-def identify_key(wanted: DigestRequest, services: ServicesDep) -> Key:
+def identify_key(digest_request: DigestRequest, services: ServicesDep) -> Key:
     """The key that a client of the gateway sent, by its digest. It counts as used."""
-    key = services.keyring.identify(wanted.digest) if services.settings.has_key else None
+    key = services.keyring.identify(digest_request.digest) if services.settings.has_key else None
     if key is None:
         raise NotFound("There is no such key.")
     return key_model(key)
@@ -83,7 +85,7 @@ def identify_key(wanted: DigestRequest, services: ServicesDep) -> Key:
 @router.post(
     "/keys/{name}/rotate", summary="Rotate a key", dependencies=[ADMIN], responses=problems(400, 404, 409, 413, 507)
 )
-def rotate_key(name: Name, wanted: RotateRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
+def rotate_key(name: Name, rotate_request: RotateRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
     """The same key, to be sent in another form; the one from before is good for `grace_minutes` yet.
 
     Of two who rotate it at once one gets it, and the other one 409.
@@ -91,7 +93,7 @@ def rotate_key(name: Name, wanted: RotateRequest, services: ServicesDep, author:
     before = services.keyring.existing(name)  # what others do from now on is not to be overwritten unseen
     with services.store.write() as tx:
         tx.audit.add([AuditEvent("key-rotate", key=name)], author)
-        key, token = services.keyring.rotate(before, timedelta(minutes=wanted.grace_minutes))
+        key, token = services.keyring.rotate(before, timedelta(minutes=rotate_request.grace_minutes))
     return NewKey(**dict(key_model(key)), key=token)
 
 

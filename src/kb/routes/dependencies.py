@@ -72,24 +72,24 @@ class Services:
     backups_use: DiskUse
 
 
-async def services_of(request: Request) -> Services:
+async def get_services(request: Request) -> Services:
     """Return the running engine's parts, with the store as the caller may see and change it.
 
     Raises:
         Unavailable: it is still starting.
-        Unauthorized, Forbidden: see `caller_of`.
+        Unauthorized, Forbidden: see `get_caller`.
     """
     services: Services | None = getattr(request.app.state, "services", None)
     if services is None:
         raise Unavailable
-    caller = caller_of(request, services)
+    caller = get_caller(request, services)
     at_primary = request.scope.get(AT_PRIMARY, False)
-    store = cast("Store", CallerStore(services.store, caller, client_of(request), at_primary=at_primary))
+    store = cast("Store", CallerStore(services.store, caller, get_client(request), at_primary=at_primary))
     search = services.search.over(store) if caller.limit or at_primary else services.search
     return replace(services, store=store, search=search)
 
 
-def caller_of(request: Request, services: Services) -> Caller:
+def get_caller(request: Request, services: Services) -> Caller:
     """Return who calls; or on whose behalf, if it is one who may do anything.
 
     Raises:
@@ -117,7 +117,7 @@ class RequiredRight:
     def __init__(self, right: Right) -> None:
         self.right = right
 
-    async def __call__(self, request: Request, _: Annotated[Services, Depends(services_of)]) -> None:
+    async def __call__(self, request: Request, _: Annotated[Services, Depends(get_services)]) -> None:
         """Refuse who may not do that.
 
         Raises:
@@ -132,7 +132,7 @@ def check_right(request: Request, right: Right) -> None:
     Raises:
         Forbidden: the caller has not this right.
     """
-    caller = caller_of(request, request.app.state.services)
+    caller = get_caller(request, request.app.state.services)
     if not caller.may(right):
         raise Forbidden(f"This key may {caller.right}; that needs the right to {WORDS[right]}.")
 
@@ -142,7 +142,7 @@ READ: Any = Depends(RequiredRight("read"))
 WRITE: Any = Depends(RequiredRight("write"))
 ADMIN: Any = Depends(RequiredRight("admin"))
 
-ServicesDep = Annotated[Services, Depends(services_of)]
+ServicesDep = Annotated[Services, Depends(get_services)]
 
 
 def turn(queue: Callable[[Services], TurnQueue]) -> Any:  # noqa: ANN401 - FastAPI's own
@@ -163,31 +163,31 @@ MAX_CLIENT = 100
 """How much of a client's name is kept."""
 
 
-async def author_of(request: Request, why: Annotated[Why, Query()] = None) -> Author:
+async def get_author(request: Request, why: Annotated[Why, Query()] = None) -> Author:
     """Return who makes the request."""
     return author_from(request, why)
 
 
 def author_from(request: Request, why: str | None) -> Author:
     """Return who makes the request, for a reason that was given."""
-    name = caller_of(request, request.app.state.services).name
-    return Author(name, client_of(request), why, operation_key_of(request, name))
+    name = get_caller(request, request.app.state.services).name
+    return Author(name, get_client(request), why, get_operation_key(request, name))
 
 
-def operation_key_of(request: Request, caller: str | None) -> str:
+def get_operation_key(request: Request, caller: str | None) -> str:
     """Return what the requests of one operation have in common: what they say, or else each is one by itself."""
     said = request.headers.get(OPERATION, "")
     key = said if OPERATION_KEY.fullmatch(said) else uuid4().hex
     return f"{caller or ''}\n{key}"
 
 
-def client_of(request: Request) -> str | None:
+def get_client(request: Request) -> str | None:
     """Return what program makes the request, as it says."""
     agent = request.headers.get("user-agent", "")[:MAX_CLIENT]
     return agent if agent.isprintable() and agent else None
 
 
-AuthorDep = Annotated[Author, Depends(author_of)]
+AuthorDep = Annotated[Author, Depends(get_author)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
 PageLimit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The most rows of a page.")]
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 
 from kb.api.models import TagCount
 from kb.api.overview_models import DocumentMap, MappedDocument
-from kb.routes.dependencies import READ, ServicesDep, caller_of, turn
+from kb.routes.dependencies import READ, ServicesDep, get_caller, turn
 from kb.routes.thread_route import ThreadRoute
 from kb.search.document_map import MAX_SHOWN
 from kb.store.rows import Filter
@@ -28,19 +28,19 @@ MAX_TITLE: Final = 100
 @router.get("/map", summary="Get the map", dependencies=[READ, TURN])
 def get_map(services: ServicesDep, request: Request) -> DocumentMap:
     """Up to 10,000 documents in a plane, the last changed ones: near each other, if they are about the same."""
-    limit = caller_of(request, services).limit
+    limit = get_caller(request, services).limit
     positions, is_current = services.map.positions(limit)
     with services.store.view() as tx:
         page = tx.documents.page(Filter(), sort="recent", limit=MAX_SHOWN, cursor=None)
         total = tx.documents.count(Filter())
-        tags = sorted(tx.documents.tags(), key=lambda each: -each[1])[:MAX_TAGS]
+        tags = sorted(tx.documents.tags(), key=lambda pair: -pair[1])[:MAX_TAGS]
     numbers = {tag: number for number, (tag, _) in enumerate(tags)}
     places = positions.places if positions else {}
-    if positions and not all(each.id in places for each in page):
+    if positions and not all(document.id in places for document in page):
         is_current = False
         services.map.renew(limit)
     return DocumentMap(
-        documents=[mapped(each, place, numbers) for each in page if (place := places.get(each.id))],
+        documents=[mapped(document, place, numbers) for document in page if (place := places.get(document.id))],
         total=total,
         tags=[TagCount(tag=tag, documents=documents) for tag, documents in tags],
         is_current=is_current,

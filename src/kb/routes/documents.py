@@ -47,7 +47,7 @@ from kb.api.models import (
 from kb.documents import update
 from kb.documents.delete import delete, purge
 from kb.documents.lookup import author_of, existing_document, existing_version
-from kb.documents.window import excerpt, excerpt_of_characters, place_of, window
+from kb.documents.window import excerpt, excerpt_of_characters, requested_target, window
 from kb.routes.dependencies import (
     MAX_ID,
     READ,
@@ -125,7 +125,7 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     """A page of documents, without their text."""
     limit = query.limit
     check_tags(tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
-    where = replace(filter_of(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
+    where = replace(to_filter(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
     with services.store.view() as tx:
         if query.part_of:
             parts = tx.documents.parts(query.part_of) if tx.documents.get(query.part_of) else []
@@ -134,7 +134,7 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
         more = len(page) > limit
         next_cursor = cursor_after(page[limit - 1]) if more else None
         total = tx.documents.count(where) if query.total else None
-        documents = models_of(tx, page[:limit])
+        documents = to_models(tx, page[:limit])
     return DocumentList(documents=documents, next_cursor=next_cursor, total=total)
 
 
@@ -151,22 +151,22 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
         if query.version is not None:
             version = existing_version(tx, document_id, query.version)
             every = tx.history.chunks(version)
-            places = [rows.ChunkPlace(each.id, each.index, each.place.heading, each.place.page) for each in every]
+            places = [rows.ChunkPlace(chunk.id, chunk.index, chunk.place.heading, chunk.place.page) for chunk in every]
             start, limit = _stretch(query, document_id, lambda: places)
             end = None if limit is None else start + limit
-            [former] = models_of(tx, [version.document])
+            [former] = to_models(tx, [version.document])
             return with_chunks(former, every[start:end], len(every), version.author)
         document = existing_document(tx, document_id)
         start, limit = _stretch(query, document_id, lambda: tx.documents.chunk_places(document_id))
         chunks = tx.documents.chunks(document_id, start, limit)
         count = tx.documents.extent(document_id).chunks
-        [model] = models_of(tx, [document])
+        [model] = to_models(tx, [document])
         author = author_of(tx, document_id)
         part_of = tx.documents.part_of(document_id)
     return with_chunks(model, chunks, count, author, part_of)
 
 
-def filter_of(tags: Sequence[str], request: SearchRequest | ListQuery) -> rows.Filter:
+def to_filter(tags: Sequence[str], request: SearchRequest | ListQuery) -> rows.Filter:
     """Return a request's filters, as the store takes them."""
     return rows.Filter(
         tags=tuple(tags),
@@ -189,7 +189,7 @@ def _stretch(
     query: ChunksQuery, document_id: int, places: Callable[[], Sequence[rows.ChunkPlace]]
 ) -> tuple[int, int | None]:
     """Return from which chunk on, and how many are asked for; None for all."""
-    if place := place_of(query.chunk_id, query.page, query.heading):
+    if place := requested_target(query.chunk_id, query.page, query.heading):
         if query.model_fields_set & {"from_chunk", "chunks"}:
             raise Invalid("from_chunk, chunks: give them or a place (chunk_id, page, heading), not both.")
         return window(places(), document_id, place, query.around)
@@ -258,7 +258,7 @@ def as_attachment(filename: str) -> str:
 )
 def move_document(document_id: Id, change: Move, services: ServicesDep, author: AuthorDep) -> Document:
     """Say where a document comes from now: its file was renamed or moved. It keeps its id, dates, tags and text."""
-    return model_of(services, update.move(services.store, document_id, change.source_path, author))
+    return to_model(services, update.move(services.store, document_id, change.source_path, author))
 
 
 @router.delete(
@@ -303,7 +303,7 @@ def change_tags(document_id: Id, change: TagChange, services: ServicesDep, autho
     """Add tags to a document and remove others, in one step."""
     check_tags(add=change.add, remove=change.remove)
     document = update.change_tags(services.store, document_id, add=change.add, remove=change.remove, author=author)
-    return model_of(services, document)
+    return to_model(services, document)
 
 
 @router.get("/tags", tags=["tags"], summary="List tags", dependencies=[READ])
@@ -347,7 +347,7 @@ def get_page_picture(
     return Response(services.pages.draw(document, number, chunk), media_type="image/png")
 
 
-def models_of(tx: Transaction, documents: Sequence[rows.Document]) -> list[Document]:
+def to_models(tx: Transaction, documents: Sequence[rows.Document]) -> list[Document]:
     """Return documents, each with what took its place."""
     successors = tx.documents.successors([document.id for document in documents])
     models = [Document.model_validate(document) for document in documents]
@@ -358,10 +358,10 @@ def models_of(tx: Transaction, documents: Sequence[rows.Document]) -> list[Docum
     return models
 
 
-def model_of(services: Services, document: rows.Document) -> Document:
+def to_model(services: Services, document: rows.Document) -> Document:
     """Return a document as it stands."""
     with services.store.read() as tx:
-        [model] = models_of(tx, [document])
+        [model] = to_models(tx, [document])
         return model
 
 

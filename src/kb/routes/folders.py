@@ -20,14 +20,21 @@ def list_folders(services: ServicesDep) -> SyncedFolders:
     """The folders that `kb sync` keeps in step, and the files that stay out."""
     with services.store.view() as tx:
         folders, left_out = tx.folders.all(), tx.folders.left_out()
-    return SyncedFolders(folders=[SyncedFolder.model_validate(each) for each in folders], left_out=left_out)
+    return SyncedFolders(folders=[SyncedFolder.model_validate(folder) for folder in folders], left_out=left_out)
 
 
 @router.put("", summary="Claim a folder", dependencies=[WRITE], responses=problems(400, 409, 413, 507))
-def claim_folder(wanted: FolderClaim, services: ServicesDep) -> SyncedFolder:
+def claim_folder(folder_claim: FolderClaim, services: ServicesDep) -> SyncedFolder:
     """Keep a folder of a machine in step under a name. Each name belongs to one folder of one machine."""
-    folder = rows.SyncedFolder(wanted.prefix, wanted.machine, wanted.host, wanted.path, wanted.mounts, rows.now_iso())
-    claim(services.store, folder, take_over=wanted.take_over)
+    folder = rows.SyncedFolder(
+        folder_claim.prefix,
+        folder_claim.machine,
+        folder_claim.host,
+        folder_claim.path,
+        folder_claim.mounts,
+        rows.now_iso(),
+    )
+    claim(services.store, folder, take_over=folder_claim.take_over)
     return SyncedFolder.model_validate(folder)
 
 
@@ -38,7 +45,7 @@ def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> None:
         FolderTaken: another one is, and it is not to be taken over; the message says which one.
     """
     with store.write() as tx:
-        others = [each for each in tx.folders.all() if is_in_conflict(folder, each)]
+        others = [other for other in tx.folders.all() if is_in_conflict(folder, other)]
         if others and not take_over:
             [first, *_] = others
             raise FolderTaken(
@@ -52,14 +59,14 @@ def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> None:
                     "mounts": first.mounts,
                 },
             )
-        for each in others:
-            tx.folders.remove(each.prefix)
+        for other in others:
+            tx.folders.remove(other.prefix)
         tx.folders.put(folder)
 
 
 def is_in_conflict(one: rows.SyncedFolder, other: rows.SyncedFolder) -> bool:
     """Return whether two folders would change the same documents and are not the same files."""
-    outer, inner = sorted((one, other), key=lambda each: len(each.prefix))
+    outer, inner = sorted((one, other), key=lambda folder: len(folder.prefix))
     if not inner.prefix.startswith(outer.prefix):
         return False
     place = inner.prefix.removeprefix(outer.prefix).rstrip("/")

@@ -35,7 +35,7 @@ from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep
-from kb.routes.documents import model_of
+from kb.routes.documents import to_model
 from kb.routes.notes import hashes_in
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
@@ -113,7 +113,9 @@ def compare_versions(
         with services.store.view() as tx:
             existing_version(tx, document_id, number)
             query.to = tx.history.versions(document_id, limit=1)[0].number
-    (_, before), (_, after) = (version_with_text(services, document_id, each) for each in (number, query.to))
+    (_, before), (_, after) = (
+        version_with_text(services, document_id, version_number) for version_number in (number, query.to)
+    )
     changes = [Change.model_validate(change) for change in diff(before, after)]
     return VersionDiff(document_id=document_id, start=number, end=query.to, changes=changes)
 
@@ -126,7 +128,7 @@ def compare_versions(
 )
 def revert_document(
     document_id: Id,
-    wanted: Revert,
+    revert_request: Revert,
     services: ServicesDep,
     request: Request,
     author: AuthorDep,
@@ -141,12 +143,12 @@ def revert_document(
         services.embedder,
         services.originals,
         document_id,
-        wanted.version,
+        revert_request.version,
         if_match=expected,
         author=author,
         checkpoint=services.stop.check,
     )
-    return model_of(services, document)
+    return to_model(services, document)
 
 
 @router.post(
@@ -158,7 +160,7 @@ def revert_document(
 def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) -> Document:
     """Bring a document back from the bin, with the attachments that were deleted with it."""
     restored = restore(services.store, services.embedder, document_id, author, checkpoint=services.stop.check)
-    return model_of(services, restored)
+    return to_model(services, restored)
 
 
 @router.get("/bin", summary="List the bin", dependencies=[READ])
@@ -174,26 +176,26 @@ def list_bin(services: ServicesDep, query: Annotated[BinQuery, Query()]) -> BinL
 
 
 @router.post("/undo", summary="Take changes back", dependencies=[WRITE], responses=problems(400, 404, 410, 413, 507))
-def undo_changes(wanted: UndoRequest, services: ServicesDep, author: AuthorDep) -> Undone:
+def undo_changes(undo_request: UndoRequest, services: ServicesDep, author: AuthorDep) -> Undone:
     """Every document that the operation changed, or that changed since a moment, becomes again what it was before.
 
     What was added goes to the bin, what was deleted comes back. What cannot be taken back is left as it is, with the
     reason. This is an operation itself, and the next undo takes it back.
     """
-    if wanted.operation is not None and (wanted.since or wanted.key):
+    if undo_request.operation is not None and (undo_request.since or undo_request.key):
         raise Invalid("operation: goes with neither since nor key.")
     operation = None
-    if wanted.since is None:
-        operation = find_operation(services.store, wanted.operation, Caller(wanted.key or author.by))
-    planned = plan(services.store, Scope(operation, wanted.since, wanted.key))
+    if undo_request.since is None:
+        operation = find_operation(services.store, undo_request.operation, Caller(undo_request.key or author.by))
+    planned = plan(services.store, Scope(operation, undo_request.since, undo_request.key))
     steps = planned.steps
     with services.store.view() as tx:
         shown = operation and operation_model(tx, operation)
-    if not wanted.dry_run:
+    if not undo_request.dry_run:
         steps = carry_out(services.store, services.embedder, services.originals, planned, author, services.stop.check)
     done = Counter(step.action for step in steps if not step.skipped)
     return Undone(
-        dry_run=wanted.dry_run,
+        dry_run=undo_request.dry_run,
         operation=shown,
         added=done["delete"],
         changed=done["revert"] + done["retag"],

@@ -153,8 +153,8 @@ def _accept_file(services: Services, form: FormData, idempotency_key: str | None
 
 def preferred_wait(prefer: str | None) -> int:
     """Return the seconds that a Prefer header asks to wait (RFC 7240)."""
-    found = re.search(r'(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})\b', prefer or "", re.IGNORECASE)
-    return int(found[1]) if found else 0
+    match = re.search(r'(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})\b', prefer or "", re.IGNORECASE)
+    return int(match[1]) if match else 0
 
 
 async def awaited_job(services: Services, job_id: int, seconds: int) -> rows.Job:

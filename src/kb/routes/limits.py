@@ -74,7 +74,7 @@ def most_results(settings: Settings) -> int:
     return max(settings.max_top, DEFAULT_TOP)
 
 
-def top_of(asked: int, settings: Settings) -> int:
+def result_limit(asked: int, settings: Settings) -> int:
     """How many results: as many as asked for; the default gives way to a smaller limit.
 
     Raises:

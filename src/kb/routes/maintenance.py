@@ -26,12 +26,12 @@ def get_reembedding(services: ServicesDep) -> Reembedding:
     dependencies=[ADMIN],
     responses=problems(400, 409, 413, 507),
 )
-def change_reembedding(wanted: ReembedRequest, services: ServicesDep) -> Reembedding:
+def change_reembedding(reembed_request: ReembedRequest, services: ServicesDep) -> Reembedding:
     """Have every vector made anew in the background by the model that the settings name, or stop that, or take it back.
 
     Searches go on with the vectors in use, until all others are made: they take their place at once then.
     """
-    return services.reembedder.act(wanted.action)
+    return services.reembedder.act(reembed_request.action)
 
 
 @router.get(
@@ -50,6 +50,6 @@ def get_maintenance(services: ServicesDep) -> Maintenance:
     dependencies=[ADMIN],
     responses=problems(400, 409, 413),
 )
-def begin_maintenance(wanted: MaintenanceRequest, services: ServicesDep) -> Maintenance:
+def begin_maintenance(maintenance_request: MaintenanceRequest, services: ServicesDep) -> Maintenance:
     """Begin it in the background, in a process of its own. `GET /maintenance` says how far it is."""
-    return services.maintenance.begin(wanted.action)
+    return services.maintenance.begin(maintenance_request.action)

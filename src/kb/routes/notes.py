@@ -13,7 +13,7 @@ from kb.documents.edit import Edit
 from kb.documents.lookup import author_of
 from kb.documents.update import NoteChange, update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
-from kb.routes.documents import models_of, with_chunks
+from kb.routes.documents import to_models, with_chunks
 from kb.routes.limits import check_note, check_tags
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
@@ -60,7 +60,7 @@ def patch_note(
         author,
     )
     with services.store.read() as tx:
-        [model] = models_of(tx, [note])
+        [model] = to_models(tx, [note])
         return with_chunks(model, chunks, len(chunks), author_of(tx, document_id))
 
 
@@ -74,7 +74,7 @@ def check_change(update: NoteUpdate) -> None:
         raise Invalid("text: say what to change: text, old and new, append, prepend, title, tags_add or tags_remove.")
     if (update.old is None) != (update.new is None):
         raise Invalid("old, new: give both or neither.")
-    if update.text is not None and any(each is not None for each in (update.old, update.append, update.prepend)):
+    if update.text is not None and any(value is not None for value in (update.old, update.append, update.prepend)):
         raise Invalid("text: it is the whole new text; leave out old, append and prepend.")
 
 

@@ -11,7 +11,7 @@ from starlette.routing import compile_path
 
 from kb.api.errors import BY_CODE, Invalid
 from kb.api.models import Problem
-from kb.asgi.problem import ProblemResponse, body_of, on_http_exception, problem
+from kb.asgi.problem import ProblemResponse, on_http_exception, problem, problem_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _content(status: int) -> dict[str, Any]:
-    examples = [body_of(error()) for error in BY_CODE.values() if error.status == status]
+    examples = [problem_body(error()) for error in BY_CODE.values() if error.status == status]
     return {ProblemResponse.media_type: {"schema": Problem.model_json_schema() | {"examples": examples}}}
 
 
@@ -82,7 +82,7 @@ async def on_invalid(request: Request, error: Exception) -> ProblemResponse:
     mistakes = error.errors()
     if mistakes[0]["type"] == "model_attributes_type" and not _says_json(request):
         return problem(Invalid("body: send it as JSON, with 'Content-Type: application/json'"))
-    errors = [{"field": _field(each["loc"]), "message": _message(each)} for each in mistakes[:MAX_ERRORS]]
+    errors = [{"field": _field(mistake["loc"]), "message": _message(mistake)} for mistake in mistakes[:MAX_ERRORS]]
     more = {"more_errors": len(mistakes) - MAX_ERRORS} if len(mistakes) > MAX_ERRORS else {}
     first = errors[0]
     return problem(Invalid(f"{first['field']}: {first['message']}", extra={"errors": errors, **more}))

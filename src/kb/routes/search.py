@@ -12,8 +12,8 @@ from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
 from kb.api.moments import own_day
 from kb.documents.lookup import existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep, turn
-from kb.routes.documents import filter_of
-from kb.routes.limits import check_tags, top_of
+from kb.routes.documents import to_filter
+from kb.routes.limits import check_tags, result_limit
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.search.passages import Passage, in_succession
@@ -28,9 +28,9 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
     if request.fts_only and request.vec_only:
         raise Invalid("fts_only, vec_only: set at most one of them.")
-    top = top_of(request.top, services.settings)
+    top = result_limit(request.top, services.settings)
     check_tags(tags=request.tags, tag_any=request.tag_any, tag_not=request.tag_not)
-    where = replace(filter_of(request.tags, request), document_id=request.document_id)
+    where = replace(to_filter(request.tags, request), document_id=request.document_id)
     query = SearchQuery.parse(
         request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact
     )
@@ -63,7 +63,7 @@ def find_similar(
     """The documents nearest to one in meaning. Those with a `vec_score` above 0.95 say nearly the same."""
     with services.store.view() as tx:
         existing_document(tx, document_id)
-        answer = services.search.similar(tx, document_id, top_of(top, services.settings))
+        answer = services.search.similar(tx, document_id, result_limit(top, services.settings))
     return SearchReply.model_validate(answer)
 
 

@@ -22,7 +22,7 @@ from kb.api.models import (
     TagCount,
 )
 from kb.api.overview_models import Activity, Minute, Storage, Work
-from kb.routes.dependencies import READ, ServicesDep, caller_of
+from kb.routes.dependencies import READ, ServicesDep, get_caller
 from kb.routes.thread_route import ThreadRoute
 from kb.telemetry import last_hour
 
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 @router.get("/activity", summary="Get what was done in the last hour", dependencies=[READ])
 def activity(services: ServicesDep, request: Request) -> Activity:
     """How many searches and documents there were, and how long they took; since the engine's start at most."""
-    if caller_of(request, services).limit:
+    if get_caller(request, services).limit:
         return Activity(searches=None, ingestions=None)
     instruments = services.instruments
     return Activity(searches=work(instruments.searches), ingestions=work(instruments.ingestions))
@@ -50,7 +50,7 @@ def activity(services: ServicesDep, request: Request) -> Activity:
 @router.get("/storage", summary="Get how much room the data take", dependencies=[READ])
 def storage(services: ServicesDep, request: Request) -> Storage:
     """The bytes of the database, of the originals and of the backups; the latter two are looked at every 5 minutes."""
-    if caller_of(request, services).limit:
+    if get_caller(request, services).limit:
         return Storage(database=None, originals=None, backups=None)
     with services.store.read() as tx:
         database = tx.counts().size
@@ -60,13 +60,13 @@ def storage(services: ServicesDep, request: Request) -> Storage:
 
 def work(passed: last_hour.LastHour) -> Work:
     """Return what was done as it is answered."""
-    minutes = [Minute(**in_ms(each)) for each in passed.minutes()]
+    minutes = [Minute(**in_ms(minute)) for minute in passed.minutes()]
     return Work(**in_ms(passed.hour()), minutes=minutes)
 
 
 def in_ms(minute: last_hour.Minute) -> dict[str, Any]:
     """Return the fields of a minute."""
-    p50, p95 = (None if each is None else round(each * 1000, 1) for each in (minute.p50, minute.p95))
+    p50, p95 = (None if seconds is None else round(seconds * 1000, 1) for seconds in (minute.p50, minute.p95))
     return {"count": minute.count, "p50_ms": p50, "p95_ms": p95}
 
 
@@ -77,7 +77,7 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
     with services.store.read() as tx:
         counts, history = tx.counts(), tx.history.counts()
         used = tx.documents.tags() if top_tags else []
-    most_used = sorted(used, key=lambda each: -each[1])[:top_tags]
+    most_used = sorted(used, key=lambda pair: -pair[1])[:top_tags]
     return Status(
         version=__version__,
         schema_version=services.store.schema_version,

@@ -32,8 +32,8 @@ class ThreadRoute(APIRoute):
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401 - FastAPI's own
-        needed = [each.dependency for each in options.get("dependencies") or ()]
-        rights = {each.right for each in needed if isinstance(each, RequiredRight)}
+        needed = [depends.dependency for depends in options.get("dependencies") or ()]
+        rights = {dependency.right for dependency in needed if isinstance(dependency, RequiredRight)}
         if not rights:
             raise TypeError(f"The route {path} does not say which right it needs: READ, WRITE or ADMIN.")
         if not iscoroutinefunction(endpoint):

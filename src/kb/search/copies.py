@@ -65,20 +65,22 @@ def fold(
         documents: the document of each in the order.
         texts_of: the texts of chunks.
     """
-    kept, copies = list[int](), dict[int, list[int]]()
+    leaders, copies = list[int](), dict[int, list[int]]()
     comparison = _Comparison(ranking, order, documents, vectors_of, texts_of)
     for start in range(0, len(order), BLOCK):
-        if len(kept) >= top and start >= COUNTED:
+        if len(leaders) >= top and start >= COUNTED:
             break
         block = range(start, min(start + BLOCK, len(order)))
-        comparison.read(block, kept, is_full=len(kept) >= top)
+        comparison.read(block, leaders, is_full=len(leaders) >= top)
         for number in block:
-            original = next((each for each in comparison.alike(number, kept) if comparison.is_copy(number, each)), None)
+            original = next(
+                (leader for leader in comparison.alike(number, leaders) if comparison.is_copy(number, leader)), None
+            )
             if original is not None:
                 copies.setdefault(order[original], []).append(order[number])
-            elif len(kept) < top:
-                kept.append(number)
-    return Folded([order[number] for number in kept], copies)
+            elif len(leaders) < top:
+                leaders.append(number)
+    return Folded([order[number] for number in leaders], copies)
 
 
 class _Comparison:
@@ -103,29 +105,29 @@ class _Comparison:
         self._shingles: dict[int, frozenset[int]] = {}
         self._fts, self._typed = np.nan_to_num(ranking.candidates.fts[places]), ranking.fused.typed[places]
 
-    def read(self, block: range, kept: Sequence[int], *, is_full: bool) -> None:
+    def read(self, block: range, leaders: Sequence[int], *, is_full: bool) -> None:
         """Read the next candidates; unless `is_full`, some of them may be kept and compared with those behind them."""
         ids = self._ids[block.start : block.stop]
         by_id = np.argsort(ids)
         vectors = self._vectors_of(ids[by_id])[np.argsort(by_id)]
-        others = [*kept] if is_full else [*kept, *block]
-        self._vectors = {each: self._vectors[each] for each in kept} | dict(zip(block, vectors, strict=True))
-        cosines = vectors @ np.array([self._vectors[each] for each in others]).reshape(-1, vectors.shape[1]).T
+        others = [*leaders] if is_full else [*leaders, *block]
+        self._vectors = {leader: self._vectors[leader] for leader in leaders} | dict(zip(block, vectors, strict=True))
+        cosines = vectors @ np.array([self._vectors[other] for other in others]).reshape(-1, vectors.shape[1]).T
         numbers = np.arange(block.start, block.stop)
         is_alike = (cosines >= ALIKE) & (self._owners[numbers][:, None] != self._owners[others][None, :])
         is_alike &= np.array(others, np.int64)[None, :] < numbers[:, None]
         alike = zip(block, is_alike, strict=True)
-        self._alike = {number: {others[each] for each in np.flatnonzero(found)} for number, found in alike}
-        involved = {each for number, alike in self._alike.items() if alike for each in (number, *alike)}
+        self._alike = {number: {others[index] for index in np.flatnonzero(is_alike)} for number, is_alike in alike}
+        involved = {member for number, alike in self._alike.items() if alike for member in (number, *alike)}
         if not (missing := sorted(involved.difference(self._texts))):
             return
         for number, text in zip(missing, self._texts_of(self._ids[missing].tolist()), strict=True):
             self._texts[number] = " ".join(text.split())  # where there is white space, and how much, says nothing
 
-    def alike(self, number: int, kept: Iterable[int]) -> list[int]:
+    def alike(self, number: int, leaders: Iterable[int]) -> list[int]:
         """Return those that are kept, of other documents, whose vectors are like that of one of the block."""
         alike = self._alike[number]
-        return [each for each in kept if each in alike] if alike else []
+        return [leader for leader in leaders if leader in alike] if alike else []
 
     def is_copy(self, one: int, other: int) -> bool:
         """Return whether two passages say the same, or so nearly that the query cannot mean where they differ."""

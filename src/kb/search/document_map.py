@@ -99,25 +99,25 @@ class DocumentMap:
         with self._store.read() as tx:
             generation = tx.generation
         with self._lock:
-            kept = self._kept.get(limit)
-            if kept:
+            cached = self._kept.get(limit)
+            if cached:
                 self._kept.move_to_end(limit)
-            if kept and kept.generation == generation:
-                return kept, True
-            if kept and time.monotonic() < kept.good_until:
-                return kept, limit is not None
+            if cached and cached.generation == generation:
+                return cached, True
+            if cached and time.monotonic() < cached.good_until:
+                return cached, limit is not None
             making = self._begin(limit)
-        if kept is None:
+        if cached is None:
             wait([making], WAIT_SECONDS)
             with self._lock:
-                kept = self._kept.get(limit)
-        return kept, kept is not None and (limit is not None or kept.generation == generation)
+                cached = self._kept.get(limit)
+        return cached, cached is not None and (limit is not None or cached.generation == generation)
 
     def renew(self, limit: Limit | None) -> None:
         """Have another map made, if it is time: new tags or paths bring documents within a limit; no vector changes."""
         with self._lock:
-            kept = self._kept.get(limit)
-            if kept is None or time.monotonic() >= kept.good_until:
+            cached = self._kept.get(limit)
+            if cached is None or time.monotonic() >= cached.good_until:
                 self._begin(limit)
 
     def _begin(self, limit: Limit | None) -> Future[None]:
@@ -147,9 +147,9 @@ class DocumentMap:
         with self._store.read() as tx:
             generation = tx.generation
         by_id: dict[int, tuple[float, float] | None] = {}
-        found = list(self._vectors(limit, by_id))
-        ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in found)])
-        places = project(np.concatenate([vectors for _, vectors in found])) if ids.size else np.empty((0, 2))
+        blocks = list(self._vectors(limit, by_id))
+        ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in blocks)])
+        places = project(np.concatenate([vectors for _, vectors in blocks])) if ids.size else np.empty((0, 2))
         by_id |= {
             document: (x, y)
             for document, (x, y) in zip(ids.tolist(), places.astype(np.float64).round(4).tolist(), strict=True)

@@ -40,10 +40,10 @@ def explained(ranking: Ranking, ids: NDArray[np.int64], by_word: Mapping[str, Te
         ids: those to explain.
         by_word: what each word adds to their full-text scores.
     """
-    found, fused, context, limit = ranking.candidates, ranking.fused, ranking.candidates.context, ranking.limit
-    rows = np.searchsorted(found.ids, ids)
-    words = _leg(found.fts, fused.words, dict(zip(context.ids, context.fts, strict=True)), limit)
-    meaning = _leg(found.vec, fused.meaning, dict(zip(context.ids, context.vec, strict=True)), limit)
+    candidates, fused, context, limit = ranking.candidates, ranking.fused, ranking.candidates.context, ranking.limit
+    rows = np.searchsorted(candidates.ids, ids)
+    words = _leg(candidates.fts, fused.words, dict(zip(context.ids, context.fts, strict=True)), limit)
+    meaning = _leg(candidates.vec, fused.meaning, dict(zip(context.ids, context.vec, strict=True)), limit)
     return {
         chunk_id: Explanation(
             terms=_terms(number, by_word),
@@ -56,7 +56,7 @@ def explained(ranking: Ranking, ids: NDArray[np.int64], by_word: Mapping[str, Te
 
 
 def _terms(number: int, by_word: Mapping[str, TermScores]) -> list[ExplainedTerm]:
-    terms = [found.of(number, word) for word, found in by_word.items() if not np.isnan(found.scores[number])]
+    terms = [scores.of(number, word) for word, scores in by_word.items() if not np.isnan(scores.scores[number])]
     return sorted(terms, key=lambda term: -term.score)
 
 

@@ -128,7 +128,7 @@ def fuse(candidates: Candidates) -> Fused:
     return Fused(meaning + words, words, meaning, _lent(candidates, fts, vec, scale), typed)
 
 
-def scale_of(candidates: Candidates) -> Scale | None:
+def measure_scale(candidates: Candidates) -> Scale | None:
     """Return what the scores of candidates are measured by; None if only one leg ran."""
     if _leg_alone(candidates) is not None:
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kb.lexical.bm25 import idf_of
+from kb.lexical.bm25 import inverse_document_frequency
 from kb.search import numbers
 from kb.vectors.scores import EMPTY_SCORES
 
@@ -108,7 +108,7 @@ def coverage(
         return shares
     as_typed = re.compile(_pattern(_plain(whole)), re.IGNORECASE)
     for row, text in zip(rows.tolist(), map(_plain, texts_of(ids[rows].tolist())), strict=True):
-        shares[row] = sum(each.weight * each.likeness(text) for each in literals if each.is_there[row])
+        shares[row] = sum(literal.weight * literal.likeness(text) for literal in literals if literal.is_there[row])
         if has_all[row] and as_typed.search(text):
             shares[row] = AS_TYPED * weight
     shares /= weight
@@ -122,8 +122,10 @@ def sought(units: Sequence[Unit], occurrences_of: OccurrencesOf) -> list[tuple[U
     if len(units) == 1:
         return [(units[0], COMPARED_ALONE)]
     literals = [unit for unit in units if unit.is_literal]
-    found = zip(literals, _occurrences(literals, EMPTY_SCORES.ids, occurrences_of), strict=True)
-    rarest = sorted((frequency_of(each), place, unit) for place, (unit, each) in enumerate(found) if each)
+    pairs = zip(literals, _occurrences(literals, EMPTY_SCORES.ids, occurrences_of), strict=True)
+    rarest = sorted(
+        (highest_frequency(occurrences), place, unit) for place, (unit, occurrences) in enumerate(pairs) if occurrences
+    )
     return [(unit, COMPARED) for _, _, unit in rarest[:MOST_SOUGHT]]
 
 
@@ -132,15 +134,15 @@ def _weighed(
 ) -> tuple[list[Literal], float, NDArray[np.bool_]]:
     """Return what is looked for as it is, what all that was typed weighs, and which chunks have all of it."""
     literals, whole, has_all = list[Literal](), 0.0, np.full(ids.size, len(units) > 1)
-    for unit, found in zip(units, _occurrences(units, ids, occurrences_of), strict=True):
-        if not found:
+    for unit, occurrences in zip(units, _occurrences(units, ids, occurrences_of), strict=True):
+        if not occurrences:
             has_all[:] = False
             continue
-        frequency, of = frequency_of(found), found[0].of
-        weight = idf_of(frequency, of)
+        frequency, of = highest_frequency(occurrences), occurrences[0].of
+        weight = inverse_document_frequency(frequency, of)
         whole += weight
         is_common = frequency > max(RARE, RARE_SHARE * of)
-        is_there = np.logical_or.reduce([each.counts > 0 for each in found])
+        is_there = np.logical_or.reduce([form_occurrences.counts > 0 for form_occurrences in occurrences])
         has_all &= is_there
         if is_alone or not is_common:
             literals.append(Literal(unit, weight, is_there, is_common=is_common and not unit.is_literal))
@@ -152,13 +154,16 @@ def _occurrences(
 ) -> list[list[Occurrences]]:
     """Return for each unit the occurrences of those of its forms that some chunk has."""
     forms = list(dict.fromkeys(form for unit in units for form in unit.forms))
-    found = dict(zip(forms, occurrences_of(forms, ids), strict=True))
-    return [[each for form in unit.forms if (each := found[form]) and each.frequency] for unit in units]
+    by_form = dict(zip(forms, occurrences_of(forms, ids), strict=True))
+    return [
+        [form_occurrences for form in unit.forms if (form_occurrences := by_form[form]) and form_occurrences.frequency]
+        for unit in units
+    ]
 
 
-def frequency_of(found: Iterable[Occurrences]) -> int:
+def highest_frequency(occurrences: Iterable[Occurrences]) -> int:
     """Return in how many chunks the most frequent form occurs."""
-    return max(each.frequency for each in found)
+    return max(form_occurrences.frequency for form_occurrences in occurrences)
 
 
 def _pattern(typed: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.models import UnreadableFile
 from kb.api.stream_safe import composed
-from kb.lexical.names import ending_of, folded, folded_name, folders_of, key_of, stem_of, telling
+from kb.lexical.names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name
 from kb.lexical.spelling import plain
 from kb.lexical.variants import variants
 from kb.store.row_mapping import stored
@@ -68,27 +68,27 @@ class Called(NamedTuple):
 def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
     """Return the words of a query by which names are found, and the query as a whole name."""
     words = telling(tokens_of, " ".join(unit.text for unit in units))
-    return list(dict.fromkeys(words)), key_of(words)
+    return list(dict.fromkeys(words)), whole_name(words)
 
 
-def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> float:
+def likeness(named: Named, words: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> float:
     """Return how well a document is called what a query says, from 0 to `WHOLE`.
 
     A title counts as a whole alone: what stands in it is searched as a heading is.
     """
-    asked = set(wanted)
-    if len(asked) == 1 and wanted[0].isdigit():  # pages and tickets are numbered: a text that has it comes first
-        return PART_OF_NAME * any(telling(tokens_of, name) == [*wanted] for name in named.names)
+    asked = set(words)
+    if len(asked) == 1 and words[0].isdigit():  # pages and tickets are numbered: a text that has it comes first
+        return PART_OF_NAME * any(telling(tokens_of, name) == [*words] for name in named.names)
     if named.lacks <= LACKS_ORDER:
         title = list(dict.fromkeys(telling(tokens_of, named.title)))
         if set(title) == asked:
-            return WHOLE if title == [*wanted] else PART_OF_NAME + REST_OF_NAME
+            return WHOLE if title == [*words] else PART_OF_NAME + REST_OF_NAME
     names = [set(telling(tokens_of, name)) for name in named.other_names]
     named_enough = [name for name in names if len(name & asked) >= max(LEAST_NAME * len(name), 1)]
     if not named_enough:
         return 0.0
-    around = (*folders_of(named.source_path), ending_of(named.source_path), ending_of(named.filename))
-    inside = {word for each in around for word in telling(tokens_of, each)}
+    around = (*folder_names(named.source_path), file_ending(named.source_path), file_ending(named.filename))
+    inside = {word for name in around for word in telling(tokens_of, name)}
     return max(_likeness(name, asked, inside) for name in named_enough)
 
 
@@ -107,18 +107,18 @@ def spelling(named: Named, units: Iterable[Unit], tokens_of: Callable[[str], Seq
     written = (*named.names, named.source_path, named.filename)
     names = [_folded(name) for name in written]
     joined = [_folded(unit.text) for unit in units if _is_joined(unit)]
-    if not all(any(each in name for name in names) for each in joined):
+    if not all(any(part in name for name in names) for part in joined):
         return WITH_OTHER_SIGNS
     tokens = {token for name in written for token in tokens_of(name)}
-    names += [plain(each) for name in names for each in (name, variants(name) or "")]
+    names += [plain(form) for name in names for form in (name, variants(name) or "")]
     said = [unit for unit in units if not _is_joined(unit) and not tokens.isdisjoint(tokens_of(unit.text))]
     return 1.0 if all(_is_written(unit, names) for unit in said) else WITH_OTHER_SIGNS
 
 
-def is_meant(filename: str, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
+def is_meant(filename: str, words: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
     """Return whether a query is of a file's name, or has all of it; its ending alone names no file."""
-    name, asked = set(telling(tokens_of, stem_of(filename))), set(wanted)
-    return bool(name & asked) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
+    name, asked = set(telling(tokens_of, file_stem(filename))), set(words)
+    return bool(name & asked) and (asked <= name | set(telling(tokens_of, file_ending(filename))) or name <= asked)
 
 
 def _is_joined(unit: Unit) -> bool:
@@ -147,11 +147,11 @@ def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unread
     """Return the files that a query names, within its filter, and that could not be read, the last ones first."""
     if not (query.units and (failed := tx.jobs.page(status="failed", limit=MOST_FAILED, before=None))):
         return []
-    wanted, _ = sought(query.units, analyzer.indexed)
+    words, _ = sought(query.units, analyzer.indexed)
     return [
         UnreadableFile(job_id=job.id, filename=job.filename, error=job.error or "")
         for job in failed
-        if job.filename and is_meant(job.filename, wanted, analyzer.indexed) and admits(query.where, job)
+        if job.filename and is_meant(job.filename, words, analyzer.indexed) and admits(query.where, job)
     ]
 
 

@@ -43,13 +43,13 @@ class Number(NamedTuple):
 
 def meant(written: str) -> Number | None:
     """Return what is meant by a text that is a number, and None by any other."""
-    found = NUMBER.fullmatch(written.strip(AROUND))
-    return number_of(found) if found else None
+    match = NUMBER.fullmatch(written.strip(AROUND))
+    return parse_number(match) if match else None
 
 
-def is_grouped(found: re.Match[str]) -> bool:
+def is_grouped(match: re.Match[str]) -> bool:
     """Return whether the parts of a number say nothing by themselves; what a blank parts may be two numbers."""
-    return bool((found["sign"] or "").strip()) or (found["decimals"] is not None and not number_of(found).decimals)
+    return bool((match["sign"] or "").strip()) or (match["decimals"] is not None and not parse_number(match).decimals)
 
 
 def is_year(number: Number) -> bool:
@@ -59,7 +59,7 @@ def is_year(number: Number) -> bool:
 
 def numbers_in(text: str) -> set[Number]:
     """Return the numbers of a text, as they are meant."""
-    return {number_of(found) for found in NUMBER.finditer(text)}
+    return {parse_number(match) for match in NUMBER.finditer(text)}
 
 
 def spellings(number: Number) -> list[str]:
@@ -80,24 +80,24 @@ def grouped(digits: str) -> str:
     return " ".join(filter(None, groups))
 
 
-def number_of(found: re.Match[str]) -> Number:
+def parse_number(match: re.Match[str]) -> Number:
     """Return what a number that was found means."""
-    whole, decimals = re.sub(r"\D", "", found["grouped"]), found["decimals"] or ""
+    whole, decimals = re.sub(r"\D", "", match["grouped"]), match["decimals"] or ""
     return Number(whole, decimals.rstrip("0") if len(whole) >= PRICED_FROM else decimals)
 
 
 def other_spellings(word: str) -> list[str]:
     """Return how else an ISBN may be written: without its hyphens, or with them. None if it is no ISBN."""
     digits = HYPHENS.sub("", word)
-    found = ISBN.fullmatch(digits)
-    if not (found and is_checked(digits)):
+    match = ISBN.fullmatch(digits)
+    if not (match and is_checked(digits)):
         return []
-    return [digits] if digits != word else hyphenated(*found.groups())
+    return [digits] if digits != word else hyphenated(*match.groups())
 
 
 def is_checked(digits: str) -> bool:
     """Return whether the last digit is that which the others give."""
-    values = [10 if each == "x" else int(each) for each in digits]
+    values = [10 if digit == "x" else int(digit) for digit in digits]
     if len(values) == 10:
         return not sum(weight * value for weight, value in zip(range(10, 0, -1), values, strict=True)) % 11
     return "x" not in digits and not (sum(values[::2]) + 3 * sum(values[1::2])) % 10

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kb.lexical.segment import WITH_MARKS, is_letter
-from kb.lexical.stems import completions, language_of
+from kb.lexical.stems import completions, stem_language
 from kb.store.rows import Hit
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kb.api.models import CopyOf, Explanation
     from kb.store.protocol import Analyzer
 
-OF_HIT = tuple(each.name for each in fields(Hit))
+OF_HIT = tuple(field.name for field in fields(Hit))
 
 PASSAGES = 3
 """How many passages of a document come back when grouped by document."""
@@ -96,41 +96,41 @@ class Highlighter:
         self._beginnings = tuple(stems[0] for stems in beginnings if len(stems) == 1)
         self._phrases = {stems for stems in whole if len(stems) > 1}
         self._begun_phrases = {stems for stems in beginnings if len(stems) > 1}
-        self._languages = {language_of(word) for word in given}
+        self._languages = {stem_language(word) for word in given}
         self._letters = {word for word in begun if is_letter(word)}
 
     def ranges(self, text: str, language: str | None = None) -> list[tuple[int, int]]:
         """Return where the words stand in a text, in characters, the end excluded; those that overlap as one."""
         if not (self._stems or self._phrases):
             return []
-        found: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         for start, end in self._places(text, language if language in self._languages else None):
-            if found and start < found[-1][1]:
-                found[-1] = found[-1][0], max(end, found[-1][1])
+            if spans and start < spans[-1][1]:
+                spans[-1] = spans[-1][0], max(end, spans[-1][1])
             else:
-                found.append((start, self._end(text, start, end)))
-        return found
+                spans.append((start, self._end(text, start, end)))
+        return spans
 
     def _places(self, text: str, language: str | None) -> list[tuple[int, int]]:
         others = self._places_among([*self._analyzer.variants(text, language)])
-        found = self._places_among([*self._analyzer.stems(text)])
-        return sorted({*found, *others}) if others else found
+        places = self._places_among([*self._analyzer.stems(text)])
+        return sorted({*places, *others}) if others else places
 
-    def _places_among(self, found: list[tuple[int, int, str]]) -> list[tuple[int, int]]:
-        stems = [stem for _, _, stem in found]
+    def _places_among(self, tokens: list[tuple[int, int, str]]) -> list[tuple[int, int]]:
+        stems = [stem for _, _, stem in tokens]
         places = {place for place, stem in enumerate(stems) if stem in self._stems or stem.startswith(self._beginnings)}
         for phrase in self._phrases:
-            places.update(_places_of(phrase, stems, begins=False))
+            places.update(_phrase_places(phrase, stems, begins=False))
         for phrase in self._begun_phrases:
-            places.update(_places_of(phrase, stems, begins=True))
-        return [found[place][:2] for place in sorted(places)]
+            places.update(_phrase_places(phrase, stems, begins=True))
+        return [tokens[place][:2] for place in sorted(places)]
 
     def _end(self, text: str, start: int, end: int) -> int:
         """Return where a word ends, of which a letter may be all that was looked for."""
         return next((start + len(letter) for letter in self._letters if text.startswith(letter, start)), end)
 
 
-def _places_of(phrase: Sequence[str], stems: Sequence[str], *, begins: bool) -> Iterator[int]:
+def _phrase_places(phrase: Sequence[str], stems: Sequence[str], *, begins: bool) -> Iterator[int]:
     """Yield the places of the stems of a phrase wherever they follow each other; with `begins`, the last may go on."""
     *first, last = phrase
     start = -1
@@ -154,8 +154,8 @@ def in_succession(items: Sequence[T], documents: Sequence[int], successors: Mapp
         first.setdefault(document_id, place)
     order: dict[int, None] = {}
     for place, document_id in enumerate(documents):
-        later = [first[each] for each in reversed(successors.get(document_id, ())) if each in first]
-        order |= dict.fromkeys(each for each in (*later, place) if each not in order)
+        later = [first[successor] for successor in reversed(successors.get(document_id, ())) if successor in first]
+        order |= dict.fromkeys(position for position in (*later, place) if position not in order)
     return [items[place] for place in order]
 
 

@@ -94,7 +94,7 @@ class Unit:
 
     def stemmed(self, stems: Mapping[str, Sequence[str]]) -> Unit:
         """Return the same with the stems of its words."""
-        others = [each for form in self.forms for each in stems.get(form, ())]
+        others = [stem for form in self.forms for stem in stems.get(form, ())]
         return replace(self, forms=tuple(dict.fromkeys([*self.forms, *others])))
 
 
@@ -148,8 +148,8 @@ class Query:
         quoted = [(sign, phrase.strip("* ")) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
         phrases = [phrase for sign, phrase in quoted if not sign]
         unwanted = [phrase for sign, phrase in quoted if sign]
-        rest = PHRASE.sub(lambda found: " " if found[1] else f" {found[2]} ", text)
-        if excluded := exclusions(PHRASE.sub(lambda found: " " if found[1] else ' " ', text)):
+        rest = PHRASE.sub(lambda match: " " if match[1] else f" {match[2]} ", text)
+        if excluded := exclusions(PHRASE.sub(lambda match: " " if match[1] else ' " ', text)):
             unwanted += excluded
             rest = " ".join(rest.split()[: -len(excluded)])
         if not tokenize(rest):  # nothing but what is not wanted
@@ -162,8 +162,8 @@ class Query:
         phrases = [phrase for phrase in phrases if sum(len(parts(word)) for word in tokenize(phrase)) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
         telling = compatible(apart(without_grouped_numbers(without_parted_isbns(rest))))
-        found = keywords(telling) if tokenize(telling) else []
-        words = list(dict.fromkeys([*begun, *with_spellings(found), *emojis(rest), *phrases, *compounds(rest)]))
+        telling_words = keywords(telling) if tokenize(telling) else []
+        words = list(dict.fromkeys([*begun, *with_spellings(telling_words), *emojis(rest), *phrases, *compounds(rest)]))
         words = words or contractions(rest) or keywords(rest)
         unquoted = PHRASE.sub(" ", text).split()
         typed = unquoted[: len(unquoted) - len(excluded)]
@@ -192,11 +192,11 @@ class Query:
 
     def stemmed(self, languages: Collection[str]) -> Query:
         """Return the same query, whose words are looked for by their stems in some languages as well."""
-        found = {word: stemmed([folded(word)], languages) for word in self.inflected if word in self.words}
-        if not any(found.values()) or any(word.endswith("*") for word in self.words):  # which would count them apart
+        by_word = {word: stemmed([folded(word)], languages) for word in self.inflected if word in self.words}
+        if not any(by_word.values()) or any(word.endswith("*") for word in self.words):  # which would count them apart
             return self
-        stems = tuple(dict.fromkeys(chain.from_iterable(found.values())))
-        return replace(self, units=tuple(unit.stemmed(found) for unit in self.units), stems=stems)
+        stems = tuple(dict.fromkeys(chain.from_iterable(by_word.values())))
+        return replace(self, units=tuple(unit.stemmed(by_word) for unit in self.units), stems=stems)
 
     def respelled(self, instead: Mapping[str, str]) -> Query:
         """Return the same query with other words instead of some."""
@@ -211,8 +211,8 @@ class Query:
     @property
     def telling(self) -> tuple[Telling, ...]:
         """The words that carry meaning; in a script without spaces, what stands together is one."""
-        found = [self._telling(unit) for unit in self.units if unit.text.lower() not in FUNCTION_WORDS]
-        return tuple(each for each in found if each.forms)
+        distinctive = [self._telling(unit) for unit in self.units if unit.text.lower() not in FUNCTION_WORDS]
+        return tuple(unit for unit in distinctive if unit.forms)
 
     def _telling(self, unit: Unit) -> Telling:
         word = unit.text.lower()
@@ -228,9 +228,9 @@ class Query:
         return replace(self, where=replace(self.where, holding=()))
 
 
-def conditions(found: Iterable[str], kind: str) -> tuple[str, ...]:
+def conditions(words: Iterable[str], kind: str) -> tuple[str, ...]:
     """Return what must, or must not, be in a document, each once. Raises `Invalid` if that is too much."""
-    once = tuple(dict.fromkeys(found))
+    once = tuple(dict.fromkeys(words))
     if len(once) > MAX_CONDITIONS:
         raise Invalid(f"query: at most {MAX_CONDITIONS} {kind}; there are {len(once)}.")
     return once
@@ -241,8 +241,8 @@ def keywords(text: str) -> list[str]:
 
     A letter of a script without spaces stands for all words that begin with it.
     """
-    found = list(dict.fromkeys(part for word in tokenize(text) for part in parts(word)))
-    words = [word for word in found if word not in STOP_WORDS] or found
+    unique = list(dict.fromkeys(part for word in tokenize(text) for part in parts(word)))
+    words = [word for word in unique if word not in STOP_WORDS] or unique
     begun = dict.fromkeys(islice(filter(is_letter, words), MAX_TERMS))  # each may be the beginning of what is meant
     return [f"{word}*" if word in begun else word for word in words if word in begun or not is_letter(word)]
 
@@ -253,8 +253,8 @@ def plain_words(written: Iterable[str]) -> list[str]:
     Others are names, numbers, or of scripts whose words cannot be told apart.
     """
     whole = (bare(word) for word in written if not PREFIX.fullmatch(word))
-    found = (word.lower() for word in whole if WORD.fullmatch(word) and word[1:].islower())
-    return [word for word in dict.fromkeys(found) if is_plain(word)]
+    words = (word.lower() for word in whole if WORD.fullmatch(word) and word[1:].islower())
+    return [word for word in dict.fromkeys(words) if is_plain(word)]
 
 
 def is_plain(word: str) -> bool:
@@ -282,7 +282,7 @@ def is_exclusion(word: str) -> bool:
         and len(letters) >= MIN_EXCLUDED
         and letters == letters.lower()
         and letters not in STOP_WORDS
-        and all(is_word_character(each) and not each.isnumeric() for each in letters)
+        and all(is_word_character(letter) and not letter.isnumeric() for letter in letters)
         and letters[0].isalpha()
     )
 
@@ -294,7 +294,7 @@ def beginnings(text: str) -> list[str]:
 
 def with_spellings(words: Iterable[str]) -> list[str]:
     """Return the words, and behind each how else it is typed."""
-    return list(dict.fromkeys(each for word in words for each in (word, *spellings(word))))
+    return list(dict.fromkeys(spelling for word in words for spelling in (word, *spellings(word))))
 
 
 def compounds(text: str) -> list[str]:
@@ -305,17 +305,19 @@ def compounds(text: str) -> list[str]:
     """
     typed = [word.rstrip("*") for word in text.split()]
     written = [word.lower() for word in typed]
-    found = [
+    compound_words = [
         word
         for word in written
         if 1 < len(tokenize(word)) <= MAX_PARTS and not (JOINED.fullmatch(word) or has_run(word))
     ]
-    found += [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
-    found += [word for word in apostrophized(text) if not (is_possessive(word) or is_contraction(word))]
-    found += [form for number in grouped_numbers(text) for form in number_forms(number)]
-    found += [words for word in typed if (words := in_words(bare(word)))]
-    found += [each for word in written if (each := with_apostrophe(bare(word)))]
-    return found + [other for word in written for other in other_spellings(bare(word))]
+    compound_words += [
+        word[1:] if word.startswith("v") else f"v{word}" for word in compound_words if VERSION.fullmatch(word)
+    ]
+    compound_words += [word for word in apostrophized(text) if not (is_possessive(word) or is_contraction(word))]
+    compound_words += [form for number in grouped_numbers(text) for form in number_forms(number)]
+    compound_words += [words for word in typed if (words := in_words(bare(word)))]
+    compound_words += [variant for word in written if (variant := with_apostrophe(bare(word)))]
+    return compound_words + [other for word in written for other in other_spellings(bare(word))]
 
 
 def contractions(text: str) -> list[str]:
@@ -331,21 +333,21 @@ def apostrophized(text: str) -> list[str]:
 def grouped_numbers(text: str) -> list[re.Match[str]]:
     """Return the numbers of a text that may be written in several ways."""
     return [
-        found for found in numbers.NUMBER.finditer(text) if len(number_forms(found)) > 1 or numbers.is_grouped(found)
+        match for match in numbers.NUMBER.finditer(text) if len(number_forms(match)) > 1 or numbers.is_grouped(match)
     ]
 
 
-def number_forms(found: re.Match[str]) -> list[str]:
+def number_forms(match: re.Match[str]) -> list[str]:
     """Return how a number that was typed may stand in a text."""
-    number = numbers.number_of(found)
-    if numbers.is_year(number) and not numbers.is_grouped(found):
+    number = numbers.parse_number(match)
+    if numbers.is_year(number) and not numbers.is_grouped(match):
         return [number.whole]
     return numbers.spellings(number)
 
 
 def without_grouped_numbers(text: str) -> str:
     """Return a text without the numbers whose parts say nothing by themselves, such as the 1 of 1,872.00."""
-    return numbers.NUMBER.sub(lambda found: " " if numbers.is_grouped(found) else found[0], text)
+    return numbers.NUMBER.sub(lambda match: " " if numbers.is_grouped(match) else match[0], text)
 
 
 def bare(word: str) -> str:
@@ -357,15 +359,15 @@ def bare(word: str) -> str:
 
 def units(text: str, phrases: Iterable[str]) -> list[Unit]:
     """Return what was typed, each once: the words in quotes, and the words that say something by themselves."""
-    found = {phrase: Unit(phrase, (phrase,), is_literal=True) for phrase in phrases}
+    by_text = {phrase: Unit(phrase, (phrase,), is_literal=True) for phrase in phrases}
     parted = [number[0] for number in numbers.NUMBER.finditer(text) if len(number[0].split()) > 1]
     for word in dict.fromkeys([*map(bare, text.split()), *parted]):
-        if word not in found and (unit := unit_of(word)):
-            found[word] = unit
-    return list(found.values())
+        if word not in by_text and (unit := make_unit(word)):
+            by_text[word] = unit
+    return list(by_text.values())
 
 
-def unit_of(word: str) -> Unit | None:
+def make_unit(word: str) -> Unit | None:
     """Return what a word that was typed stands for; None if it says nothing by itself."""
     lower = word.lower()
     if signs := emojis(word) if not tokenize(word) else []:
@@ -396,7 +398,7 @@ def tokenize(text: str) -> list[str]:
     if text.isascii():  # most are, and this is many times faster
         return ASCII_WORD.findall(text.lower())
     characters = unicodedata.normalize("NFC", text).lower()
-    return "".join(each if is_word_character(each) else " " for each in characters).split()
+    return "".join(character if is_word_character(character) else " " for character in characters).split()
 
 
 def is_word_character(character: str) -> bool:

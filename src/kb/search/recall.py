@@ -62,9 +62,9 @@ class RecallMonitor:
                 if tx.space != space:  # other vectors came into use
                     return
                 selection = tx.index.select(where)
-                nearest, found = (top(selection, vector, exact=exact) for exact in (True, False))
+                nearest, approximate = (top(selection, vector, exact=exact) for exact in (True, False))
             if nearest.size:  # of equal ones any counts
-                reached = np.count_nonzero(found >= nearest.min() - EQUAL)
+                reached = np.count_nonzero(approximate >= nearest.min() - EQUAL)
                 self._instruments.recalled(reached / nearest.size)
         except Exception:  # the thread's end: no search depends on it
             logger.exception("the recall of the vectors could not be checked")

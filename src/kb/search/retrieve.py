@@ -14,7 +14,7 @@ from kb.lexical.alternatives import alternatives
 from kb.lexical.emoji import written
 from kb.search.copies import Folded, fold
 from kb.search.explain import TermScores, explained
-from kb.search.fusion import Candidates, Ranking, best, fuse, or_none, scale_of
+from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale, or_none
 from kb.search.literal import coverage
 from kb.search.literal import sought as literals
 from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, Called, likeness, sought, spelling, with_name
@@ -114,19 +114,19 @@ class Retriever:
         query = self._query
         self._selection.look_up([*query.terms, *(form for unit in query.units for form in unit.forms)])
         called, literal = self._called, self._literal  # both while the model is at work
-        found = self._candidates(limit, scale)
-        successors = self._successors_of(set(self._index.documents_of(found.ids))) if self._successors_of else {}
-        found = self._with_successors(found, top, successors) if successors else found
-        found = self._joined(replace(found, scale=scale or scale_of(found)), literal)
-        if missing := called.keys() - set(self._index.documents_of(found.ids)) if called else ():
-            found = self._joined(found, self._first_of(missing))
-        fused = fuse(found)
-        fused = fused.with_typed(self._typed(found, fused.scores))
-        order = best(found, fused.scores, found.ids.size)
+        candidates = self._candidates(limit, scale)
+        successors = self._successors_of(set(self._index.documents_of(candidates.ids))) if self._successors_of else {}
+        candidates = self._with_successors(candidates, top, successors) if successors else candidates
+        candidates = self._joined(replace(candidates, scale=scale or measure_scale(candidates)), literal)
+        if missing := called.keys() - set(self._index.documents_of(candidates.ids)) if called else ():
+            candidates = self._joined(candidates, self._first_of(missing))
+        fused = fuse(candidates)
+        fused = fused.with_typed(self._typed(candidates, fused.scores))
+        order = best(candidates, fused.scores, candidates.ids.size)
         if successors:
-            documents = self._index.documents_of(found.ids[order])
+            documents = self._index.documents_of(candidates.ids[order])
             order = np.array(in_succession(order.tolist(), documents, successors), np.int64)
-        return Ranking(found, fused, order, limit, successors)
+        return Ranking(candidates, fused, order, limit, successors)
 
     def _explanations(self, ranking: Ranking, ids: NDArray[np.int64]) -> Mapping[int, Explanation]:
         """Return what the scores of candidates with these ascending ids are made of."""
@@ -138,17 +138,19 @@ class Retriever:
     def _adds(self, words: Sequence[str], ids: NDArray[np.int64]) -> TermScores:
         """Return what a word adds, in all its forms."""
         scores = self._selection.full_text_scores(words, ids)
-        found = [each for each in self._selection.occurrences(words, ids) if each]
-        idf = found[0].idf if found and len(words) == 1 else None
-        return TermScores(scores, idf, np.max([each.counts for each in found], axis=0) if found else None)
+        occurrences = [occurrence for occurrence in self._selection.occurrences(words, ids) if occurrence]
+        idf = occurrences[0].idf if occurrences and len(words) == 1 else None
+        return TermScores(
+            scores, idf, np.max([occurrences.counts for occurrences in occurrences], axis=0) if occurrences else None
+        )
 
-    def _typed(self, found: Candidates, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _typed(self, candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return which share of the query each candidate has as it was typed."""
         query = self._query
-        shares = coverage(query.units, query.whole, found.ids, scores, self._selection.occurrences, self._texts)
+        shares = coverage(query.units, query.whole, candidates.ids, scores, self._selection.occurrences, self._texts)
         if self._called:
-            order = np.lexsort((found.ids, -scores, -shares)).tolist()
-            documents = self._index.documents_of(found.ids)
+            order = np.lexsort((candidates.ids, -scores, -shares)).tolist()
+            documents = self._index.documents_of(candidates.ids)
             best_of = dict(reversed([(documents[place], place) for place in order]))
             for document_id, called in self._called.items():
                 if (place := best_of.get(document_id)) is not None:
@@ -158,8 +160,8 @@ class Retriever:
     @cached_property
     def _literal(self) -> NDArray[np.int64]:
         """The chunks that have the words of what is looked for as it is."""
-        wanted = literals(self._query.units, self._selection.occurrences)
-        near = [self._selection.best_ids(unit.forms, count) for unit, count in wanted]
+        weighted_units = literals(self._query.units, self._selection.occurrences)
+        near = [self._selection.best_ids(unit.forms, count) for unit, count in weighted_units]
         return np.concatenate([EMPTY_SCORES.ids, *near])
 
     @cached_property
@@ -172,11 +174,15 @@ class Retriever:
         words, whole = sought(units, tokens_of)
         if not words:
             return {}
-        found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
-        like = ((each, likeness(each, words, tokens_of)) for each in found)
-        called = {each.document_id: Called(alike, spelling(each, units, tokens_of)) for each, alike in like if alike}
-        ordered = sorted(called, key=lambda each: (-called[each].counted, each))
-        return {each: called[each] for each in ordered[:BEST]}
+        named = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
+        like = ((document, likeness(document, words, tokens_of)) for document in named)
+        called = {
+            document.document_id: Called(alike, spelling(document, units, tokens_of))
+            for document, alike in like
+            if alike
+        }
+        ordered = sorted(called, key=lambda document_id: (-called[document_id].counted, document_id))
+        return {document_id: called[document_id] for document_id in ordered[:BEST]}
 
     def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
         """Return the chunk of each document that the query matches best, or the first, if the filter admits it."""
@@ -189,14 +195,16 @@ class Retriever:
         """Return what chunks stand under and their texts, as they were written."""
         return [" ".join((hit.title, *hit.place.heading, hit.text)) for hit in self._hits(chunk_ids)]
 
-    def _with_successors(self, found: Candidates, top: int, successors: Successors) -> Candidates:
-        documents = self._index.documents_of(found.ids)
-        order = best(found, fuse(found).scores, found.ids.size).tolist()
+    def _with_successors(self, candidates: Candidates, top: int, successors: Successors) -> Candidates:
+        documents = self._index.documents_of(candidates.ids)
+        order = best(candidates, fuse(candidates).scores, candidates.ids.size).tolist()
         highest = islice(dict.fromkeys(documents[place] for place in order), top)
-        missing = {successors[each][-1] for each in highest if each in successors}.difference(documents)
+        missing = {successors[document_id][-1] for document_id in highest if document_id in successors}.difference(
+            documents
+        )
         if not missing or self._query.where.document_id is not None:
-            return found
-        return self._joined(found, self._best_of(missing))
+            return candidates
+        return self._joined(candidates, self._best_of(missing))
 
     def _best_of(self, documents: Collection[int]) -> NDArray[np.int64]:
         """Return the best chunk of each document that the query finds within its filter."""
@@ -215,17 +223,17 @@ class Retriever:
         _, first = np.unique(self._index.documents_of(ids), return_index=True)
         return ids[first]
 
-    def _joined(self, found: Candidates, ids: NDArray[np.int64]) -> Candidates:
+    def _joined(self, candidates: Candidates, ids: NDArray[np.int64]) -> Candidates:
         """Return candidates with others of these ids."""
-        ids = np.union1d(found.ids, ids)
-        if ids.size == found.ids.size:
-            return found
-        fts, vec = (ScoredChunks(found.ids, scores) for scores in (found.fts, found.vec))
+        ids = np.union1d(candidates.ids, ids)
+        if ids.size == candidates.ids.size:
+            return candidates
+        fts, vec = (ScoredChunks(candidates.ids, scores) for scores in (candidates.fts, candidates.vec))
         score_words = partial(self._selection.full_text_scores, self._query.terms)
         vectors = np.full(ids.size, np.nan)
         if self._vector is not None:
             vectors = filled(vec, ids, partial(self._selection.cosines, self._vector.result()))
-        return replace(found, ids=ids, fts=filled(fts, ids, score_words), vec=vectors)
+        return replace(candidates, ids=ids, fts=filled(fts, ids, score_words), vec=vectors)
 
     def _candidates(self, limit: int, scale: Scale | None) -> Candidates:
         terms, matches = self._query.terms, EMPTY_SCORES
@@ -240,14 +248,14 @@ class Retriever:
             ids = np.union1d(near.ids, matches.ids)
             scores = filled(matches, ids, partial(self._selection.full_text_scores, terms))
             cosines = filled(near, ids, partial(self._selection.cosines, vector))
-            found = Candidates(ids, scores, cosines, scale=scale)
-            return found if np.isnan(scores).all() else self._in_context(found, vector)
+            candidates = Candidates(ids, scores, cosines, scale=scale)
+            return candidates if np.isnan(scores).all() else self._in_context(candidates, vector)
 
-    def _in_context(self, found: Candidates, vector: NDArray[np.float32]) -> Candidates:
+    def _in_context(self, candidates: Candidates, vector: NDArray[np.float32]) -> Candidates:
         """Return candidates of both legs with the context of the best, and with the neighbours these brought along."""
-        seeds = found.ids[best(found, fuse(found).scores, IN_CONTEXT)]
+        seeds = candidates.ids[best(candidates, fuse(candidates).scores, IN_CONTEXT)]
         context = self._selection.in_context(self._query.terms, vector, seeds)
-        return self._joined(replace(found, context=context), context.ids)
+        return self._joined(replace(candidates, context=context), context.ids)
 
     @cached_property
     def _selection(self) -> Selection:
@@ -259,17 +267,19 @@ class Retriever:
         Such a one has half of its words or fewer, and is farther in meaning than what answers a question.
         """
         telling = self._query.telling
-        if not (passages and telling) or any(self._called.get(each.document_id) for each in passages):
+        if not (passages and telling) or any(self._called.get(group.document_id) for group in passages):
             return False
-        if any((each.vec_score or 0.0) >= NEAR_ENOUGH for each in passages):
+        if any((group.vec_score or 0.0) >= NEAR_ENOUGH for group in passages):
             return False
-        ids = np.array(sorted(each.chunk_id for each in passages), np.int64)
-        words = list(dict.fromkeys(form for each in telling for form in each.forms))
-        there = {
-            word: ~np.isnan(self._selection.full_text_scores((word,), ids)) if found is None else found.counts > 0
-            for word, found in zip(words, self._selection.occurrences(words, ids), strict=True)
+        ids = np.array(sorted(group.chunk_id for group in passages), np.int64)
+        words = list(dict.fromkeys(form for group in telling for form in group.forms))
+        present_in = {
+            word: ~np.isnan(self._selection.full_text_scores((word,), ids))
+            if occurrences is None
+            else occurrences.counts > 0
+            for word, occurrences in zip(words, self._selection.occurrences(words, ids), strict=True)
         }
-        shares = [np.mean([there[form] for form in each.forms], axis=0) > each.least for each in telling]
+        shares = [np.mean([present_in[form] for form in group.forms], axis=0) > group.least for group in telling]
         return not bool((2 * np.sum(shares, axis=0) > len(shares)).any())
 
     def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Folded:
@@ -300,9 +310,9 @@ class Retriever:
 
     def _hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return what the store knows of chunks, in their order; each is read once."""
-        missing = [each for each in dict.fromkeys(chunk_ids) if each not in self._known]
+        missing = [chunk_id for chunk_id in dict.fromkeys(chunk_ids) if chunk_id not in self._known]
         self._known |= {hit.chunk_id: hit for hit in self._index.hits(missing)}
-        return [self._known[each] for each in chunk_ids]
+        return [self._known[chunk_id] for chunk_id in chunk_ids]
 
     def documents(self, ranking: Ranking) -> list[int]:
         """Return the documents of the candidates, best first."""
@@ -311,8 +321,8 @@ class Retriever:
 
     def passages(self, ranking: Ranking, places: Sequence[int]) -> list[Passage]:
         """Return candidates with what the store knows of them, in their order."""
-        found, fused = ranking.candidates, ranking.fused
-        columns = (found.ids, fused.scores, found.fts, found.vec, fused.lent)
+        candidates, fused = ranking.candidates, ranking.fused
+        columns = (candidates.ids, fused.scores, candidates.fts, candidates.vec, fused.lent)
         ids, *scores = (column[np.array(places, np.int64)].tolist() for column in columns)
         explanations = self._explanations(ranking, np.unique(ids))
         with self._instruments.search("fetch"):
@@ -332,10 +342,10 @@ class Retriever:
 
 
 def filled(
-    found: ScoredChunks, ids: NDArray[np.int64], score: Callable[[NDArray[np.int64]], NDArray[np.float64]]
+    scored_chunks: ScoredChunks, ids: NDArray[np.int64], score: Callable[[NDArray[np.int64]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """Return the scores of chunks, which `score` finds for those that have none yet."""
-    scores = found.scores_for(ids)
+    scores = scored_chunks.scores_for(ids)
     missing = np.isnan(scores)
     scores[missing] = score(ids[missing])
     return scores

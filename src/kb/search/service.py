@@ -139,14 +139,14 @@ class SearchService:
             successors, named = successors_in(tx), tx.documents.named
             for asked in dict.fromkeys((query, query.without_phrases)):
                 retriever = Retriever(index, asked, vector, self._instruments, successors, named, explain=explain)
-                if found := find(retriever, top):
+                if passages := find(retriever, top):
                     break
             if vector and not query.exact:
                 self._recall.observe(vector.result(), query.where, tx.space)
             failed = unreadable(tx, query, index.analyzer)
-            total = count(found)
+            total = count(passages)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
-            results = list(fit(found, budget, Highlighter(index.analyzer, query.shown)))
+            results = list(fit(passages, budget, Highlighter(index.analyzer, query.shown)))
             return Answer(
                 results,
                 total - count(results),
@@ -163,8 +163,8 @@ class SearchService:
         vector.set_result(mean_vector(tx, document_id))
         query = Query(text="", words=(), where=Filter())
         retriever = Retriever(tx.index, query, vector, self._instruments, successors_in(tx))
-        found = best_documents(retriever, top + 1, folds=False)
-        others = [passage for passage in found if passage.document_id != document_id]
+        passages = best_documents(retriever, top + 1, folds=False)
+        others = [passage for passage in passages if passage.document_id != document_id]
         return Answer(others[:top], 0, tx.jobs.pending())
 
     def _unknown(self, tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
@@ -237,12 +237,14 @@ def _with_copies(retriever: Retriever, ranking: Ranking, folded: Folded, places:
         return []
     repeated = [place for place in places if place in folded.copies]
     copies = {place: retriever.copies_of(ranking, place, folded.copies[place]) for place in repeated}
-    found = retriever.passages(ranking, [*places, *(other for shown, _ in copies.values() for other in shown)])
-    passages, others = found[: len(places)], iter(found[len(places) :])
+    ranked_passages = retriever.passages(
+        ranking, [*places, *(other for shown, _ in copies.values() for other in shown)]
+    )
+    passages, others = ranked_passages[: len(places)], iter(ranked_passages[len(places) :])
     for place, passage in zip(places, passages, strict=True):
         if place in copies:
             shown, passage.copy_count = copies[place]
-            passage.copies = [CopyOf.model_validate(each) for each in islice(others, len(shown))]
+            passage.copies = [CopyOf.model_validate(other) for other in islice(others, len(shown))]
     return passages
 
 
@@ -252,26 +254,26 @@ def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> lis
     What that adds stands behind what was found before, so that the order is the same whatever `top` is. Unless `folds`,
     a document whose best passage repeats that of another one is a result of its own.
     """
-    found: list[Passage] = []
+    passages: list[Passage] = []
     seen = set[int]()
     for ranking in retriever.rankings(CANDIDATES * PASSAGES, max(CANDIDATES, top)):
         documents = by_document(ranking.order.tolist(), retriever.documents(ranking))
-        first = {places[0]: each for each, places in documents.items()}
+        first = {places[0]: document_id for document_id, places in documents.items()}
         folded = retriever.without_copies(ranking, [*first], top) if folds else Folded([*first], {})
-        kept = [first[place] for place in folded.kept if first[place] not in seen]
-        added = kept[: top - len({each.document_id for each in found})]
-        chosen = [place for each in added for place in documents[each]]
-        found += _with_copies(retriever, ranking, folded, chosen)
-        seen.update(added, (first[each] for place in folded.copies for each in folded.copies[place]))
-        if len({each.document_id for each in found}) >= top:
+        leaders = [first[place] for place in folded.kept if first[place] not in seen]
+        added = leaders[: top - len({passage.document_id for passage in passages})]
+        chosen = [place for document_id in added for place in documents[document_id]]
+        passages += _with_copies(retriever, ranking, folded, chosen)
+        seen.update(added, (first[copy] for place in folded.copies for copy in folded.copies[place]))
+        if len({passage.document_id for passage in passages}) >= top:
             break
-    return group(found)
+    return group(passages)
 
 
 def by_document(order: Sequence[int], documents: Sequence[int]) -> dict[int, list[int]]:
     """Return the best candidates of each document, the best document first; both are given in the order of scores."""
-    found: dict[int, list[int]] = {}
-    for each, document_id in zip(order, documents, strict=True):
-        if len(passages := found.setdefault(document_id, [])) < PASSAGES:
-            passages.append(each)
-    return found
+    places: dict[int, list[int]] = {}
+    for place, document_id in zip(order, documents, strict=True):
+        if len(passages := places.setdefault(document_id, [])) < PASSAGES:
+            passages.append(place)
+    return places

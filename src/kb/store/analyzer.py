@@ -63,17 +63,17 @@ class Fts5Analyzer:
     def variants(self, text: str, language: str | None = None) -> Iterable[tuple[int, int, str]]:
         """Return the stems of other forms of the words of a text in a language, each where its word stands."""
         written, starts = aligned(text)
-        found = [*variants_in(written), *stems_in(written, language)]
+        forms = [*variants_in(written), *stems_in(written, language)]
         return [
-            (starts[variant.start], _end(starts, variant.end), stem) for variant, stem in self._stems_of_each(found)
+            (starts[variant.start], _end(starts, variant.end), stem) for variant, stem in self._stems_of_each(forms)
         ]
 
-    def _stems_of_each(self, found: Sequence[Variant]) -> Iterator[tuple[Variant, str]]:
+    def _stems_of_each(self, variants: Sequence[Variant]) -> Iterator[tuple[Variant, str]]:
         """Yield the stems of other forms, each with its form; all are cut at once, since each call costs time."""
-        raws = [variant.text.encode() for variant in found]
+        raws = [variant.text.encode() for variant in variants]
         ends = list(accumulate(len(raw) + 1 for raw in raws))
         for start, _, stem in self._tokenizer.places(b" ".join(raws)):
-            yield found[bisect_right(ends, start)], stem
+            yield variants[bisect_right(ends, start)], stem
 
     def _folded_stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         if not has_run(text):

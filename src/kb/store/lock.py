@@ -23,12 +23,12 @@ def sole_user(path: Path) -> Iterator[None]:
         StoreError: another engine has it, or the folder cannot be written.
     """
     try:
-        held = FileLock(path, timeout=0).acquire()
+        acquired = FileLock(path, timeout=0).acquire()
     except Timeout:
         running = find_running(path.parent)
         where = f"; it runs already at {running}" if running else ""
         raise StoreError(f"Another kb engine is using {path.parent} ({path.name}){where}; stop it first.") from None
     except OSError as error:
         raise StoreError(f"{path.parent} cannot be written: {error.strerror} ({path.name}). {REMEDY}.") from error
-    with held:
+    with acquired:
         yield

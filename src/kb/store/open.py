@@ -106,8 +106,8 @@ def space_in_use(url: str | None, data_dir: Path) -> VectorSpace | None:
         SettingError: no backend serves such a URL.
     """
     if is_postgres(url):
-        found: VectorSpace | None = postgres("vector_space").space_in_use(url)
-        return found
+        space: VectorSpace | None = postgres("vector_space").space_in_use(url)
+        return space
     from kb.store.sqlite import vector_space
 
     return vector_space.space_in_use(database_path(url, data_dir))

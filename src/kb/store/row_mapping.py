@@ -113,7 +113,7 @@ def mapper(cls: Callable[..., Row], **columns: str | Mapper[Any]) -> Mapper[Row]
     return Mapper(tuple(names), make)
 
 
-def limit_of(limits: str | None) -> Limit | None:
+def parse_limit(limits: str | None) -> Limit | None:
     """Return what is stored of a limit."""
     if limits is None:
         return None
@@ -130,19 +130,19 @@ CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = (
     dict.fromkeys(("at", "created_at", "updated_at", "started_at", "finished_at"), iso)
     | dict.fromkeys(("tags", "own_tags", "heading"), strings)
     | dict.fromkeys(("title_given", "existed"), bool)
-    | {"omitted": json.loads, "limit": limit_of}
+    | {"omitted": json.loads, "limit": parse_limit}
 )
 """From a column's value to that of a field, by the field's name; any other value is that of its field."""
 
-document_of = mapper(Document)
+map_document = mapper(Document)
 place_of = mapper(Place)
-chunk_of = mapper(Chunk, place=place_of)
-chunk_place_of = mapper(ChunkPlace)
-hit_of = mapper(Hit, place=place_of, author=Mapper(("changed_by", "changed_with"), Author))
-job_of = mapper(Job, author=Mapper(("sent_by", "sent_with", "sent_why", "operation_key"), Author), limit="limits")
-audit_line_of = mapper(AuditLine, by="by_key")
-operation_of = mapper(Operation, by="by_key")
-folder_of = mapper(SyncedFolder)
+map_chunk = mapper(Chunk, place=place_of)
+map_chunk_place = mapper(ChunkPlace)
+map_hit = mapper(Hit, place=place_of, author=Mapper(("changed_by", "changed_with"), Author))
+map_job = mapper(Job, author=Mapper(("sent_by", "sent_with", "sent_why", "operation_key"), Author), limit="limits")
+map_audit_line = mapper(AuditLine, by="by_key")
+map_operation = mapper(Operation, by="by_key")
+map_folder = mapper(SyncedFolder)
 
 
 def _version(
@@ -153,17 +153,17 @@ def _version(
     changed_why: str | None,
     content_id: int | None,
     operation: int | None,
-    *document: Any,  # noqa: ANN401 - the columns of `document_of`
+    *document: Any,  # noqa: ANN401 - the columns of `map_document`
 ) -> Version:
-    state = document_of.make(*document)
+    state = map_document.make(*document)
     author = Author(changed_by, changed_with, changed_why)
     return Version(state, number, state.updated_at or state.created_at, iso(until), author, content_id, operation)
 
 
-version_of = Mapper(
+map_version = Mapper(
     (
         *("number", "until", "changed_by", "changed_with", "changed_why", "content_id", "operation"),
-        *document_of.columns,
+        *map_document.columns,
     ),
     _version,
 )
@@ -177,16 +177,16 @@ def _binned(
     deleted_with: str | None,
     deleted_why: str | None,
     operation: int | None,
-    *document: Any,  # noqa: ANN401 - the columns of `document_of`
+    *document: Any,  # noqa: ANN401 - the columns of `map_document`
 ) -> Binned:
     author = Author(deleted_by, deleted_with, deleted_why)
-    return Binned(document_of.make(*document), number, part_of, iso(deleted_at), author, operation)
+    return Binned(map_document.make(*document), number, part_of, iso(deleted_at), author, operation)
 
 
-binned_of = Mapper(
+map_binned = Mapper(
     (
         *("number", "part_of", "deleted_at", "deleted_by", "deleted_with", "deleted_why", "operation"),
-        *document_of.columns,
+        *map_document.columns,
     ),
     _binned,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kb import clock
 from kb.api.access import Caller, Limit
 from kb.clock import shown
-from kb.lexical.names import aliases_of, folded_name, stem_of
+from kb.lexical.names import file_stem, folded_name, parse_aliases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,8 +125,8 @@ class Named(NamedTuple):
     @property
     def other_names(self) -> list[str]:
         """The names that are not its title, each once."""
-        stems = (stem_of(self.source_path, is_part=self.is_part), stem_of(self.filename))
-        return list(dict.fromkeys(filter(None, (*stems, *aliases_of(self.title, self.header)))))
+        stems = (file_stem(self.source_path, is_part=self.is_part), file_stem(self.filename))
+        return list(dict.fromkeys(filter(None, (*stems, *parse_aliases(self.title, self.header)))))
 
     @property
     def names(self) -> list[str]:

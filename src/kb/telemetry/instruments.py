@@ -11,7 +11,7 @@ from opentelemetry.trace import NoOpTracer, Span, Tracer
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary
 
 from kb.telemetry.last_hour import LastHour
-from kb.telemetry.tracing import span_of
+from kb.telemetry.tracing import start_span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -66,12 +66,12 @@ class Instruments:
 
     def search(self, step: SearchStep) -> Step:
         """Around a step of a search."""
-        return Step(span_of(self.tracer, f"search {step}"), self._search[step])
+        return Step(start_span(self.tracer, f"search {step}"), self._search[step])
 
     def ingest(self, step: IngestStep, **attributes: int) -> Step:
         """Around a step of ingestion; `attributes` are the span's."""
         about = {f"kb.{name}": value for name, value in attributes.items()}
-        return Step(span_of(self.tracer, f"ingest {step}", attributes=about), self._ingest[step])
+        return Step(start_span(self.tracer, f"ingest {step}", attributes=about), self._ingest[step])
 
     def recalled(self, share: float) -> None:
         """So large a share of the nearest chunks was found."""
@@ -79,7 +79,7 @@ class Instruments:
 
     def ingestion(self, jobs: int) -> AbstractContextManager[Span]:
         """Around the ingestion of so many jobs at once."""
-        return span_of(self.tracer, "ingest", attributes={"kb.jobs": jobs})
+        return start_span(self.tracer, "ingest", attributes={"kb.jobs": jobs})
 
     def embedded(self, texts: int, seconds: float) -> None:
         """The model ran a batch of so many texts."""

@@ -65,7 +65,7 @@ def _stop(provider: TracerProvider, exporter: SpanExporter) -> None:
     giving_up.cancel()
 
 
-def span_of(
+def start_span(
     tracer: Tracer,
     name: str,
     kind: SpanKind = SpanKind.INTERNAL,
@@ -97,7 +97,7 @@ def fail(span: Span, error_type: str) -> None:
     span.set_status(StatusCode.ERROR)
 
 
-def trace_id_of(span: Span) -> str | None:
+def get_trace_id(span: Span) -> str | None:
     """Return the id of the span's trace, if it is recorded."""
     context = span.get_span_context()
     return format(context.trace_id, "032x") if context.is_valid else None

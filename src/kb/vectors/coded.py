@@ -130,20 +130,18 @@ class CodedIndex(RowIndex):
         near = _best(near, self.quantizer.estimates(query, self.rows.data, near), max(2 * limit, REFINED * root))
         return _best(near, self.quantizer.refined(query, self.rows.data, near), limit)
 
-    def _near(
-        self, query: NDArray[np.float32], allowed: NDArray[np.bool_], count: int, wanted: int
-    ) -> NDArray[np.intp]:
+    def _near(self, query: NDArray[np.float32], allowed: NDArray[np.bool_], count: int, limit: int) -> NDArray[np.intp]:
         """Return the rows within the smallest distance that so many of those allowed are within."""
-        if count <= wanted:
+        if count <= limit:
             return np.flatnonzero(allowed)
         if count <= GATHERED * allowed.size:
             rows = np.flatnonzero(allowed)
             near = self.quantizer.distances(query, np.asfortranarray(self.rows.data[rows]))
-            return rows[near <= threshold(near, wanted)]
+            return rows[near <= threshold(near, limit)]
         near = self.quantizer.distances(query, self.rows.data)
         if count < allowed.size:
             near[~allowed] = FARTHEST
-        return np.flatnonzero(near <= threshold(near, wanted))
+        return np.flatnonzero(near <= threshold(near, limit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +173,8 @@ class CodedSnapshot(StoredSnapshot):
 
 def rescored(limit: int, count: int) -> int:
     """Return how many of `count` chunks to compare exactly when `limit` are wanted."""
-    wanted = min(RESCORED * limit * count**0.25, OF_LONG * math.sqrt(limit * count))
-    return max(MIN_RESCORED, 2 * limit, int(wanted))
+    rescored_count = min(RESCORED * limit * count**0.25, OF_LONG * math.sqrt(limit * count))
+    return max(MIN_RESCORED, 2 * limit, int(rescored_count))
 
 
 def _cosines(
@@ -195,12 +193,12 @@ def _best(rows: NDArray[np.intp], estimates: NDArray[np.float32], limit: int) ->
     return ScoredChunks(rows, estimates.astype(np.float64)).best(limit).ids
 
 
-def threshold(distances: NDArray[np.uint16], wanted: int) -> int:
-    """Return a distance that at least `wanted` of them do not exceed: guessed from a sample, then counted."""
+def threshold(distances: NDArray[np.uint16], count: int) -> int:
+    """Return a distance that at least `count` of them do not exceed: guessed from a sample, then counted."""
     sample = distances[:: max(1, distances.size // SAMPLED)]
-    rank = min(wanted * sample.size // distances.size, sample.size - 1)
+    rank = min(count * sample.size // distances.size, sample.size - 1)
     near = min(int(np.partition(sample, rank)[rank]), FARTHEST - 1)
-    while np.count_nonzero(distances <= near) < wanted:
+    while np.count_nonzero(distances <= near) < count:
         near += 1
     return near
 

@@ -69,15 +69,15 @@ class FlatIndex(RowIndex):
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
         scores = np.zeros(ids.size)
-        rows, found = self.rows.find(ids)
-        scores[found] = np.vecdot(self.rows.data[rows[found]], query)
+        rows, present = self.rows.find(ids)
+        scores[present] = np.vecdot(self.rows.data[rows[present]], query)
         return scores
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these chunks, shape (n, dimensions); zeros for one without a vector."""
         vectors = np.zeros((ids.size, self.rows.data.shape[1]), np.float32)
-        rows, found = self.rows.find(ids)
-        vectors[found] = self.rows.data[rows[found]]
+        rows, present = self.rows.find(ids)
+        vectors[present] = self.rows.data[rows[present]]
         return vectors
 
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> FlatIndex:

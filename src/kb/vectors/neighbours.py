@@ -59,7 +59,7 @@ def windows(lines: Iterable[Line]) -> dict[int, list[int]]:
 def grouped(windows_of: dict[int, list[int]], row_of: dict[int, int]) -> Groups:
     """Return the rows of documents with those of their neighbours, of those that have one of each."""
     groups = [
-        [row, *(row_of.get(each, NOBODY) for each in window)]
+        [row, *(row_of.get(member, NOBODY) for member in window)]
         for document, window in windows_of.items()
         if (row := row_of.get(document, NOBODY)) != NOBODY
     ]

@@ -86,15 +86,15 @@ class Quantizer:
         In blocks that stay in the processor's cache, and are long enough for numpy to let other threads run.
         """
         bits = self._packed((query > self.mean)[None])[0]
-        found = np.empty(len(codes), np.uint16)
+        distances = np.empty(len(codes), np.uint16)
         for start in range(0, len(codes), BLOCK):
-            block = found[start : start + BLOCK]
+            block = distances[start : start + BLOCK]
             words, counts = np.empty(block.size, np.uint64), np.empty(block.size, np.uint8)
             block[:] = 0
             for column, word in enumerate(bits):
                 np.bitwise_xor(codes[start : start + BLOCK, column], word, out=words)
                 block += np.bitwise_count(words, out=counts)
-        return found
+        return distances
 
     def estimates(
         self, query: NDArray[np.float32], codes: NDArray[np.uint64], rows: NDArray[np.intp]

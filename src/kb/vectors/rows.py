@@ -61,16 +61,16 @@ class Rows:
         if among.dtype == np.bool_:
             return self.alive & among.astype(np.bool_, copy=False)
         mask = np.zeros(self.alive.size, np.bool_)
-        rows, found = self.find(among.astype(np.int64, copy=False))
-        mask[rows[found]] = True
+        rows, present = self.find(among.astype(np.int64, copy=False))
+        mask[rows[present]] = True
         return self.alive & mask
 
     def find(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return the rows of chunks, dead or alive, and for which of the chunks there is one."""
         rows = np.searchsorted(self.ids, ids)
-        found = rows < self.ids.size
-        found[found] = self.ids[rows[found]] == ids[found]
-        return rows, found
+        present = rows < self.ids.size
+        present[present] = self.ids[rows[present]] == ids[present]
+        return rows, present
 
     def changed(self, ids: NDArray[np.int64], data: NDArray[Any], removed: Collection[int]) -> Rows:
         """Return the next rows. The buffers are written only past these ones, where no reader looks."""

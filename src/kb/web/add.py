@@ -54,23 +54,23 @@ async def jobs(request: Request, visit: Visit) -> Response:
     status = request.query_params.get("status")
     status = status if status in STATES else None
     page = await visit.engine.jobs(status=status, limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    kept = [("status", status)] if status else []
+    filters = [("status", status)] if status else []
     queue = (await visit.engine.status())["queue"]
     return render(
         request,
         "jobs.html",
-        jobs=[job_row(each) for each in page["jobs"]],
-        later=later_page(page, *kept),
-        states={each: queue[each] for each in STATES},
+        jobs=[job_row(job) for job in page["jobs"]],
+        later=later_page(page, *filters),
+        states={state: queue[state] for state in STATES},
         state=status,
     )
 
 
 async def job(request: Request, visit: Visit) -> Response:
     """How far a file is, for our script."""
-    found = await visit.engine.job(request.path_params["id"])
+    details = await visit.engine.job(request.path_params["id"])
     fields = ("id", "status", "progress", "error", "document_id")
-    return JSONResponse({name: found[name] for name in fields}, headers=PAGE_HEADERS)
+    return JSONResponse({name: details[name] for name in fields}, headers=PAGE_HEADERS)
 
 
 async def retry(request: Request, visit: Visit) -> Response:

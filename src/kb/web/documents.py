@@ -34,7 +34,7 @@ async def browse(request: Request, visit: Visit) -> Response:
     """The documents, newest first."""
     params = request.query_params
     asked = {
-        "tag": [each for each in params.getlist("tag") if each],
+        "tag": [tag for tag in params.getlist("tag") if tag],
         "doc_type": params.get("type") or None,
         "lang": language_asked(params) or None,
         "source_prefix": params.get("path") or None,
@@ -47,36 +47,38 @@ async def browse(request: Request, visit: Visit) -> Response:
         visit.engine.status(),
         visit.engine.tags(),
     )
-    kept = [(name, value) for name, value in params.multi_items() if name != "cursor"]
+    pairs = [(name, value) for name, value in params.multi_items() if name != "cursor"]
     return render(
         request,
         "documents.html",
-        documents=[document_row(each) for each in page["documents"]],
+        documents=[document_row(document) for document in page["documents"]],
         total=page["total"],
-        later=later_page(page, *kept),
+        later=later_page(page, *pairs),
         is_later=bool(cursor),
         asked=asked,
         status=status,
-        tags=sorted(tags["tags"], key=lambda each: -each["documents"])[:60],
+        tags=sorted(tags["tags"], key=lambda count: -count["documents"])[:60],
     )
 
 
 async def document(request: Request, visit: Visit) -> Response:
     """A document's text with a passage marked and in view."""
     document_id, query = request.path_params["id"], request.query_params.get("q", "").strip()
-    wanted = number_in(request.query_params.get("chunk"))
+    chunk_number = number_in(request.query_params.get("chunk"))
     try:
-        found = await _found(visit, document_id, query)
-        start = max(0, (wanted or number_in(request.query_params.get("from")) or 0) - (WINDOW // 4 if wanted else 0))
+        hits = await _found(visit, document_id, query)
+        start = max(
+            0, (chunk_number or number_in(request.query_params.get("from")) or 0) - (WINDOW // 4 if chunk_number else 0)
+        )
         shown = await visit.engine.document(document_id, from_chunk=start, chunks=WINDOW)
     except NotFound:
         return await _gone(request, visit, document_id)
     if not shown["chunks"] and shown["chunk_count"]:  # the document is shorter now
-        wanted, start = shown["chunk_count"] - 1, max(0, shown["chunk_count"] - WINDOW)
+        chunk_number, start = shown["chunk_count"] - 1, max(0, shown["chunk_count"] - WINDOW)
         shown = await visit.engine.document(document_id, from_chunk=start, chunks=WINDOW)
     chunks, count = shown["chunks"], shown["chunk_count"]
-    hit = wanted if wanted is None or wanted < count else count - 1
-    here = next((each for each in found if each["index"] == hit), None)
+    hit = chunk_number if chunk_number is None or chunk_number < count else count - 1
+    here = next((chunk for chunk in hits if chunk["index"] == hit), None)
     words = matched(here["text"], here["highlights"]) if here else set()
     end = start + len(chunks)
     return render(
@@ -86,10 +88,10 @@ async def document(request: Request, visit: Visit) -> Response:
         tags=shown["tags"],
         text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words),
         outline=outline(await _every(visit, document_id, chunks, count)),
-        found=[{"index": each["index"], "place": place(each["place"])} for each in found],
+        found=[{"index": chunk["index"], "place": place(chunk["place"])} for chunk in hits],
         hit=hit,
         query=query,
-        neighbours=neighbours(found, hit),
+        neighbours=neighbours(hits, hit),
         earlier=max(0, start - WINDOW) if start else None,
         later=end if end < count else None,
         chunks=chunks if request.query_params.get("show") == "chunks" else None,
@@ -111,7 +113,7 @@ async def _found(visit: Visit, document_id: int, query: str) -> list[Row]:
         reply = await visit.engine.search(query=query, document_id=document_id, top=FOUND)
     except Invalid:
         return []
-    return sorted(reply["results"], key=lambda each: each["index"])
+    return sorted(reply["results"], key=lambda chunk: chunk["index"])
 
 
 async def _every(visit: Visit, document_id: int, chunks: Sequence[Row], count: int) -> Sequence[Row]:
@@ -154,10 +156,10 @@ def outline(chunks: Sequence[Row]) -> list[Row]:
     ]
 
 
-def neighbours(found: Sequence[Row], hit: int | None) -> tuple[int | None, int | None]:
+def neighbours(hits: Sequence[Row], hit: int | None) -> tuple[int | None, int | None]:
     """Return the passages that were found before and after the one in view."""
-    before = [each["index"] for each in found if hit is not None and each["index"] < hit]
-    after = [each["index"] for each in found if hit is None or each["index"] > hit]
+    before = [chunk["index"] for chunk in hits if hit is not None and chunk["index"] < hit]
+    after = [chunk["index"] for chunk in hits if hit is None or chunk["index"] > hit]
     return (before[-1] if before else None), (after[0] if after else None)
 
 
@@ -167,13 +169,13 @@ async def similar(visit: Visit, shown: Row) -> list[Row]:
         reply = await visit.engine.similar(shown["id"], top=SIMILAR)
     except Invalid:  # KB_MAX_TOP is lower
         return []
-    return [document_row(each) for each in reply["results"]]
+    return [document_row(result) for result in reply["results"]]
 
 
 async def parts(visit: Visit, shown: Row) -> list[Row]:
     """Return the documents that came in this one: what is attached to a mail, and what an export is of."""
     page = await visit.engine.documents(part_of=shown["id"], limit=PARTS)
-    return [document_row(each) for each in page["documents"]]
+    return [document_row(part) for part in page["documents"]]
 
 
 async def whole(visit: Visit, shown: Row) -> Row | None:
@@ -193,13 +195,13 @@ async def page_picture(request: Request, visit: Visit) -> Response:
     return Response(content, headers=PAGE_HEADERS, media_type="image/png")
 
 
-async def picture(visit: Visit, shown: Row, hit: int | None, wanted: int | None) -> Row | None:
+async def picture(visit: Visit, shown: Row, hit: int | None, chunk_number: int | None) -> Row | None:
     """Return which page of a PDF is shown as a picture, and whether one is beside it."""
     pages = [chunk["place"]["page"] for chunk in shown["chunks"] if chunk["place"]["page"]]
     if shown["doc_type"] != "pdf" or not pages:
         return None
     at_hit = next((chunk["place"]["page"] for chunk in shown["chunks"] if chunk["index"] == hit), None)
-    number, last = wanted or at_hit or pages[0], max(pages)
+    number, last = chunk_number or at_hit or pages[0], max(pages)
     if number >= last:  # what comes after the text that is shown may have none
         last = await page_count(visit, shown["id"], last)
     number = min(number, last)
@@ -250,8 +252,8 @@ async def synced_folder(visit: Visit, shown: Row) -> Row | None:
     if shown["doc_type"] == "note" or path is None or shown["part_of"]:
         return None
     folders = (await visit.engine.folders())["folders"]
-    found = next((each for each in folders if path.startswith(each["prefix"])), None)
-    return found and {"path": plain(found["path"], 300), "host": plain(found["host"], 100)}
+    folder = next((folder for folder in folders if path.startswith(folder["prefix"])), None)
+    return folder and {"path": plain(folder["path"], 300), "host": plain(folder["host"], 100)}
 
 
 def split_tags(text: str) -> list[str]:

@@ -26,7 +26,7 @@ async def versions(request: Request, visit: Visit) -> Response:
     """The versions of a document."""
     document_id = request.path_params["id"]
     page = await visit.engine.history(document_id, limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    rows = [version_row(each) for each in page["versions"]]
+    rows = [version_row(version) for version in page["versions"]]
     return render(
         request,
         "history.html",
@@ -52,7 +52,7 @@ async def version(request: Request, visit: Visit) -> Response:
         former=version_row(former),
         changes=changes,
         newest=difference["end"],
-        is_same=all(each["kind"] == "equal" for each in difference["changes"]),
+        is_same=all(change["kind"] == "equal" for change in difference["changes"]),
     )
 
 
@@ -65,11 +65,11 @@ def version_row(row: Row) -> Row:
 
 def shortened(changes: Sequence[Row]) -> Iterator[Row]:
     """Yield changes with only some of what is equal around them."""
-    for is_equal, group in groupby(changes, key=lambda each: each["kind"] == "equal"):
+    for is_equal, group in groupby(changes, key=lambda change: change["kind"] == "equal"):
         if not is_equal:
             yield from group
             continue
-        text = "".join(each["text"] for each in group)
+        text = "".join(change["text"] for change in group)
         if len(text) <= 2 * CONTEXT:
             yield {"kind": "equal", "text": text}
             continue
@@ -91,7 +91,7 @@ async def revert(request: Request, visit: Visit) -> Response:
 async def binned(request: Request, visit: Visit) -> Response:
     """What was deleted and can be restored."""
     page = await visit.engine.bin(limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    rows = [document_row(each) | {"why": plain(each["why"] or "", 300)} for each in page["documents"]]
+    rows = [document_row(document) | {"why": plain(document["why"] or "", 300)} for document in page["documents"]]
     return render(request, "bin.html", documents=rows, later=later_page(page))
 
 

@@ -45,7 +45,7 @@ async def _states(visit: Visit, stopping: asyncio.Event) -> AsyncIterator[str]:
             "queue": status["queue"],
             "documents": sum(status["documents"].values()),
             "chunks": status["chunks"],
-            "changed": [each["updated_at"] for each in newest["documents"]],  # as by a change of tags
+            "changed": [document["updated_at"] for document in newest["documents"]],  # as by a change of tags
             "searches": searches and searches["count"],
         }
         silent += 1

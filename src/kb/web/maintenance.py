@@ -30,15 +30,15 @@ async def doctor(request: Request, visit: Visit) -> Response:
     _, tasks, running = await maintenance_state(visit)
     last = max(filter(None, map(tasks.get, ("examine", "mend"))), key=lambda task: task["begun_at"], default=None)
     findings = last["findings"] if last else []
-    faulty = [each for each in findings if each["faults"]]
+    faulty = [finding for finding in findings if finding["faults"]]
     return render(
         request,
         "doctor.html",
         last=last,
         running=running,
-        wrong=[each for each in faulty if not each["is_notice"]],
-        noted=[each for each in faulty if each["is_notice"]],
-        well=[each["check"] for each in findings if not each["faults"]],
+        wrong=[finding for finding in faulty if not finding["is_notice"]],
+        noted=[finding for finding in faulty if finding["is_notice"]],
+        well=[finding["check"] for finding in findings if not finding["faults"]],
     )
 
 
@@ -62,5 +62,5 @@ async def maintenance_state(visit: Visit) -> tuple[Row, dict[str, Row], Row | No
 
 async def keys(request: Request, visit: Visit) -> Response:
     """The keys with rights, and when each was used last."""
-    found, own = await asyncio.gather(visit.engine.keys(), visit.engine.own_rights())
-    return render(request, "keys.html", keys=found["keys"], own=own)
+    reply, own = await asyncio.gather(visit.engine.keys(), visit.engine.own_rights())
+    return render(request, "keys.html", keys=reply["keys"], own=own)

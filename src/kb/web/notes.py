@@ -104,8 +104,8 @@ def changes(mine: Draft, shown: Draft) -> dict[str, Any]:
 def merged(mine: Draft, shown: Draft, theirs: Draft) -> Draft:
     """Return the title and tags that the note has by now, with what the form changed."""
     change = changes(mine, shown)
-    kept = [tag for tag in split_tags(theirs["tags"]) if tag not in change["tags_remove"]]
-    tags = dict.fromkeys([*kept, *change["tags_add"]])
+    remaining = [tag for tag in split_tags(theirs["tags"]) if tag not in change["tags_remove"]]
+    tags = dict.fromkeys([*remaining, *change["tags_add"]])
     return {"title": change["title"] or theirs["title"], "tags": ", ".join(tags)}
 
 

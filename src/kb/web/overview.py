@@ -42,7 +42,7 @@ async def overview(request: Request, visit: Visit) -> Response:
         is_whole=is_whole,
         passed=passed,
         storage=await storage(visit),
-        failed=[job_row(each) for each in failed["jobs"]],
+        failed=[job_row(job) for job in failed["jobs"]],
     )
 
 
@@ -54,24 +54,24 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
     seen = 0
     async for page in visit.engine.document_pages(MAX_COUNTED, updated_after=f"{first}T00:00:00Z", sort="recent"):
         seen += len(page["documents"])
-        counts.update((each["updated_at"] or each["created_at"])[:10] for each in page["documents"])
+        counts.update((document["updated_at"] or document["created_at"])[:10] for document in page["documents"])
     days = [first + timedelta(days=day) for day in range(DAYS)]
     return [(f"{day.day} {day:%b}", counts[day.isoformat()]) for day in days], seen < MAX_COUNTED
 
 
 async def storage(visit: Visit) -> Row | None:
     """Return how much room the data take; nothing for a key that is not told of it."""
-    found = await visit.engine.storage()
-    parts = [(name, found[name]) for name in ("database", "originals", "backups") if found[name]]
+    report = await visit.engine.storage()
+    parts = [(name, report[name]) for name in ("database", "originals", "backups") if report[name]]
     described = ", ".join(f"{name} {size(number)}" for name, number in parts)
     return {"title": f"Room on the disk: {described}", "parts": parts} if parts else None
 
 
 async def activity(visit: Visit) -> list[Row]:
     """Return what was done in the last hour; nothing for a key that is not told of it."""
-    found = await visit.engine.activity()
+    report = await visit.engine.activity()
     named = {"searches": "Searches", "ingestions": "Documents added"}
-    return [worked(name, title, found[name]) for name, title in named.items() if found[name]]
+    return [worked(name, title, report[name]) for name, title in named.items() if report[name]]
 
 
 def worked(name: str, title: str, work: Row) -> Row:
@@ -79,8 +79,11 @@ def worked(name: str, title: str, work: Row) -> Row:
     minutes = work["minutes"]
     ago = [f"{60 - number} min ago" for number in range(1, len(minutes))] + ["now"]
     rates = [(when, minute["count"]) for when, minute in zip(ago, minutes, strict=True)]
-    times = {"half within": [each["p50_ms"] for each in minutes], "95 % within": [each["p95_ms"] for each in minutes]}
-    most = max(each["count"] for each in minutes)
+    times = {
+        "half within": [minute["p50_ms"] for minute in minutes],
+        "95 % within": [minute["p95_ms"] for minute in minutes],
+    }
+    most = max(minute["count"] for minute in minutes)
     return work | {"name": name, "title": title, "most": most, "rates": rates, "times": times}
 
 
@@ -129,7 +132,7 @@ async def document_map(request: Request, visit: Visit) -> Response:
     """The map; our script draws it, and lists what is in view."""
     page, status = await asyncio.gather(visit.engine.documents(sort="recent", limit=LISTED), visit.engine.status())
     total = sum(status["documents"].values())
-    documents = [document_row(each) for each in page["documents"]]
+    documents = [document_row(document) for document in page["documents"]]
     return render(request, "map.html", documents=documents, total=total, most=MAX_SHOWN)
 
 

@@ -69,14 +69,14 @@ def templates() -> Environment:
         loader=PackageLoader("kb.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     filters = (moment, size, kind, count, plain, milliseconds, line_path)
-    environment.filters |= {each.__name__: each for each in filters} | {"when": when, "omitted": phrase}
+    environment.filters |= {function.__name__: function for function in filters} | {"when": when, "omitted": phrase}
     environment.globals |= {"assets": assets(), "types": TYPE_NAMES}
     return environment
 
 
-def later_page(page: Row, *kept: tuple[str, str]) -> str | None:
+def later_page(page: Row, *parameters: tuple[str, str]) -> str | None:
     """Return the address of the page after one of the engine's, with what else the address says; None at the end."""
-    return page["next_cursor"] and "?" + urlencode([*kept, ("cursor", page["next_cursor"])])
+    return page["next_cursor"] and "?" + urlencode([*parameters, ("cursor", page["next_cursor"])])
 
 
 def redirect(visit: Visit, place: str) -> Response:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from kb.api.access import OF_JOB
 from kb.api.errors import Invalid
-from kb.api.job_errors import remedy_of
+from kb.api.job_errors import remedy_for
 from kb.api.moments import own_day
 from kb.web.pages import language_asked, render
 from kb.web.text import Row, matched, plain, snippet
@@ -89,7 +89,7 @@ class SearchForm:
         """Return the address of the same search with other values; a tag is added, or taken away."""
         pairs = [(name, value) for name, value in self.pairs() if name == "tag" or name not in changes]
         if tag := changes.pop("tag", None):
-            pairs = [each for each in pairs if each != ("tag", tag)] if tag in self.tags else [*pairs, ("tag", tag)]
+            pairs = [pair for pair in pairs if pair != ("tag", tag)] if tag in self.tags else [*pairs, ("tag", tag)]
         return "?" + urlencode([*pairs, *((name, value) for name, value in changes.items() if value)])
 
     def filters(self) -> dict[str, Any]:
@@ -132,23 +132,23 @@ async def search(request: Request, visit: Visit) -> Response:
         return render(
             request, "search.html", asked=asked, modes=MODES, results=[], found=0, chips=[], wrong=error.detail
         )
-    found = reply["results"]
+    results = reply["results"]
     return render(
         request,
         "search.html",
         asked=asked,
         modes=MODES,
-        results=shown(asked, found[: asked.limit], found),
-        found=len(found),
+        results=shown(asked, results[: asked.limit], results),
+        found=len(results),
         pending=reply["pending"],
         unknown=reply["unknown"],
         unreadable=reply["unreadable"],
         more_unreadable=reply["unreadable_count"] - len(reply["unreadable"]),
         is_weak=reply["weak"],
-        chips=chips(asked, found),
+        chips=chips(asked, results),
         wrong=None,
-        is_empty=not found and not sum((await visit.engine.status())["documents"].values()),
-        is_by_meaning=not asked.mode and all(each["fts_score"] is None for each in found),
+        is_empty=not results and not sum((await visit.engine.status())["documents"].values()),
+        is_by_meaning=not asked.mode and all(result["fts_score"] is None for result in results),
     )
 
 
@@ -160,11 +160,11 @@ async def home(visit: Visit) -> dict[str, Any]:
         visit.engine.status(),
         visit.engine.tags(),
     )
-    most = sorted(tags["tags"], key=lambda each: -each["documents"])[:30]
+    most = sorted(tags["tags"], key=lambda count: -count["documents"])[:30]
     return {
         "results": None,
-        "documents": [document_row(each) for each in documents["documents"]],
-        "failed": [job_row(each) for each in failed["jobs"]],
+        "documents": [document_row(document) for document in documents["documents"]],
+        "failed": [job_row(job) for job in failed["jobs"]],
         "status": status,
         "tags": most,
     }
@@ -175,7 +175,7 @@ def document_row(document: Row) -> Row:
     return {
         **document,
         "title": plain(document["title"], 200) or "Untitled",
-        "path": path_of(document),
+        "path": display_path(document),
         "source": plain(document.get("source") or "", 200),
         "replaced_by": document.get("replaced_by"),
         "when": document["updated_at"] or document["created_at"],
@@ -185,36 +185,36 @@ def document_row(document: Row) -> Row:
 def job_row(job: Row) -> Row:
     """Return a job for a list."""
     name = job["filename"] or job["title"] or ("Note" if job["kind"] == "note" else "File")
-    remedy = remedy_of(job["error"]) if job["status"] == "failed" else None
-    return {**job, "name": plain(name, 200), "path": path_of(job), "remedy": remedy}
+    remedy = remedy_for(job["error"]) if job["status"] == "failed" else None
+    return {**job, "name": plain(name, 200), "path": display_path(job), "remedy": remedy}
 
 
-def path_of(row: Row) -> str:
+def display_path(row: Row) -> str:
     """Return a path for people: what came inside a file without one has its name alone."""
     return plain(INSIDE.sub("", row["source_path"] or ""), 200)
 
 
 def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> list[Row]:
     """Return results for the page: scores as shares of the best one's."""
-    scale = {name: _scale([each[name] for each in every]) for name in ("score", "fts_score", "vec_score")}
+    scale = {name: _scale([result[name] for result in every]) for name in ("score", "fts_score", "vec_score")}
     return [
         {
-            **document_row(each),
-            "href": href(each, each["document_id"], asked.query),
-            "snippet": snippet(each["doc_type"], each["text"], each["highlights"]),
-            "place": place(each["place"]),
-            "words": sorted(matched(each["text"], each["highlights"])),
-            "bars": {name: scale[name](each[name]) for name in scale},
+            **document_row(result),
+            "href": href(result, result["document_id"], asked.query),
+            "snippet": snippet(result["doc_type"], result["text"], result["highlights"]),
+            "place": place(result["place"]),
+            "words": sorted(matched(result["text"], result["highlights"])),
+            "bars": {name: scale[name](result[name]) for name in scale},
             "more": [
                 {
-                    "href": href(other, each["document_id"], asked.query),
-                    "snippet": snippet(each["doc_type"], other["text"], other["highlights"]),
+                    "href": href(other, result["document_id"], asked.query),
+                    "snippet": snippet(result["doc_type"], other["text"], other["highlights"]),
                     "place": place(other["place"]),
                 }
-                for other in each["more"]
+                for other in result["more"]
             ],
         }
-        for each in results
+        for result in results
     ]
 
 
@@ -226,7 +226,7 @@ def href(passage: Row, document_id: int, query: str) -> str:
 def place(where: Mapping[str, Any]) -> str:
     """Return where a passage stands, in words."""
     page = [f"page {where['page']}"] if where["page"] else []
-    heading = [" › ".join(plain(each, 80) for each in where["heading"][-2:])] if where["heading"] else []
+    heading = [" › ".join(plain(heading, 80) for heading in where["heading"][-2:])] if where["heading"] else []
     return " · ".join(page + heading) or f"line {where['line_start']}"
 
 
@@ -257,14 +257,14 @@ MONTH: Final = 7
 
 def chips(asked: SearchForm, results: Sequence[Row]) -> list[Row]:
     """Return what the search can be narrowed by, with counts among its results; the filters that are set first."""
-    found = [
-        *_values(asked, "type", "type", asked.doc_type, (each["doc_type"] for each in results)),
-        *_values(asked, "language", "lang", asked.lang, (each["language"] for each in results)),
+    groups = [
+        *_values(asked, "type", "type", asked.doc_type, (result["doc_type"] for result in results)),
+        *_values(asked, "language", "lang", asked.lang, (result["language"] for result in results)),
         *_tags(asked, results),
         *_folders(asked, results),
         *_times(asked, results),
     ]
-    rows = [row for row in found if row["is_set"] or row["count"] < len(results)]
+    rows = [row for row in groups if row["is_set"] or row["count"] < len(results)]
     rows.sort(key=lambda row: not row["is_set"])
     return rows
 
@@ -278,7 +278,7 @@ def _values(asked: SearchForm, kind: str, parameter: str, chosen: str, values: I
 
 
 def _tags(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
-    counts = Counter(tag for each in results for tag in each["tags"])
+    counts = Counter(tag for result in results for tag in result["tags"])
     for name in _most(counts, asked.tags):
         yield _chip("tag", name, counts[name], asked.with_(tag=name), is_set=name in asked.tags)
 
@@ -287,7 +287,7 @@ def _folders(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
     """The path that is set, and the folders next below all that was found."""
     if asked.path:
         yield _chip("path", f"in {asked.path}", len(results), asked.with_(path=None), is_set=True)
-    paths = [each["source_path"] or "" for each in results]
+    paths = [result["source_path"] or "" for result in results]
     paths = [path for path in paths if "/" in path and not path.startswith(OF_JOB)]
     shared = os.path.commonprefix(paths).rfind("/") + 1  # noqa: RUF071 - Windows has other separators
     counts = Counter(path[: path.index("/", shared) + 1] for path in paths if "/" in path[shared:])
@@ -302,7 +302,7 @@ def _times(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
         yield _chip("after", f"from {asked.after}", len(results), asked.with_(after=None), is_set=True)
     if asked.before:
         yield _chip("before", f"before {asked.before}", len(results), asked.with_(before=None), is_set=True)
-    days = [own_day(each["date"]) or (each["updated_at"] or each["created_at"])[:10] for each in results]
+    days = [own_day(result["date"]) or (result["updated_at"] or result["created_at"])[:10] for result in results]
     days = [day for day in days if day > FIRST_YEAR]
     length = YEAR if len({day[:YEAR] for day in days}) > 1 else MONTH
     counts = Counter(day[:length] for day in days)
@@ -328,6 +328,6 @@ def _chip(kind: str, label: str, count: int, href: str, *, is_set: bool = False)
     return {"kind": kind, "label": plain(label, 60), "count": count, "is_set": is_set, "href": href}
 
 
-def _most(counts: Counter[str], kept: Iterable[str]) -> list[str]:
+def _most(counts: Counter[str], values: Iterable[str]) -> list[str]:
     frequent = [name for name, _ in counts.most_common(MOST_CHIPS)]
-    return list(dict.fromkeys([*filter(None, kept), *frequent]))
+    return list(dict.fromkeys([*filter(None, values), *frequent]))

@@ -73,7 +73,7 @@ def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup
     shown = partial(_without, text, _signs_in(text) if doc_type in MARKDOWN else frozenset())
     start = max(
         (max(0, first[0] - 60) for first in ranges),
-        key=lambda at: sum(at <= each[0] < at + SNIPPET - 60 for each in ranges),
+        key=lambda at: sum(at <= span[0] < at + SNIPPET - 60 for span in ranges),
         default=0,
     )
     if start:
@@ -165,7 +165,7 @@ def _paragraphs(lines: Iterable[str], headings: set[str], words: set[str]) -> It
 
 def _table(rows: Sequence[str], words: set[str], *, has_head: bool) -> Markup:
     def row(line: str, cell: Markup) -> Markup:
-        cells = (cell.format(mark(each, words)) for each in line.split(SEPARATOR))
+        cells = (cell.format(mark(text, words)) for text in line.split(SEPARATOR))
         return Markup("<tr>{}</tr>").format(Markup("").join(cells))
 
     head = Markup("<thead>{}</thead>").format(row(rows[0], Markup("<th>{}</th>"))) if has_head else Markup("")

@@ -20,7 +20,7 @@ from kb.api.errors import ForeignOrigin
 from kb.api.models import MAX_TAGS
 from kb.api.versions import USER_AGENT
 from kb.asgi.bodies import MAX_FIELD
-from kb.client.asgi import ASGITransport, scope_of
+from kb.client.asgi import ASGITransport, asgi_scope
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Request as Call
 from kb.web.forms import OTHER_FIELDS, read_form
@@ -68,7 +68,7 @@ class Visit:
         if self.session and time.monotonic() - self.session.since > ROTATE_SECONDS:
             self.id = visits.rotate(self.id, self.session)
         self.engine = self.engine_with(self.session.key if self.session else None)
-        self.root = root_of(request)
+        self.root = relative_root(request)
         self.is_known = bool(self._sent)
 
     @property
@@ -83,7 +83,7 @@ class Visit:
     def stream(self, target: str, headers: Mapping[str, str]) -> Response:
         """Return what the engine answers to GET, as it comes, with these headers in the place of its own."""
         key = {"Authorization": f"Bearer {self.session.key}"} if self.session else {}
-        asked = scope_of(Call("GET", f"{PREFIX}/{target}", {"User-Agent": USER_AGENT, **key}))
+        asked = asgi_scope(Call("GET", f"{PREFIX}/{target}", {"User-Agent": USER_AGENT, **key}))
         return Streamed(self._visits.engine, {**asked, "client": (self._address, 0)}, headers)
 
     def check(self, token: object) -> None:
@@ -159,9 +159,9 @@ class Streamed(Response):
         async def pass_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = {name for name, _ in self.raw_headers} - {b"content-length"}
-                kept = [each for each in message["headers"] if each[0] not in own]
-                added = [each for each in self.raw_headers if each[0] in own]
-                message = {**message, "headers": kept + added}
+                headers = [header for header in message["headers"] if header[0] not in own]
+                added = [header for header in self.raw_headers if header[0] in own]
+                message = {**message, "headers": headers + added}
             await send(message)
 
         await self._app(self._asked, receive, pass_on)
@@ -224,7 +224,7 @@ class Visits:
         return hmac.new(self._secret, seed.encode(), sha256).hexdigest()
 
 
-def root_of(request: Request) -> str:
+def relative_root(request: Request) -> str:
     """Return the way from a page to the top, counted in the path as the browser sees it."""
     path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
     depth = path.partition(b"?")[0].count(b"/") - 1

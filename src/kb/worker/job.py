@@ -17,7 +17,7 @@ from kb.blobs.protocol import staged_as
 from kb.documents.replacement import check_current, replacement_remedy
 from kb.documents.save import save
 from kb.documents.staging import discard, staged_jobs
-from kb.ingest.draft import Draft, contents_of, draft_file, draft_note, embed_slices
+from kb.ingest.draft import Draft, draft_file, draft_note, embed_slices, embedded_contents
 from kb.ingest.stop import Stop
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
@@ -163,11 +163,11 @@ class Ingestion:
             for vectors in embed_slices(drafts, self._embedder, self._stop.check):
                 slices.append(vectors)
                 done += len(vectors)
-                if done < total and not lease.record_progress(progress_of(group, done)):
+                if done < total and not lease.record_progress(group_progress(group, done)):
                     return self._end_dropped(group, lease)
                 if done < total or len(slices) > 1:
                     yield
-        writes.add(self._write, group, contents_of(drafts, slices), lease)
+        writes.add(self._write, group, embedded_contents(drafts, slices), lease)
 
     @contextmanager
     def writing(self) -> Iterator[Writes]:
@@ -313,8 +313,8 @@ class Ingestion:
             self._originals.add(job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.
         if job.source_path or not existed:
-            kept = {new.source_path for new in attached}
-            mine.history.discard_parts(document_id, keep=kept, author=job.author)
+            attached_paths = {new.source_path for new in attached}
+            mine.history.discard_parts(document_id, keep=attached_paths, author=job.author)
             for new in attached:
                 mine.jobs.add(replace(new, part_of=document_id))
         else:
@@ -362,7 +362,7 @@ def is_there(tx: Transaction, job: Job) -> bool:
     return now is not None and now.created_at == job.created_at
 
 
-def progress_of(group: Sequence[DraftedJob], done: int) -> Mapping[int, float]:
+def group_progress(group: Sequence[DraftedJob], done: int) -> Mapping[int, float]:
     """Return how far each job is when so many of the group's chunks are embedded."""
     progress = {}
     for job, draft in group:

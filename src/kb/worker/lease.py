@@ -75,17 +75,17 @@ class Lease:
 
     def renew(self) -> None:
         """Say that the jobs are still worked on; any thread may."""
-        if held := self._held:
+        if job_ids := self._held:
             with self._store.queue() as tx:
-                tx.jobs.heartbeat(held)
+                tx.jobs.heartbeat(job_ids)
 
     def record_progress(self, progress: Mapping[int, float]) -> bool:
         """Say how far jobs are; return whether any of them is there."""
         with self._store.queue() as tx:
             for job_id in progress:
                 self.record_start(tx, job_id)
-            there = [job_id for job_id, share in progress.items() if tx.jobs.set_progress(job_id, share)]
-        return bool(there)
+            job_ids = [job_id for job_id, share in progress.items() if tx.jobs.set_progress(job_id, share)]
+        return bool(job_ids)
 
     def end(self, job_id: int) -> None:
         """Let go of a job that has ended; any thread may."""

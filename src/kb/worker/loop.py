@@ -414,16 +414,16 @@ def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
     """
     group: list[DraftedJob] = []
     later: list[DraftedJob] = []
-    for each in jobs:
-        if each is None:
+    for job in jobs:
+        if job is None:
             yield group or later[:1]
             group, later = [], later if group else later[1:]
-        elif size_of([each]) >= LONG_SLICES * SLICE or each.job.source_path in paths_of(later):
-            later.append(each)
+        elif chunk_count([job]) >= LONG_SLICES * SLICE or job.job.source_path in written_paths(later):
+            later.append(job)
         else:
-            group.append(each)
-        is_full = size_of(later) >= WAITING_SLICES * SLICE
-        if group and (is_full or size_of(group) >= SLICE):  # what came before a long one for its path is in it
+            group.append(job)
+        is_full = chunk_count(later) >= WAITING_SLICES * SLICE
+        if group and (is_full or chunk_count(group) >= SLICE):  # what came before a long one for its path is in it
             yield group
             group = []
         if is_full:
@@ -434,11 +434,11 @@ def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
     yield from ([long] for long in later)
 
 
-def size_of(jobs: Iterable[DraftedJob]) -> int:
+def chunk_count(jobs: Iterable[DraftedJob]) -> int:
     """Return how many chunks the jobs have."""
     return sum(len(draft.inputs) for _, draft in jobs)
 
 
-def paths_of(jobs: Iterable[DraftedJob]) -> set[str]:
+def written_paths(jobs: Iterable[DraftedJob]) -> set[str]:
     """Return the paths that the jobs write to."""
     return {job.source_path for job, _ in jobs if job.source_path}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped, StoreUnavailable
 from kb.api.models import Reembedding
 from kb.ingest.chunk import Chunker
-from kb.ingest.models import open_model_of
+from kb.ingest.models import open_model_for
 from kb.ingest.stop import Stop
 from kb.store.rows import VectorSpace
 
@@ -150,7 +150,7 @@ class Reembedder:
     Args:
         store: where they are.
         settings: the engine's, whose model is wanted.
-        wanted: the space of its vectors.
+        space: the space of its vectors.
         model: what is in use.
         on_switch: is told of the model that is in use from then on.
         on_progress: is told how many vectors are made, and of how many.
@@ -160,14 +160,14 @@ class Reembedder:
         self,
         store: Store,
         settings: Settings,
-        wanted: VectorSpace,
+        space: VectorSpace,
         model: ActiveModel,
         on_switch: Callable[[Embedder], None] = lambda _: None,
         on_progress: Callable[[int, int], None] = lambda *_: None,
     ) -> None:
         self._store = store
         self._settings = settings
-        self._wanted = wanted
+        self._wanted = space
         self._model = model
         self._on_switch = on_switch
         self._on_progress = on_progress
@@ -276,8 +276,8 @@ class Reembedder:
         logger.info("searches go by vectors of %s now", VectorSpace.of(embedder.spec))
 
     def _model_of(self, space: VectorSpace) -> Embedder:
-        found = (each for each in self._model.models if VectorSpace.of(each.spec) == space)
-        return next(found, None) or open_model_of(space, self._settings)
+        models = (model for model in self._model.models if VectorSpace.of(model.spec) == space)
+        return next(models, None) or open_model_for(space, self._settings)
 
     def _progressed(self, done: int, total: int) -> None:
         self._error = None  # it goes on again

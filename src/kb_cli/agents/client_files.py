@@ -19,21 +19,21 @@ _STRANGE: Final = "it is written in a way that kb cannot add to"
 _DECODER: Final = json.JSONDecoder()
 
 
-def merge(file: Path, text: str, wanted: str) -> str:
+def merge(file: Path, text: str, addition: str) -> str:
     """Return the text of a file with all that another one says.
 
     Args:
         file: its suffix says what it is: JSON, with comments too, TOML or YAML.
         text: what stands there.
-        wanted: what shall stand there, in the same format.
+        addition: what shall stand there, in the same format.
 
     Raises:
         ValueError: the text cannot be read, or it is written in a way that this cannot add to.
     """
     load, edit = _FORMATS[file.suffix]
     if not text.strip():
-        return f"{wanted}\n"
-    before, added = load(text), load(wanted)
+        return f"{addition}\n"
+    before, added = load(text), load(addition)
     expected = _merged(before, added)
     if expected == before:
         return text
@@ -49,19 +49,20 @@ def merge(file: Path, text: str, wanted: str) -> str:
     return after
 
 
-def _merged(before: object, wanted: dict[str, Any]) -> dict[str, Any]:
+def _merged(before: object, additions: dict[str, Any]) -> dict[str, Any]:
     """Return the tables of both, one in the other."""
-    there = before or {}
-    if not isinstance(there, dict):
+    present = before or {}
+    if not isinstance(present, dict):
         raise ValueError("there is something else where a table belongs")
-    return there | {
-        name: _merged(there.get(name), value) if isinstance(value, dict) else value for name, value in wanted.items()
+    return present | {
+        name: _merged(present.get(name), value) if isinstance(value, dict) else value
+        for name, value in additions.items()
     }
 
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
     """Return a text with blanks for what a pattern matches but strings, and everything else in its place."""
-    return pattern.sub(lambda found: found[0] if found[0].startswith('"') else " " * len(found[0]), text)
+    return pattern.sub(lambda match: match[0] if match[0].startswith('"') else " " * len(match[0]), text)
 
 
 def _plain_json(text: str) -> str:
@@ -98,19 +99,19 @@ def _skip(plain: str, at: int) -> int:
     return at
 
 
-def _edit_json(text: str, wanted: dict[str, Any]) -> str:
-    return _put_json(text, wanted, _plain_json(text).index("{"), 1)
+def _edit_json(text: str, additions: dict[str, Any]) -> str:
+    return _put_json(text, additions, _plain_json(text).index("{"), 1)
 
 
-def _put_json(text: str, wanted: dict[str, Any], begin: int, depth: int) -> str:
+def _put_json(text: str, additions: dict[str, Any], begin: int, depth: int) -> str:
     """Put members into the object that begins there."""
-    for name, value in wanted.items():
+    for name, value in additions.items():
         plain = _plain_json(text)
-        found = _object(plain, begin)
-        if name not in found.values:
-            text = _add_json(text, found, f"{json.dumps(name)}: {_dump(text, value, depth)}", depth)
+        members = _object(plain, begin)
+        if name not in members.values:
+            text = _add_json(text, members, f"{json.dumps(name)}: {_dump(text, value, depth)}", depth)
             continue
-        start, end = found.values[name]
+        start, end = members.values[name]
         if isinstance(value, dict) and plain[start] == "{":
             text = _put_json(text, value, start, depth + 1)
         elif json.loads(plain[start:end]) != value:
@@ -118,47 +119,47 @@ def _put_json(text: str, wanted: dict[str, Any], begin: int, depth: int) -> str:
     return text
 
 
-def _add_json(text: str, found: _Object, member: str, depth: int) -> str:
+def _add_json(text: str, members: _Object, member: str, depth: int) -> str:
     """Put a member behind the last of an object, and behind the comments there."""
-    body = text[: found.close].rstrip()
-    closing = text[len(body) : found.close]
+    body = text[: members.close].rstrip()
+    closing = text[len(body) : members.close]
     if "\n" not in closing:
         closing = _line(text, depth - 1)
-    last = max((end for _, end in found.values.values()), default=None)
-    if last is not None and "," not in _blanked(_COMMENT, text)[last : found.close]:
+    last = max((end for _, end in members.values.values()), default=None)
+    if last is not None and "," not in _blanked(_COMMENT, text)[last : members.close]:
         body = f"{body[:last]},{body[last:]}"
-    return body + _line(text, depth) + member + closing + text[found.close :]
+    return body + _line(text, depth) + member + closing + text[members.close :]
 
 
 def _dump(text: str, value: object, depth: int) -> str:
-    unit = found[1] if (found := _INDENT.search(text)) else "  "
+    unit = match[1] if (match := _INDENT.search(text)) else "  "
     return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", _line(text, depth))
 
 
 def _line(text: str, depth: int) -> str:
     """Return the beginning of a line, as the others begin."""
-    unit = found[1] if (found := _INDENT.search(text)) else "  "
+    unit = match[1] if (match := _INDENT.search(text)) else "  "
     return ("\r\n" if "\r\n" in text else "\n") + unit * depth
 
 
-def _edit_toml(text: str, wanted: dict[str, Any]) -> str:
+def _edit_toml(text: str, additions: dict[str, Any]) -> str:
     import tomlkit
 
     line = "\r\n" if "\r\n" in text else "\n"
     head = text if text.endswith("\n") else f"{text}{line}"
-    behind = head + line + tomlkit.dumps(wanted).replace("\n", line)
+    behind = head + line + tomlkit.dumps(additions).replace("\n", line)
     with suppress(ValueError):  # all comments stay with the tables that they are about
-        if tomllib.loads(behind) == _merged(tomllib.loads(text), wanted):
+        if tomllib.loads(behind) == _merged(tomllib.loads(text), additions):
             return behind
     document = tomlkit.parse(text)
-    _put_toml(document, wanted)
+    _put_toml(document, additions)
     return tomlkit.dumps(document)
 
 
-def _put_toml(table: Any, wanted: dict[str, Any]) -> None:  # noqa: ANN401 - one of several kinds of tables
+def _put_toml(table: Any, additions: dict[str, Any]) -> None:  # noqa: ANN401 - one of several kinds of tables
     import tomlkit
 
-    for name, value in wanted.items():
+    for name, value in additions.items():
         if isinstance(value, dict) and name in table:
             _put_toml(table[name], value)
         elif table.get(name) != value:
@@ -179,11 +180,11 @@ def _load_yaml(text: str) -> Any:  # noqa: ANN401 - YAML
         raise ValueError(str(error)) from None
 
 
-def _edit_yaml(text: str, wanted: dict[str, Any], path: tuple[str, ...] = ()) -> str:
+def _edit_yaml(text: str, additions: dict[str, Any], path: tuple[str, ...] = ()) -> str:
     """Put entries into the mapping at a path; what is new is written as JSON, which is YAML too."""
     import yaml
 
-    for name, value in wanted.items():
+    for name, value in additions.items():
         mapping = yaml.compose(text, Loader=yaml.SafeLoader)
         for step in path:
             mapping = _entries(mapping)[step]
@@ -196,8 +197,8 @@ def _edit_yaml(text: str, wanted: dict[str, Any], path: tuple[str, ...] = ()) ->
             start, end = node.start_mark.index, node.end_mark.index
             if _YAML_COMMENT.search(text[start:end]):
                 raise ValueError("there is a comment in what kb would write anew")
-            there = _load_yaml(text[start:end])
-            whole = _merged(there, value) if isinstance(value, dict) else value
+            present = _load_yaml(text[start:end])
+            whole = _merged(present, value) if isinstance(value, dict) else value
             text = f"{text[:start].rstrip(' ')} {json.dumps(whole)}{text[end:]}"
     return text
 

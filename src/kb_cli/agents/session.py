@@ -72,9 +72,9 @@ def read_end(transcript: Path) -> str:
 def turns(transcript: str) -> Iterator[tuple[str, str]]:
     """Yield who said what, of a file with one JSON object or with one a line."""
     for entry in entries(transcript):
-        inner = next((each for name in ENVELOPES if isinstance(each := entry.get(name), dict)), entry)
+        inner = next((value for name in ENVELOPES if isinstance(value := entry.get(name), dict)), entry)
         speaker = SPEAKERS.get(str(inner.get("role") or entry.get("type")))
-        text = without_tools(text_of(inner.get("content")))
+        text = without_tools(message_text(inner.get("content")))
         if speaker and text and not (entry.get("isMeta") or entry.get("isSidechain")):
             yield speaker, text.encode("utf-8", "replace").decode()  # programs cut characters of two halves apart
 
@@ -83,10 +83,10 @@ def entries(transcript: str) -> Iterator[dict[str, Any]]:
     """Yield the objects of a transcript; what is none is passed over."""
     try:
         whole = json.loads(transcript)
-        found = whole.get("messages", [whole]) if isinstance(whole, dict) else whole
+        messages = whole.get("messages", [whole]) if isinstance(whole, dict) else whole
     except (ValueError, RecursionError):
-        found = [parsed(line) for line in transcript.split("\n")]  # a message may hold other line ends
-    yield from (each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
+        messages = [parsed(line) for line in transcript.split("\n")]  # a message may hold other line ends
+    yield from (message for message in messages if isinstance(message, dict)) if isinstance(messages, list) else ()
 
 
 def parsed(line: str) -> object:
@@ -97,7 +97,7 @@ def parsed(line: str) -> object:
         return None
 
 
-def text_of(content: object) -> str:
+def message_text(content: object) -> str:
     """Return the text of a message."""
     if isinstance(content, str):
         return content.strip()

@@ -79,7 +79,7 @@ def add(
         add_stdin(item, title, source_path, wait)
         return report([item], Selection(), wait, json)
     if any(map(is_address, paths)):
-        items = [FileItem(each, source_path or each, tagged) for each in map(without_userinfo, paths)]
+        items = [FileItem(address, source_path or address, tagged) for address in map(without_userinfo, paths)]
         add_pages(paths, items, title, whole=whole, wait=wait)
         return report(items, Selection(), wait, json)
     selection = select_files(paths, exclude or (), follow_links=follow_links)
@@ -118,10 +118,10 @@ def add(
 
 def without_left_out(items: list[FileItem], left_out: frozenset[str], selection: Selection) -> list[FileItem]:
     """Return the files that were named or that nobody left out; count the others."""
-    kept = [each for each in items if each.is_named or each.source_path not in left_out]
-    if len(kept) < len(items):
-        selection.ignored[LEFT_OUT] = len(items) - len(kept)
-    return kept
+    remaining = [item for item in items if item.is_named or item.source_path not in left_out]
+    if len(remaining) < len(items):
+        selection.ignored[LEFT_OUT] = len(items) - len(remaining)
+    return remaining
 
 
 def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bool) -> None:
@@ -132,7 +132,7 @@ def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bo
     """
 
     async def upload(client: "EngineClient") -> None:
-        remote = await fetch_files(client, (each.source_path for each in items))
+        remote = await fetch_files(client, (item.source_path for item in items))
         uploader = Uploader(client, remote, await fetch_rejected(client), DigestCache(), title, quiet=quiet)
         await uploader.upload_all(items)
         if wait:
@@ -141,7 +141,7 @@ def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bo
     try:
         call_async(upload)
     except KeyboardInterrupt:
-        accepted = sum(each.job is not None or each.document_id is not None for each in items)
+        accepted = sum(item.job is not None or item.document_id is not None for item in items)
         raise exit_codes.Interrupted(
             f"interrupted: {accepted} of {len(items)} are in or on the way; run the same command again to continue"
         ) from None
@@ -173,7 +173,7 @@ def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *,
     """
     if not all(map(is_address, addresses)):
         raise exit_codes.UsageError("Addresses and files go in by commands of their own.")
-    if len(items) > 1 and (title or len({each.source_path for each in items}) == 1):
+    if len(items) > 1 and (title or len({item.source_path for item in items}) == 1):
         raise exit_codes.UsageError(f"--title and --source-path are for a single page, and these are {len(items)}.")
 
     async def upload(client: "EngineClient", item: FileItem, name: str, content: BinaryIO) -> None:
@@ -190,7 +190,7 @@ def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *,
         except exit_codes.LocalError as error:
             item.error = error.message
         except KbError as error:
-            if exit_codes.code_of(error) != exit_codes.REFUSED:
+            if exit_codes.exit_code_for(error) != exit_codes.REFUSED:
                 raise
             item.error = error.detail
 
@@ -242,10 +242,10 @@ def check_code_page(code_page: str | None) -> None:
 
 def report(items: list[FileItem], selection: Selection, wait: bool, json: bool) -> int:
     """Print what became of the files, and return the exit code."""
-    new = [each for each in items if each.error and each.is_news]
+    new = [item for item in items if item.error and item.is_news]
     print_failures(new)
     if json:
-        output.print_json([each.to_json() for each in items])
+        output.print_json([item.to_json() for item in items])
     else:
         output.print_line(summarize(items, selection, waited=wait))
     return exit_codes.FAILURE if new else exit_codes.OK

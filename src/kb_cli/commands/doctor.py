@@ -36,15 +36,15 @@ def doctor(
 
         if fix:  # what is wrong is looked for in what was restored
             require("kb.maintenance.restoring").finish_restore(settings)
-        found = look()
-        if fix and any(faults for faults, _ in found.values()):
-            maintenance.mend(settings, found, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
-            found = look()
-    is_well = maintenance.is_well(found)
+        findings = look()
+        if fix and any(faults for faults, _ in findings.values()):
+            maintenance.mend(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
+            findings = look()
+    is_well = maintenance.is_well(findings)
     if json:
-        output.print_json({"well": is_well, "found": {name: faults for name, (faults, _) in found.items()}})
+        output.print_json({"well": is_well, "found": {name: faults for name, (faults, _) in findings.items()}})
     else:
-        for name, (faults, remedy) in found.items():
+        for name, (faults, remedy) in findings.items():
             for line in [f"{fault} ({remedy.value})" for fault in faults] or ["well"]:
                 output.print_line(f"{name}: {line}")
     return exit_codes.OK if is_well else exit_codes.FAILURE

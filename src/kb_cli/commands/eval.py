@@ -54,7 +54,7 @@ def eval_(
     if json:
         output.print_json(run)
         return exit_codes.OK
-    output.print_table(["", *MEASURES.values(), f"passage in {PASSAGES}"], rows_of(run))
+    output.print_table(["", *MEASURES.values(), f"passage in {PASSAGES}"], table_rows(run))
     if before:
         print_gains(run, before)
     print_worst(run["both"], worst)
@@ -77,7 +77,7 @@ def read_run(path: Path) -> Run:
     return run
 
 
-def rows_of(run: Run) -> list[list[str]]:
+def table_rows(run: Run) -> list[list[str]]:
     """Return a row for each mode."""
     rows = []
     for mode, outcomes in run.items():
@@ -89,8 +89,8 @@ def rows_of(run: Run) -> list[list[str]]:
 
 def format_mean(values: Sequence[float]) -> str:
     """Return a mean with its interval."""
-    found = mean(values)
-    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+    average = mean(values)
+    return f"{average.value:.3f} ({average.low:.3f} to {average.high:.3f})"
 
 
 def print_gains(run: Run, before: Run) -> None:
@@ -98,7 +98,7 @@ def print_gains(run: Run, before: Run) -> None:
     rows = []
     for mode, outcomes in run.items():
         known = {outcome["text"]: outcome["measures"] for outcome in before.get(mode, [])}
-        pairs = [(each["measures"], known[each["text"]]) for each in outcomes if each["text"] in known]
+        pairs = [(outcome["measures"], known[outcome["text"]]) for outcome in outcomes if outcome["text"] in known]
         if pairs:
             rows.append(
                 [f"{mode}, gained", *(format_mean([new[name] - old[name] for new, old in pairs]) for name in MEASURES)]
@@ -110,12 +110,13 @@ def print_gains(run: Run, before: Run) -> None:
 def print_worst(outcomes: Sequence[dict[str, Any]], limit: int) -> None:
     """Print the questions whose documents came last."""
     missed = sorted(
-        (each for each in outcomes if each["measures"]["ndcg"] < 1), key=lambda each: each["measures"]["ndcg"]
+        (outcome for outcome in outcomes if outcome["measures"]["ndcg"] < 1),
+        key=lambda outcome: outcome["measures"]["ndcg"],
     )
     if missed[:limit]:
         output.write("\n")
         rows = [
-            [f"{each['measures']['ndcg']:.3f}", str(each["place"] or "-"), output.one_line(each["text"])]
-            for each in missed[:limit]
+            [f"{outcome['measures']['ndcg']:.3f}", str(outcome["place"] or "-"), output.one_line(outcome["text"])]
+            for outcome in missed[:limit]
         ]
         output.print_table(["nDCG@10", "place", "the worst questions"], rows)

@@ -44,8 +44,8 @@ def get(
         raise exit_codes.UsageError("The file is kept for the document as it is: leave --version out.")
 
     async def fetch(client: "EngineClient") -> dict[str, Any]:
-        found = document_id or await find_id(client, path or "")
-        return await client.document(found, version=version)
+        id_ = document_id or await find_id(client, path or "")
+        return await client.document(id_, version=version)
 
     if file is not None:
         call(lambda client: save_file(client, fetch(client), file))
@@ -54,7 +54,7 @@ def get(
     if json:
         output.print_json(document)
     elif text:
-        output.print_text(output.text_of(document))
+        output.print_text(output.document_text(document))
     else:
         print_document(document)
 
@@ -132,4 +132,4 @@ def print_document(document: dict[str, Any]) -> None:
             "not read": phrase(document["omitted"]),
         }
     )
-    output.print_line("\n" + output.text_of(document).strip("\r\n"))
+    output.print_line("\n" + output.document_text(document).strip("\r\n"))

@@ -50,7 +50,7 @@ def history(
         show(
             call(lambda client: client.version(document_id, version)),
             json,
-            lambda each: output.print_text(each["text"]),
+            lambda line: output.print_text(line["text"]),
         )
 
 

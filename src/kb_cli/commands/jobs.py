@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kb.api.job_errors import remedy_of
+from kb.api.job_errors import remedy_for
 from kb.api.omitted import phrase
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async, report_each
@@ -116,10 +116,10 @@ def dismiss(ids: list[int] | None, json: bool) -> int:
             output.print_error(f"Job {job_id} has not failed: 'kb jobs drop {job_id}' drops it.")
             code = exit_codes.REFUSED
     if ids is None:
-        wanted = [job_id for job_id, job in failed.items() if remedy_of(job["error"]) != "retry"]
+        job_ids = [job_id for job_id, job in failed.items() if remedy_for(job["error"]) != "retry"]
     else:
-        wanted = [job_id for job_id in failed if job_id in ids]
-    failure = drop(wanted, json, " is dismissed")
+        job_ids = [job_id for job_id in failed if job_id in ids]
+    failure = drop(job_ids, json, " is dismissed")
     return code or failure
 
 
@@ -138,14 +138,14 @@ async def follow_jobs(client: "EngineClient", job_id: int | None, json: bool) ->
     pending = {job_id} if job_id is not None else await unfinished_jobs(client)
     with status_line(quiet=json) as show_status:
         while pending:
-            for each in sorted(pending):
-                job = await client.job(each)
+            for pending_id in sorted(pending):
+                job = await client.job(pending_id)
                 if job["status"] in ENDED:
-                    pending.discard(each)
+                    pending.discard(pending_id)
                     report(job, json)
                     code = max(code, exit_codes.FAILURE if job["status"] == "failed" else exit_codes.OK)
                 elif job["status"] == "running" or len(pending) == 1:
-                    show_status(f"{format_state(job)}: {title_of(job)}; {len(pending)} to go")
+                    show_status(f"{format_state(job)}: {job_title(job)}; {len(pending)} to go")
                 else:
                     break
             if not pending and job_id is None:
@@ -164,11 +164,11 @@ def report(job: dict[str, Any], json: bool) -> None:
     if json:
         output.print_json_line(job)
     elif job["error"]:
-        output.print_line(f"job {job['id']} failed: {output.one_line(title_of(job))}: {job['error']}")
+        output.print_line(f"job {job['id']} failed: {output.one_line(job_title(job))}: {job['error']}")
     else:
         existed = ", which was there already" if job["existed"] else ""
         outcome = f"is document {job['document_id']}{existed}"
-        line = f"job {job['id']} done: {output.one_line(title_of(job))} {outcome}"
+        line = f"job {job['id']} done: {output.one_line(job_title(job))} {outcome}"
         output.print_line("; ".join(filter(None, (line, not_read(job)))))
 
 
@@ -182,7 +182,7 @@ def print_job(job: dict[str, Any]) -> None:
             "document": f"{job['document_id']} (was there already)" if job["existed"] else job["document_id"],
             "not read": phrase(job["omitted"]),
             "kind": job["kind"],
-            "what": title_of(job),
+            "what": job_title(job),
             "source path": job["source_path"],
             "tags": output.format_tags(job),
             "created": output.format_time(job["created_at"]),
@@ -202,7 +202,7 @@ def not_read(job: dict[str, Any]) -> str:
     return f"not read: {phrase(job['omitted'])}" if job["omitted"] else ""
 
 
-def title_of(job: dict[str, Any]) -> str:
+def job_title(job: dict[str, Any]) -> str:
     """Return what a person would call the job."""
     return str(job["title"] or job["filename"] or job["source_path"] or job["kind"])
 
@@ -212,6 +212,6 @@ COLUMNS: output.Columns = {
     "STATUS": format_state,
     "DOCUMENT": "document_id",
     "CREATED": "created_at",
-    "WHAT": title_of,
+    "WHAT": job_title,
     "ERROR": lambda job: job["error"] or not_read(job),
 }

@@ -74,10 +74,11 @@ def mcp(
         output.print_line(write_configuration(client, url, headers))
         warn_of_repository(Path(CLIENTS[client or ""].file).expanduser().resolve(), has_key=bool(headers))
         return
-    chosen = {name: each for name, each in CLIENTS.items() if client in (None, name)}
+    chosen = {name: program for name, program in CLIENTS.items() if client in (None, name)}
     if json:
         configurations = {
-            name: {"place": each.place, "text": each.configuration(url, headers)} for name, each in chosen.items()
+            name: {"place": program.place, "text": program.configuration(url, headers)}
+            for name, program in chosen.items()
         }
         output.print_json({"url": url, "headers": headers, "clients": configurations})
     elif client is not None:
@@ -85,7 +86,8 @@ def mcp(
     else:
         output.print_line(
             "\n\n".join(
-                f"# {each.title}: {each.place}\n{each.configuration(url, headers)}" for each in CLIENTS.values()
+                f"# {program.title}: {program.place}\n{program.configuration(url, headers)}"
+                for program in CLIENTS.values()
             )
         )
 
@@ -97,7 +99,7 @@ def write_configuration(client: str | None, url: str, headers: dict[str, str]) -
         UsageError: it has no file, or what is there cannot be read.
     """
     if client is None or not CLIENTS[client].file:
-        able = ", ".join(name for name, each in CLIENTS.items() if each.file)
+        able = ", ".join(name for name, program in CLIENTS.items() if program.file)
         why = CLIENTS[client].without_file if client else ""
         raise UsageError(f"{why}{' ' if why else ''}--write goes with one of these clients: {able}.")
     file = Path(CLIENTS[client].file).expanduser().resolve()
@@ -107,10 +109,10 @@ def write_configuration(client: str | None, url: str, headers: dict[str, str]) -
     except (ValueError, RecursionError, ImportError) as error:  # images lack what writes TOML
         reason = " ".join(str(error).split())
         raise UsageError(f"{file} stays as it is ({reason}): paste what 'kb mcp {client}' prints.") from None
-    kept = f"; what was there is in {back_up(file)}" if before and after != before else ""
+    backup_note = f"; what was there is in {back_up(file)}" if before and after != before else ""
     if after != before:
         replace_file(file, after)
-    return f"{CLIENTS[client].title} knows kb now, by {file}{kept}. Start it anew."
+    return f"{CLIENTS[client].title} knows kb now, by {file}{backup_note}. Start it anew."
 
 
 def warn_of_repository(file: Path, *, has_key: bool) -> None:

@@ -8,7 +8,7 @@ from kb_cli.runtime.call import call
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import recall
 from kb_cli.runtime.launch import open_source
-from kb_cli.sync.names import place_of
+from kb_cli.sync.names import local_place
 
 
 def open_(
@@ -28,9 +28,9 @@ def open_(
     if (document_id is None) == (hit is None):
         raise UsageError("Name a document by its ID, or with -n a result of the last search.")
     if hit is not None:
-        found = recall(hit)
-        document_id, line, page = found["document_id"], line or found["line"], page or found["page"]
-    wanted = int(document_id or 0)
-    document = call(lambda client: client.document(wanted, chunks=1))
-    here = {"document_id": wanted, "source_path": place_of(document["source_path"])}
+        result = recall(hit)
+        document_id, line, page = result["document_id"], line or result["line"], page or result["page"]
+    id_ = int(document_id or 0)
+    document = call(lambda client: client.document(id_, chunks=1))
+    here = {"document_id": id_, "source_path": local_place(document["source_path"])}
     open_source(document | here, line, page)

@@ -29,7 +29,7 @@ def restore(
 
     With --json, prints a list of the documents.
     """
-    if all(each.isdecimal() and int(each) for each in what):
+    if all(argument.isdecimal() and int(argument) for argument in what):
         return report_each(
             dict.fromkeys(map(int, what)),
             lambda client, document_id: client.restore(document_id, why=why),

@@ -11,11 +11,11 @@ import typer
 from kb.api.errors import Invalid
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.last_search import line_of, remember
+from kb_cli.runtime.last_search import highlight_line, remember
 from kb_cli.runtime.launch import open_source
 from kb_cli.runtime.options import EMPTY, Filters, IdsOnly, Json, explain_nothing, with_filters
 from kb_cli.runtime.styled import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
-from kb_cli.sync.names import place_of
+from kb_cli.sync.names import local_place
 
 EXCERPT_LINES = 3
 INDENT = "    "
@@ -68,7 +68,9 @@ def search(
         return exit_codes.FAILURE
     if open_:
         best = answer["results"][0]
-        open_source(best | {"source_path": place_of(best["source_path"])}, line_of(best), best["place"]["page"])
+        open_source(
+            best | {"source_path": local_place(best["source_path"])}, highlight_line(best), best["place"]["page"]
+        )
     return exit_codes.OK
 
 
@@ -79,19 +81,21 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
         output.print_json(answer)
         return
     if not ids:
-        for each in answer["unreadable"]:
+        for file in answer["unreadable"]:
             output.print_error(
-                f"{output.one_line(each['filename'])} could not be read: {output.one_line(each['error'])}"
+                f"{output.one_line(file['filename'])} could not be read: {output.one_line(file['error'])}"
             )
         if more := answer["unreadable_count"] - len(answer["unreadable"]):
             output.print_error(f"{more} more of that name could not be read: 'kb jobs --status failed' lists them")
     if not results:
         output.print_error(explain_empty(answer, filters))
     elif ids:
-        output.write("".join(f"{each}\n" for each in dict.fromkeys(result["document_id"] for result in results)))
+        output.write(
+            "".join(f"{document_id}\n" for document_id in dict.fromkeys(result["document_id"] for result in results))
+        )
     else:
-        for each in answer["unknown"]:
-            output.print_error(describe_unknown(each))
+        for file in answer["unknown"]:
+            output.print_error(describe_unknown(file))
         if all(result["fts_score"] is None for result in results) and not vec_only:
             those = " that passes the filters" if any(vars(filters).values()) else ""
             output.print_error(f"no document{those} holds a word of this; the nearest in meaning:")
@@ -105,7 +109,7 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
 
 def describe_unknown(unknown: dict[str, Any]) -> str:
     """Say which word no document has, what was searched for instead, and what else it may be."""
-    word, nearest = output.one_line(unknown["word"]), [output.one_line(each) for each in unknown["nearest"]]
+    word, nearest = output.one_line(unknown["word"]), [output.one_line(word) for word in unknown["nearest"]]
     searched = f": searched for '{nearest[0]}'" if nearest else ""
     others = f"; also spelled like it: {', '.join(nearest[1:])}" if nearest[1:] else ""
     return f"no document has '{word}'{searched}{others}"
@@ -144,7 +148,7 @@ def print_copies(result: dict[str, Any]) -> None:
     if copies := result.get("copies"):
         count = result.get("copy_count", len(copies))
         number = "1 other place" if count == 1 else f"{count} other places"
-        paths = [output.one_line(each["source_path"] or each["title"]) for each in copies[:MOST_COPIES]]
+        paths = [output.one_line(copy["source_path"] or copy["title"]) for copy in copies[:MOST_COPIES]]
         more = ", …" if count > len(paths) else ""
         output.print_styled(indent(Styled(f"and in {number}: {', '.join(paths)}{more}", DIM)))
 

@@ -67,14 +67,14 @@ def install_unit() -> str:
         if not is_new:
             systemctl("stop", UNIT)
         refuse_second(settings)
-        kept = back_up_other(unit, text.encode())
+        backup_note = back_up_other(unit, text.encode())
         replace_file(environment, lines.encode())
         replace_file(unit, text.encode())
         systemctl("daemon-reload")
         systemctl("enable", UNIT)
         systemctl("restart", UNIT)
     return (
-        f"kb runs in the background, by {unit}.{kept} Its log: journalctl --user -u {UNIT} -f\n"
+        f"kb runs in the background, by {unit}.{backup_note} Its log: journalctl --user -u {UNIT} -f\n"
         "To keep it running while nobody is logged in: loginctl enable-linger"
     )
 
@@ -129,11 +129,11 @@ def install_agent() -> str:
     }
     is_other = before and before | {"EnvironmentVariables": settings} != agent
     with restored_on_failure(file, after=partial(boot, file) if before else None):
-        kept = back_up_other(file, plistlib.dumps(agent)) if is_other else ""
+        backup_note = back_up_other(file, plistlib.dumps(agent)) if is_other else ""
         replace_file(file, plistlib.dumps(agent))
         boot_out(domain(), str(file))
         boot(file)
-    return f"kb runs in the background, by {file}.{kept} Its log: {log}"
+    return f"kb runs in the background, by {file}.{backup_note} Its log: {log}"
 
 
 def stop_agent() -> str:
@@ -240,7 +240,7 @@ def restored_on_failure(
 ) -> Iterator[None]:
     """Put files back as they were if the block fails; what is to be done before and after that is, too."""
     contents = {file: file.read_bytes() if file.exists() else None for file in files}
-    copies = copies_of(files)
+    copies = backup_copies(files)
     try:
         yield
     except BaseException:
@@ -251,14 +251,14 @@ def restored_on_failure(
                 file.unlink(missing_ok=True)
             else:
                 replace_file(file, content)
-        for copy in copies_of(files) - copies:
+        for copy in backup_copies(files) - copies:
             copy.unlink(missing_ok=True)
         if after:
             after()
         raise
 
 
-def copies_of(files: Iterable[Path]) -> set[Path]:
+def backup_copies(files: Iterable[Path]) -> set[Path]:
     """Return the copies that were made of files before they became others."""
     return {copy for file in files for copy in file.parent.glob(f"{file.name}.before-kb*")}
 

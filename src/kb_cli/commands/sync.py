@@ -80,9 +80,9 @@ def sync(
     print_result(result, json=json)
     if needs_yes(result):
         return exit_codes.USAGE
-    return exit_codes.FAILURE if result.withheld or any(each.is_news for each in result.failed) else exit_codes.OK
+    return exit_codes.FAILURE if result.withheld or any(item.is_news for item in result.failed) else exit_codes.OK
 
 
 def needs_yes(result: SyncResult) -> bool:
     """Return whether documents stay until a person says that their files were deleted."""
-    return any(each.needs_yes for each in result.withheld)
+    return any(withheld.needs_yes for withheld in result.withheld)

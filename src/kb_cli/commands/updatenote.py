@@ -116,11 +116,11 @@ async def difference(client: "EngineClient", document_id: int, version: str) -> 
     note = await client.document(document_id)
     lines = [f"The note's hash is {note['content_hash']} now."]
     beginning = normalized(version)
-    for each in (await client.history(document_id))["versions"]:
-        if len(beginning) >= MIN_HASH and each["content_hash"].startswith(beginning):
-            before = str((await client.version(document_id, each["number"]))["text"]).splitlines()
+    for earlier in (await client.history(document_id))["versions"]:
+        if len(beginning) >= MIN_HASH and earlier["content_hash"].startswith(beginning):
+            before = str((await client.version(document_id, earlier["number"]))["text"]).splitlines()
             lines += unified_diff(
-                before, output.text_of(note).splitlines(), "as you read it", "as it is now", n=1, lineterm=""
+                before, output.document_text(note).splitlines(), "as you read it", "as it is now", n=1, lineterm=""
             )
             break
     return "\n".join(lines)
@@ -131,5 +131,5 @@ def edit(document_id: int, why: str | None) -> tuple[dict[str, Any], bool]:
     note = call(lambda client: client.document(document_id))
     if note["doc_type"] != NOTE:
         raise NotANote(f"Document {document_id} is of type {note['doc_type']}: only notes can be updated.")
-    with edit_text(output.text_of(note), f"updatenote {document_id}") as text:
+    with edit_text(output.document_text(note), f"updatenote {document_id}") as text:
         return (note, False) if text is None else (update(document_id, text, note["content_hash"], why), True)

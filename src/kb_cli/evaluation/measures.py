@@ -30,14 +30,14 @@ class Measures:
     mrr: float
 
     @classmethod
-    def of(cls, found: Sequence[int], wanted: Sequence[int]) -> Measures:
+    def of(cls, ranked: Sequence[int], relevant_grades: Sequence[int]) -> Measures:
         """Return the measures of a ranking, from the grade of each result, best first, and the grades to be found."""
-        ideal = _gain(sorted(wanted, reverse=True))
-        first = next((place for place, grade in enumerate(found[:NDCG_DEPTH], 1) if grade > 0), None)
-        relevant = sum(grade > 0 for grade in wanted)
+        ideal = _gain(sorted(relevant_grades, reverse=True))
+        first = next((place for place, grade in enumerate(ranked[:NDCG_DEPTH], 1) if grade > 0), None)
+        relevant = sum(grade > 0 for grade in relevant_grades)
         return cls(
-            _gain(found) / ideal if ideal else 0.0,
-            sum(grade > 0 for grade in found[:RECALL_DEPTH]) / relevant if relevant else 0.0,
+            _gain(ranked) / ideal if ideal else 0.0,
+            sum(grade > 0 for grade in ranked[:RECALL_DEPTH]) / relevant if relevant else 0.0,
             1 / first if first else 0.0,
         )
 

@@ -66,20 +66,24 @@ def _question(path: Path, number: int, entry: Any) -> Question:  # noqa: ANN401 
     documents: list[Any] = listed if isinstance(listed, list) else [listed]
     tags = entry.get("tags") or []
     passage = entry.get("passage")
-    if not documents or not all(isinstance(each, str | int) for each in documents) or not isinstance(tags, list):
+    if (
+        not documents
+        or not all(isinstance(document, str | int) for document in documents)
+        or not isinstance(tags, list)
+    ):
         raise UsageError(f"{path}, entry {number}: {FORM}.")
     words = None if passage is None else str(passage)
     return Question(str(number), entry["question"], dict.fromkeys(documents, 1), words, tuple(map(str, tags)))
 
 
 def _read_beir(folder: Path) -> list[Question]:
-    judgements = next((each for each in (folder / "qrels.tsv", folder / "qrels" / "test.tsv") if each.exists()), None)
+    judgements = next((path for path in (folder / "qrels.tsv", folder / "qrels" / "test.tsv") if path.exists()), None)
     if judgements is None:
         raise UsageError(f"{folder} has no qrels.tsv and no qrels/test.tsv.")
-    wanted: dict[str, dict[str | int, int]] = {}
+    grades: dict[str, dict[str | int, int]] = {}
     for line in judgements.read_text("utf-8").splitlines()[1:]:
         query, document, grade = line.split("\t")
-        wanted.setdefault(query, {})[document] = int(grade)
+        grades.setdefault(query, {})[document] = int(grade)
     lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
     texts = {record["_id"]: record["text"] for record in map(json.loads, lines)}
-    return [Question(query, texts[query], grades) for query, grades in wanted.items() if query in texts]
+    return [Question(query, texts[query], grades) for query, grades in grades.items() if query in texts]

@@ -49,18 +49,18 @@ async def ask(client: EngineClient, question: Question, mode: str) -> Outcome:
     place = next((place for place, grade in enumerate(grades, 1) if grade > 0), None)
     has_passage = None
     if question.passage:
-        wanted = " ".join(question.passage.split())
-        has_passage = any(wanted in " ".join(result["text"].split()) for result in results[:PASSAGES])
+        passage = " ".join(question.passage.split())
+        has_passage = any(passage in " ".join(result["text"].split()) for result in results[:PASSAGES])
     measures = Measures.of(grades, list(question.wanted.values()))
     return Outcome(question.id, question.text, measures, place, has_passage)
 
 
-def ranked_grades(results: Iterable[dict[str, Any]], wanted: Mapping[str | int, int]) -> list[int]:
+def ranked_grades(results: Iterable[dict[str, Any]], remaining: Mapping[str | int, int]) -> list[int]:
     """Return the grade of each document in its place; a name that two documents have counts for the first."""
-    left, grades = dict(wanted), dict[int, int]()
+    left, grades = dict(remaining), dict[int, int]()
     for result in results:
         if result["document_id"] not in grades:
-            name = next((each for each in names(result) if each in left), None)
+            name = next((name for name in names(result) if name in left), None)
             grades[result["document_id"]] = left.pop(name) if name is not None else 0
     return list(grades.values())
 

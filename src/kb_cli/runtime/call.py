@@ -132,12 +132,12 @@ def call_for_each(
 
     async def request_all(client: EngineClient) -> tuple[list[dict[str, Any]], int]:
         answers, code = [], exit_codes.OK
-        for each in ids:
+        for id_ in ids:
             try:
-                answers.append(await request(client, each))
+                answers.append(await request(client, id_))
             except (NotFound, NotInBin, NotRetryable, JobDone, Occupied) as error:
                 print_error(rephrase(error.detail))
-                code = exit_codes.code_of(error)
+                code = exit_codes.exit_code_for(error)
         return answers, code
 
     return call(request_all)

@@ -38,7 +38,7 @@ def complete_actions(*actions: str) -> Callable[[typer.Context, str], list[str]]
     """Return what offers the actions of a command, as long as it has none."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
-        return [] if context.params.get("words") else [each for each in actions if each.startswith(incomplete)]
+        return [] if context.params.get("words") else [action for action in actions if action.startswith(incomplete)]
 
     return complete
 

@@ -53,7 +53,7 @@ class Interrupted(TyperException):
     exit_code = INTERRUPTED
 
 
-def code_of(error: KbError) -> int:
+def exit_code_for(error: KbError) -> int:
     """Return the exit code for an error from the engine, its client or a start."""
     for kind, code in (
         (EngineUnreachable, UNREACHABLE),

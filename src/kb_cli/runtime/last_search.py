@@ -22,7 +22,8 @@ def remember(results: list[dict[str, Any]]) -> None:
     import json
 
     hits = [
-        {"document_id": each["document_id"], "line": line_of(each), "page": each["place"]["page"]} for each in results
+        {"document_id": result["document_id"], "line": highlight_line(result), "page": result["place"]["page"]}
+        for result in results
     ]
     file = state_folder() / FILE
     try:
@@ -56,7 +57,7 @@ def recall(number: int) -> dict[str, Any]:
     return hits[number - 1]
 
 
-def line_of(result: dict[str, Any]) -> int:
+def highlight_line(result: dict[str, Any]) -> int:
     """Return the line of a passage's first highlight, or its own."""
     text: str = result["text"]
     begin = len(text) - len(text.lstrip())

@@ -57,8 +57,8 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
     """
     source, document_id = document["source_path"] or "", document["document_id"]
     refuse_elsewhere(source)
-    if found := find_file(source):
-        source = str(found)
+    if path := find_file(source):
+        source = str(path)
     elif document["doc_type"] == "note":  # it has no file: its page is where it can be read and changed
         launch(f"{load_config().engine_url.rstrip('/')}/d/{document_id}")
         return

@@ -141,18 +141,21 @@ def with_filters(command: Callable[..., T]) -> Callable[..., T]:
 
     @wraps(command)
     def wrapper(**options: Any) -> T:  # noqa: ANN401 - of any type
-        filters = Filters(**{each.name: options.pop(each.name) for each in fields(Filters)})
+        filters = Filters(**{field.name: options.pop(field.name) for field in fields(Filters)})
         return command(filters=filters, **options)
 
     parameters: list[Parameter] = []
-    for each in signature(command).parameters.values():
-        parameters += FILTER_PARAMETERS if each.name == "filters" else [each.replace(kind=Parameter.KEYWORD_ONLY)]
+    for parameter in signature(command).parameters.values():
+        parameters += (
+            FILTER_PARAMETERS if parameter.name == "filters" else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+        )
     wrapper.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # inspect reads it
     return wrapper
 
 
 FILTER_PARAMETERS = [
-    Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type) for each in fields(Filters)
+    Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+    for field in fields(Filters)
 ]
 
 
@@ -160,9 +163,9 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """Return the word that may be meant, as the end of a sentence; nothing if none is near."""
     from difflib import get_close_matches
 
-    there = list(words)
-    folded = [each for each in there if each.casefold() == word.casefold()]
-    matches = folded or get_close_matches(word, there, n=1)
+    known = list(words)
+    folded = [candidate for candidate in known if candidate.casefold() == word.casefold()]
+    matches = folded or get_close_matches(word, known, n=1)
     return f"; there is {matches[0]!r}" if matches else ""
 
 
@@ -183,8 +186,8 @@ def parse_date(option: str, word: str | None) -> str | None:
     if word is None:
         return None
     try:
-        if found := moment(word, option, zone=None):
-            return found
+        if parsed := moment(word, option, zone=None):
+            return parsed
     except Invalid as error:
         raise UsageError(error.detail) from None
     raise UsageError(f"{option} names no date.")
@@ -233,16 +236,16 @@ def explain_nothing(filters: Filters) -> str:
     from kb_cli.runtime.call import call
     from kb_cli.runtime.completion import fetch_tags
 
-    wanted = split_tags([*(filters.tags or []), *(filters.any_tag or [])])
-    tags = fetch_tags() if wanted else []
-    for tag in wanted:
+    asked_tags = split_tags([*(filters.tags or []), *(filters.any_tag or [])])
+    tags = fetch_tags() if asked_tags else []
+    for tag in asked_tags:
         if tag not in tags:
             return f"no document has the tag {tag!r}{nearest(tag, tags)}"
     if filters.lang:
-        there = call(lambda client: client.status())["languages"]
-        if filters.lang.lower() not in there:
+        known = call(lambda client: client.status())["languages"]
+        if filters.lang.lower() not in known:
             return (
-                f"no document is in the language {filters.lang!r}; there are {counted(there) or 'none that are known'}"
+                f"no document is in the language {filters.lang!r}; there are {counted(known) or 'none that are known'}"
             )
     if any(vars(filters).values()):
         return "no document passes these filters"

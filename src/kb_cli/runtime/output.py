@@ -19,9 +19,9 @@ from kb_cli.runtime.styled import (
     PLAIN,
     Style,
     Styled,
-    columns_of,
     shorten,
     shorten_start,
+    text_width,
     width_of_terminal,
 )
 
@@ -97,9 +97,9 @@ def paged() -> Iterator[None]:
 
 def write(text: str) -> None:
     """Print the text as it is, without a line end."""
-    held = _held.get()
-    if held is not None:
-        held.append(text)
+    buffer = _held.get()
+    if buffer is not None:
+        buffer.append(text)
         return
     try:
         # At once, so that a closed pipe is met here.
@@ -201,7 +201,7 @@ def _cell(row: Row, column: str | Callable[[Row], object]) -> object:
 
 def format_columns(rows: Sequence[Sequence[str]]) -> Iterator[Styled]:
     """Yield the rows as lines of the terminal's width; the first is the header."""
-    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
     fitted = fit_widths(widths, width_of_terminal() - len(GAP) * (len(widths) - 1))
     for number, row in enumerate(rows):
         cells = (
@@ -249,7 +249,7 @@ def print_fields(values: dict[str, object]) -> None:
     write("".join(f"{name:<{width}}  {value}\n" for name, value in shown.items()))
 
 
-def text_of(document: dict[str, Any]) -> str:
+def document_text(document: dict[str, Any]) -> str:
     """Return the document's text."""
     return "".join(chunk["text"] for chunk in document["chunks"])
 

@@ -37,17 +37,17 @@ IN_BIN: Final = re.compile(r"Document (\d{1,20}) (has been in the bin since [^;\
 def rephrase(detail: str, typed: Sequence[str] = sys.argv) -> str:
     """Return what the engine says: options as they were typed, times of the clock here, and the command that helps."""
     field = FIELD.match(detail)
-    option = option_of(field[1], typed) if field else None
+    option = find_option(field[1], typed) if field else None
     if field and option:
         detail = f"{option}: {detail[field.end() :]}"
     detail = TIME.sub(lambda time: format_time(time[0]) or "", detail)
     return IN_BIN.sub(r"Document \1 \2; 'kb restore \1' brings it back.", detail)
 
 
-def option_of(field: str, typed: Sequence[str]) -> str | None:
+def find_option(field: str, typed: Sequence[str]) -> str | None:
     """Return the option that gave a field of a request; None if there is none, or several words may have."""
-    found = [each for each in OPTIONS.get(field, ()) if is_typed(each, typed)]
-    return found[0] if len(found) == 1 and found[0].startswith("-") else None
+    options = [option for option in OPTIONS.get(field, ()) if is_typed(option, typed)]
+    return options[0] if len(options) == 1 and options[0].startswith("-") else None
 
 
 def is_typed(option: str, typed: Sequence[str]) -> bool:

@@ -80,18 +80,18 @@ class Styled:
         """Yield the one line in lines of at most so many columns."""
         start = position = columns = 0
         for word in WORD.finditer(self.text):
-            needed = columns_of(word[0].rstrip())
+            needed = text_width(word[0].rstrip())
             if columns and columns + needed > width:
                 yield self.stripped(start, position)
                 start, columns = position, 0
             for character in word[0] if needed > width else ():  # a word that is wider than a line
-                if columns and columns + columns_of(character) > width:
+                if columns and columns + text_width(character) > width:
                     yield self.stripped(start, position)
                     start, columns = position, 0
-                columns += columns_of(character)
+                columns += text_width(character)
                 position += 1
             if needed <= width:
-                columns += columns_of(word[0])
+                columns += text_width(word[0])
             position = word.end()
         yield self.stripped(start, len(self.text))
 
@@ -131,14 +131,14 @@ def width_of_terminal() -> int:
     return shutil.get_terminal_size().columns
 
 
-def columns_of(text: str) -> int:
+def text_width(text: str) -> int:
     """Return how many columns a text takes on a terminal."""
     if text.isascii():
         return len(text)
-    return sum(map(columns_of_character, text))
+    return sum(map(character_width, text))
 
 
-def columns_of_character(character: str) -> int:
+def character_width(character: str) -> int:
     """Return how many columns a character takes."""
     if combining(character) or category(character) in ("Mn", "Me", "Cf"):
         return 0
@@ -147,17 +147,17 @@ def columns_of_character(character: str) -> int:
 
 def shorten(text: str, width: int) -> str:
     """Return a text in exactly so many columns: what is longer loses its end, what is shorter is filled up."""
-    if columns_of(text) > width:
-        while text and columns_of(text) > width - 1:
+    if text_width(text) > width:
+        while text and text_width(text) > width - 1:
             text = text[:-1]
         text += ELLIPSIS
-    return text + " " * (width - columns_of(text))
+    return text + " " * (width - text_width(text))
 
 
 def shorten_start(text: str, width: int) -> str:
     """Return as much of a text's end as has room in so many columns."""
-    if columns_of(text) <= width:
+    if text_width(text) <= width:
         return text
-    while text and columns_of(text) >= width:
+    while text and text_width(text) >= width:
         text = text[1:]
     return ELLIPSIS + text

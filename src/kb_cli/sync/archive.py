@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb_cli.runtime.exit_codes import LocalError, UsageError
 from kb_cli.sync.selection import IGNORE_FILES, Selection, select_files
-from kb_cli.sync.zip_names import names_of
+from kb_cli.sync.zip_names import entry_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -115,9 +115,11 @@ class _Places:
         self._unpacked.add((path, entry.CRC, entry.file_size))
         folder = path.parents[-1]
         for name in path.parts[1:-1]:
-            folder = next(each for each in _numbered(folder / name) if not each.is_file())
+            folder = next(candidate for candidate in _numbered(folder / name) if not candidate.is_file())
         folder.mkdir(parents=True, exist_ok=True)
-        free = next(each for each in _numbered(folder / path.name, self._next[path]) if not each.exists())
+        free = next(
+            candidate for candidate in _numbered(folder / path.name, self._next[path]) if not candidate.exists()
+        )
         self._next[path] += 1
         return free
 
@@ -130,9 +132,9 @@ def _numbered(path: Path, first: int = 1) -> Iterator[Path]:
 def _unpack(archive: Path, folder: Path, room: _Room, places: _Places, code_page: str | None) -> set[str]:
     """Unpack an archive; return the code page that was guessed for its names, if one had to be."""
     with zipfile.ZipFile(archive) as content:
-        entries = [each for each in content.infolist() if not (each.is_dir() or is_ignore_file(each.filename))]
+        entries = [member for member in content.infolist() if not (member.is_dir() or is_ignore_file(member.filename))]
         room.take(entries)
-        names, guessed = names_of(entries, code_page)
+        names, guessed = entry_names(entries, code_page)
         for entry, name in zip(entries, names, strict=True):
             if target := places.free(folder / _inner_path(name), entry):
                 with content.open(entry) as packed, target.open("wb") as file:

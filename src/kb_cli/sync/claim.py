@@ -45,17 +45,17 @@ async def look_up(client: EngineClient, folder: Folder) -> Claim:
         UsageError: its name belongs to another one.
     """
     known = await client.folders()
-    mine, found = machine_id(), Claim(left_out=frozenset(known["left_out"]))
-    for each in known["folders"]:
-        if each["prefix"] != folder.prefix:
+    mine, claimed = machine_id(), Claim(left_out=frozenset(known["left_out"]))
+    for synced in known["folders"]:
+        if synced["prefix"] != folder.prefix:
             continue
-        refusal = None if folder.take_over else taken(folder, each["path"], each["host"])
-        if refusal and not is_mine(each, folder, mine):
+        refusal = None if folder.take_over else taken(folder, synced["path"], synced["host"])
+        if refusal and not is_mine(synced, folder, mine):
             raise refusal
-        if is_from_here(each, mine) and each["path"] == str(folder.path.resolve()):
-            found.mounts = each["mounts"]
-        found.owner, found.doubt = each["machine"], refusal if each["machine"] != mine else None
-    return found
+        if is_from_here(synced, mine) and synced["path"] == str(folder.path.resolve()):
+            claimed.mounts = synced["mounts"]
+        claimed.owner, claimed.doubt = synced["machine"], refusal if synced["machine"] != mine else None
+    return claimed
 
 
 async def claim(client: EngineClient, folder: Folder, mounts: str, owner: str = "") -> None:
@@ -70,7 +70,7 @@ async def claim(client: EngineClient, folder: Folder, mounts: str, owner: str = 
     Raises:
         UsageError: its name belongs to another one.
     """
-    wanted = {
+    request = {
         "prefix": folder.prefix,
         "machine": machine_id(),
         "host": host_name(),
@@ -78,12 +78,12 @@ async def claim(client: EngineClient, folder: Folder, mounts: str, owner: str = 
         "mounts": mounts,
     }
     try:
-        await client.claim_folder(**wanted, take_over=folder.take_over)
+        await client.claim_folder(**request, take_over=folder.take_over)
     except FolderTaken as error:
-        is_right = error.extra["prefix"] == folder.prefix and error.extra["machine"] in (wanted["machine"], owner)
-        if not is_right or not is_mine(error.extra, folder, wanted["machine"]):
+        is_right = error.extra["prefix"] == folder.prefix and error.extra["machine"] in (request["machine"], owner)
+        if not is_right or not is_mine(error.extra, folder, request["machine"]):
             raise taken(folder, str(error.extra["path"]), str(error.extra["host"])) from None
-        await client.claim_folder(**wanted, take_over=True)
+        await client.claim_folder(**request, take_over=True)
 
 
 def is_mine(known: dict[str, Any], folder: Folder, machine: str) -> bool:
@@ -120,7 +120,7 @@ def is_from_here(known: dict[str, Any], machine: str) -> bool:
     is_same_home, is_same_name = bool(known["machine"] == machine), bool(known["host"] == host_name())
     if is_same_home == is_same_name:
         return is_same_home  # other folders' disks are not looked at: they may be anybody's
-    return " " in device_of(known) and is_disk_here(known)
+    return " " in known_device(known) and is_disk_here(known)
 
 
 def is_disk_here(known: dict[str, Any]) -> bool:
@@ -132,7 +132,7 @@ def is_disk_here(known: dict[str, Any]) -> bool:
     return now.get("") == parsed(known["mounts"]).get("")
 
 
-def device_of(known: dict[str, Any]) -> str:
+def known_device(known: dict[str, Any]) -> str:
     """Return where the disk of a folder was, and its number if it had one."""
     return parsed(known["mounts"]).get("", "")
 

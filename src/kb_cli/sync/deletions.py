@@ -102,7 +102,7 @@ class Judge:
         return paths
 
     def _in_emptied_folders(self, paths: list[str]) -> list[str]:
-        inside = Counter(str(each) for path in paths for each in PurePosixPath(path).parents)
+        inside = Counter(str(ancestor) for path in paths for ancestor in PurePosixPath(path).parents)
         emptied = {
             folder: "is empty"
             for folder, count in inside.items()
@@ -123,10 +123,10 @@ class Judge:
 
     def _split(self, paths: list[str], folder: str, reason: str, *, needs_yes: bool = True) -> list[str]:
         """Withhold the paths below a folder; return the others."""
-        kept = [path for path in paths if is_below(path, folder)]
-        if kept:
-            stay = "1 document stays" if len(kept) == 1 else f"{len(kept)} documents stay"
-            self._withhold(kept, f"{stay}: {reason}", needs_yes=needs_yes)
+        inside = [path for path in paths if is_below(path, folder)]
+        if inside:
+            stay = "1 document stays" if len(inside) == 1 else f"{len(inside)} documents stay"
+            self._withhold(inside, f"{stay}: {reason}", needs_yes=needs_yes)
         return [path for path in paths if not is_below(path, folder)]
 
     def _withhold(self, paths: list[str], reason: str, *, needs_yes: bool = True) -> None:
@@ -145,9 +145,9 @@ def remembered(before: str, now: str, left: Collection[str], emptied: Iterable[s
     Folders that are suddenly empty count among these.
     """
     lost = lost_mounts(before, now).items()
-    kept = {mount: device for mount, device in lost if any(is_below(path, mount) for path in left)}
-    kept |= dict.fromkeys(emptied, EMPTIED)
-    return json.dumps(parsed(now) | kept, ensure_ascii=False, sort_keys=True)
+    mounts = {mount: device for mount, device in lost if any(is_below(path, mount) for path in left)}
+    mounts |= dict.fromkeys(emptied, EMPTIED)
+    return json.dumps(parsed(now) | mounts, ensure_ascii=False, sort_keys=True)
 
 
 def parsed(mounts: str) -> dict[str, str]:

@@ -125,8 +125,8 @@ def find_file(path: str) -> Path | None:
     whole = PurePosixPath(path)
     if not whole.is_absolute():
         return None
-    found = DiskView(Path(whole.anchor)).path_of(whole.relative_to(whole.anchor))
-    return found if found.is_file() else None
+    file = DiskView(Path(whole.anchor)).path_of(whole.relative_to(whole.anchor))
+    return file if file.is_file() else None
 
 
 def describe_mounts(root: Path) -> str:

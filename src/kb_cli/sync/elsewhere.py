@@ -41,8 +41,8 @@ SHORTCUTS: Final = {
 
 def name_elsewhere(name: str) -> str | None:
     """Return the name of the file that one stands for, by its own name; None if it stands for none."""
-    found = HIDDEN.fullmatch(name) or SUFFIXED.fullmatch(name)
-    return found[1] if found else None
+    match = HIDDEN.fullmatch(name) or SUFFIXED.fullmatch(name)
+    return match[1] if match else None
 
 
 def is_placeholder(entry: os.DirEntry[str]) -> bool:

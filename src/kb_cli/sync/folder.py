@@ -73,9 +73,9 @@ class Folder:
         if selection.passed_over:
             selection.take(await fetch_extracted(client))
         items = [FileItem(str(file), self.source_path(file), self.tags) for file in selection.files]
-        if ignored := sum(each.source_path in left_out for each in items):
+        if ignored := sum(item.source_path in left_out for item in items):
             selection.ignored[LEFT_OUT] = ignored
-        return selection, name_twins([each for each in items if each.source_path not in left_out])
+        return selection, name_twins([item for item in items if item.source_path not in left_out])
 
     def place(self, source_path: str) -> str:
         """Return where from the folder a source path leads."""
@@ -89,7 +89,7 @@ class Folder:
 def name_twins(items: list[FileItem]) -> list[FileItem]:
     """Return the files, with an error in each whose name another one has, too, spelled as the engine has it."""
     first: dict[str, FileItem] = {}
-    for item in sorted(items, key=lambda each: each.path != composed(each.path)):
+    for item in sorted(items, key=lambda item: item.path != composed(item.path)):
         if first.setdefault(item.source_path, item) is not item:
             item.error = OTHER_SPELLING
     return items

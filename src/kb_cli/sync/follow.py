@@ -92,8 +92,8 @@ class Follower:
                 line = f"{item.path}: {item.error}"
                 item.is_known_error = item.is_known_error or (line in before and item.job is None)
                 self._told.add(line)
-        self._told.update(each.reason for each in result.withheld)
-        return replace(result, withheld=[each for each in result.withheld if each.reason not in before])
+        self._told.update(withheld.reason for withheld in result.withheld)
+        return replace(result, withheld=[withheld for withheld in result.withheld if withheld.reason not in before])
 
     def _report(self, result: SyncResult) -> None:
         if self._is_first:

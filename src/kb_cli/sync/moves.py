@@ -57,15 +57,15 @@ def find_chains(
         digest, before = _digest(item, digests), remote.get(item.source_path)
         if digest and item.source_path not in moved and (before is None or before.content_hash not in (None, digest)):
             takers.setdefault(digest, item)
-    found: Moves = []
+    chains: Moves = []
     for path in gone:
         chain: Moves = []
         at: str | None = path
         while at and (taker := takers.pop(remote[at].content_hash or "", None)):
             chain.append((taker, at))
             at = taker.source_path if taker.source_path in remote else None
-        found += reversed(chain if at is None else [])
-    return found
+        chains += reversed(chain if at is None else [])
+    return chains
 
 
 async def move_documents(client: EngineClient, moves: Moves, remote: dict[str, RemoteFile]) -> None:
@@ -74,7 +74,7 @@ async def move_documents(client: EngineClient, moves: Moves, remote: dict[str, R
         try:
             await client.move_document(remote[path].document_id or 0, item.source_path)
         except KbError as error:
-            if exit_codes.code_of(error) not in (exit_codes.REFUSED, exit_codes.NOT_FOUND):
+            if exit_codes.exit_code_for(error) not in (exit_codes.REFUSED, exit_codes.NOT_FOUND):
                 raise
             continue
         item.moved_from = path

@@ -53,7 +53,7 @@ class FolderNames:
     def place(self, source_path: str) -> str:
         """Return where the file of a source path is on this machine; the path as it is if it lies in no such folder."""
         fitting = [(prefix, folder) for folder, prefix in self.prefixes.items() if source_path.startswith(prefix)]
-        prefix, folder = max(fitting, key=lambda each: len(each[0]), default=("", None))
+        prefix, folder = max(fitting, key=lambda pair: len(pair[0]), default=("", None))
         return str(folder / source_path.removeprefix(prefix)) if folder else source_path
 
 
@@ -65,14 +65,14 @@ async def named(client: EngineClient, folder: Folder) -> Folder:
 async def fetch_names(client: EngineClient) -> FolderNames:
     """Return what is known of synced folders."""
     known, mine = await client.folders(), machine_id()
-    here = [each for each in known["folders"] if is_from_here(each, mine)]
-    names = frozenset((Path(each["path"]), each["prefix"]) for each in here)
+    here = [folder for folder in known["folders"] if is_from_here(folder, mine)]
+    names = frozenset((Path(folder["path"]), folder["prefix"]) for folder in here)
     return FolderNames(prefixes_here(here), frozenset(known["left_out"]), names)
 
 
 def prefixes_here(folders: list[dict[str, Any]]) -> dict[Path, str]:
     """Return how the source paths of the folders' files begin, by folder; of two names the newer one counts."""
-    return {Path(each["path"]): each["prefix"] for each in sorted(folders, key=lambda each: str(each["at"]))}
+    return {Path(folder["path"]): folder["prefix"] for folder in sorted(folders, key=lambda folder: str(folder["at"]))}
 
 
 def as_prefix(source_path: str) -> str:
@@ -91,7 +91,7 @@ def meant_prefix(folder: str) -> str:
     return as_prefix(meant_path(folder))
 
 
-def place_of(source_path: str | None) -> str:
+def local_place(source_path: str | None) -> str:
     """Return where the file of a source path is on this machine, as far as that can be told."""
     return call(fetch_names).place(source_path) if source_path else ""
 

@@ -77,11 +77,11 @@ def main() -> None:
     limit(MEMORY, cpu=SECONDS)
     logging.disable()
     confine()
-    page = readable(markup_of(sys.stdin.buffer.read()), sys.argv[1])
+    page = readable(decode_markup(sys.stdin.buffer.read()), sys.argv[1])
     sys.stdout.buffer.write((page or "").encode("utf-8", "replace"))
 
 
-def markup_of(data: bytes) -> str:
+def decode_markup(data: bytes) -> str:
     """Return a page's text, in the encoding that it has or declares."""
     text = data.decode("utf-8-sig", "replace")
     if data.startswith(codecs.BOM_UTF8) or decoded(data, "utf-8") is not None or _is_damaged_utf_8(text):
@@ -104,26 +104,26 @@ def readable(markup: str, address: str) -> str | None:
     """
     markup = _END_OF_PAGE.sub("", markup)
     page = _parsed(markup)
-    body, found = page.find("body"), _find(markup, address)
+    body, article = page.find("body"), _find(markup, address)
     if body is None:
         return None
     declared = "\n".join(page.xpath(_DECLARATIONS))
     for unseen in [*page.iter(*_UNSEEN), *body.xpath(_SKIP_LINKS)]:
         unseen.drop_tree()
-    pruning = _Pruning(found)
+    pruning = _Pruning(article)
     share = pruning.measure(body)
-    if found is not None and share.counted >= max(LEAST_TEXT, LEAST_SHARE * share.shown):
+    if article is not None and share.counted >= max(LEAST_TEXT, LEAST_SHARE * share.shown):
         pruning.prune(body)
     elif not (_keep_article(body) or pruning.drop_menus(body)):
         return None
-    return _page(found or extract_metadata(markup, address), page, body, declared)
+    return _page(article or extract_metadata(markup, address), page, body, declared)
 
 
 def _keep_article(body: HtmlElement) -> bool:
     """Leave of a page only what it marks as its article, without the menus in it; return whether there is one."""
     articles = _articles(body)
     for article in articles:
-        for menu in [each for each in article.xpath(_MENUS) if each is not article]:
+        for menu in [menu for menu in article.xpath(_MENUS) if menu is not article]:
             menu.drop_tree()
     if articles:
         for child in list(body):
@@ -137,7 +137,7 @@ def _keep_article(body: HtmlElement) -> bool:
 
 def _articles(body: HtmlElement) -> list[HtmlElement]:
     """Return what a page marks as its article: the main part, if it says anything beside its articles, else these."""
-    articles, mains = ([each for each in body.xpath(path) if _flat(each)] for path in (_ARTICLES, _MAINS))
+    articles, mains = ([element for element in body.xpath(path) if _flat(element)] for path in (_ARTICLES, _MAINS))
     return mains if not articles or any(main.xpath(_OUTSIDE) for main in mains) else articles
 
 
@@ -150,10 +150,10 @@ def _parsed(markup: str) -> HtmlElement:
 def _find(markup: str, address: str) -> Document | None:
     """Return what the library finds: as much as it takes for text, comments included."""
     dates = {"extensive_search": False, "original_date": True}
-    found = bare_extraction(
+    document = bare_extraction(
         markup, url=address, favor_recall=True, include_comments=True, with_metadata=True, date_extraction_params=dates
     )
-    return None if isinstance(found, dict) else found
+    return None if isinstance(document, dict) else document
 
 
 class _Share(NamedTuple):
@@ -170,8 +170,8 @@ class _Share(NamedTuple):
 class _Pruning:
     """Takes out of a page the boxes around what was found in it, and within it those that only lead elsewhere."""
 
-    def __init__(self, found: Document | None) -> None:
-        bodies = [body for body in (found.body, found.commentsbody) if body is not None] if found else []
+    def __init__(self, document: Document | None) -> None:
+        bodies = [body for body in (document.body, document.commentsbody) if body is not None] if document else []
         self._texts = {_flat(element) for body in bodies for element in body.iter()}
         self._text = "\n".join(map(_flat, bodies))
         self._shares: dict[HtmlElement, _Share] = {}
@@ -248,12 +248,12 @@ def _flat(element: HtmlElement) -> str:
     return _SPACES.sub("", "".join(element.itertext()))
 
 
-def _page(found: Document, original: HtmlElement, body: HtmlElement, declared: str) -> str:
+def _page(document: Document, original: HtmlElement, body: HtmlElement, declared: str) -> str:
     """Return a page with a title, what the original declares of itself, and a body."""
-    title, heading = _title(found, original, body)
-    authors = [each for each in (found.author or "").split("; ") if each and each in declared]
-    date = found.date if found.date and found.date in declared else None
-    named = {"author": ", ".join(authors), "og:site_name": found.sitename, "article:published_time": date}
+    title, heading = _title(document, original, body)
+    authors = [author for author in (document.author or "").split("; ") if author and author in declared]
+    date = document.date if document.date and document.date in declared else None
+    named = {"author": ", ".join(authors), "og:site_name": document.sitename, "article:published_time": date}
     metas = [META(name=name, content=value) for name, value in named.items() if value]
     if heading is not None:
         heading.drop_tree()
@@ -263,13 +263,13 @@ def _page(found: Document, original: HtmlElement, body: HtmlElement, declared: s
     return str(html.tostring(page, encoding="unicode", doctype=_DOCTYPE))
 
 
-def _title(found: Document, original: HtmlElement, body: HtmlElement) -> tuple[str, HtmlElement | None]:
+def _title(document: Document, original: HtmlElement, body: HtmlElement) -> tuple[str, HtmlElement | None]:
     """Return the title, without the site's name where that can be told, and the heading that says the same."""
     own = " ".join((original.findtext(".//title") or "").split())
-    title = (found.title or "").strip(_PERMALINKS)
-    same = (each for each in body.iter("h1") if _flat(each).strip(_PERMALINKS) == _SPACES.sub("", title))
+    title = (document.title or "").strip(_PERMALINKS)
+    same = (heading for heading in body.iter("h1") if _flat(heading).strip(_PERMALINKS) == _SPACES.sub("", title))
     heading = next(same, None)
-    is_sites = title == found.sitename or (own.endswith(title) and heading is None)
+    is_sites = title == document.sitename or (own.endswith(title) and heading is None)
     return (own, None) if own and (is_sites or title not in own) else (title, heading)
 
 

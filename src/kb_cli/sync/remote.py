@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from kb.api.job_errors import remedy_of
+from kb.api.job_errors import remedy_for
 from kb_cli.runtime.call import run_parallel
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ async def fetch_rejected(client: EngineClient) -> dict[str, tuple[str, str]]:
     rejected: dict[str, tuple[str, str]] = {}
     extracted: frozenset[str] | None = None
     async for job in client.iter_jobs(status="failed"):
-        remedy = remedy_of(job["error"])
+        remedy = remedy_for(job["error"])
         if remedy == "extractor":
             extracted = await fetch_extracted(client) if extracted is None else extracted
             if PurePosixPath(str(job["source_path"]).lower()).suffix in extracted:

@@ -37,12 +37,12 @@ class SyncResult:
     @property
     def failed(self) -> list[FileItem]:
         """What did not go in."""
-        return [each for each in self.items if each.error]
+        return [item for item in self.items if item.error]
 
     @property
     def is_news(self) -> bool:
         """Whether anything was done."""
-        return bool(self.deleted) or any(each.is_news for each in self.items)
+        return bool(self.deleted) or any(item.is_news for item in self.items)
 
 
 def unreadable_items(selection: Selection) -> list[FileItem]:
@@ -53,10 +53,10 @@ def unreadable_items(selection: Selection) -> list[FileItem]:
 
 def print_result(result: SyncResult, *, json: bool) -> None:
     """Print what a round did."""
-    print_failures([each for each in result.failed if each.is_news])
+    print_failures([item for item in result.failed if item.is_news])
     print_withheld(result.withheld)
     if json:
-        done = {"files": [each.to_json() for each in result.items], "deleted": result.deleted}
+        done = {"files": [item.to_json() for item in result.items], "deleted": result.deleted}
         output.print_json(done | withheld_json(result))
     else:
         output.print_line(summarize(result.items, result.selection, deleted=len(result.deleted), waited=True))
@@ -65,14 +65,14 @@ def print_result(result: SyncResult, *, json: bool) -> None:
 def print_plan(plan: SyncResult, *, json: bool) -> None:
     """Print what a round would do."""
     acts: dict[str, list[str]] = {act: [] for act in ACTS}
-    for each in filter(is_done, plan.items):
-        acts[each.act].append(f"{each.moved_from} -> {each.source_path}" if each.moved_from else each.source_path)
+    for item in filter(is_done, plan.items):
+        acts[item.act].append(f"{item.moved_from} -> {item.source_path}" if item.moved_from else item.source_path)
     acts["deleted"] = plan.deleted
     print_withheld(plan.withheld)
     if json:
         output.print_json(acts | withheld_json(plan))
         return
-    print_failures([each for each in plan.failed if each.is_news])
+    print_failures([item for item in plan.failed if item.is_news])
     rows = [(act, path) for act, paths in acts.items() for path in paths]
     if rows:
         output.print_table(("WHAT", "SOURCE PATH"), rows)
@@ -82,26 +82,26 @@ def print_plan(plan: SyncResult, *, json: bool) -> None:
 
 def print_withheld(withheld: Iterable[Withheld], addition: str = "") -> None:
     """Print which documents stay although their file is gone, and why."""
-    for each in withheld:
-        output.print_error(f"{each.reason} {addition}".rstrip())
+    for group in withheld:
+        output.print_error(f"{group.reason} {addition}".rstrip())
 
 
 def withheld_json(result: SyncResult) -> dict[str, list[dict[str, object]]]:
     """Return what --json says of documents that stay although their file is gone, if there are any."""
-    rows: list[dict[str, object]] = [{"reason": each.reason, "paths": list(each.paths)} for each in result.withheld]
+    rows: list[dict[str, object]] = [{"reason": group.reason, "paths": list(group.paths)} for group in result.withheld]
     return {"withheld": rows} if rows else {}
 
 
 def print_changes(result: SyncResult, prefix: str) -> None:
     """Print what a round did, a line for each file with the time; paths without their `prefix`."""
-    print_failures([each for each in result.failed if each.is_news])
+    print_failures([item for item in result.failed if item.is_news])
     print_withheld(result.withheld, "Deletions are paused meanwhile.")
     time = datetime.now().astimezone().strftime("%H:%M:%S")
-    for each in result.items:
-        if is_done(each):
-            path = each.source_path.removeprefix(prefix)
-            moved = f"{each.moved_from.removeprefix(prefix)} to {path}" if each.moved_from else path
-            output.print_line(f"{time} {each.act} {moved}")
+    for item in result.items:
+        if is_done(item):
+            path = item.source_path.removeprefix(prefix)
+            moved = f"{item.moved_from.removeprefix(prefix)} to {path}" if item.moved_from else path
+            output.print_line(f"{time} {item.act} {moved}")
     for path in result.deleted:
         output.print_line(f"{time} deleted {path.removeprefix(prefix)}")
 
@@ -109,30 +109,30 @@ def print_changes(result: SyncResult, prefix: str) -> None:
 def print_failures(failed: Sequence[FileItem]) -> None:
     """Print what did not go in, and why: each, or if they are many, how many for each reason."""
     if len(failed) <= MANY_FAILURES:
-        for each in failed:
-            output.print_error(f"{each.path}: {rephrase(each.error or '')}")
+        for item in failed:
+            output.print_error(f"{item.path}: {rephrase(item.error or '')}")
         return
     by_reason: dict[str, list[FileItem]] = {}
-    for each in failed:
-        by_reason.setdefault(rephrase(each.error or ""), []).append(each)
+    for item in failed:
+        by_reason.setdefault(rephrase(item.error or ""), []).append(item)
     for reason, items in by_reason.items():
-        names = ", ".join(each.path for each in items[:EXAMPLES])
+        names = ", ".join(item.path for item in items[:EXAMPLES])
         output.print_error(f"{count_files(len(items))}: {reason}: {names}" + (", …" if len(items) > EXAMPLES else ""))
 
 
 def summarize(items: Sequence[FileItem], selection: Selection, *, deleted: int = 0, waited: bool) -> str:
     """Return what became of the files, in one line."""
-    done = Counter(each.act if waited or each.moved_from else "on the way in" for each in items if is_done(each))
-    failed = sum(bool(each.error) and not each.is_known_error for each in items)
-    known = sum(each.is_known_error for each in items)
-    unchanged = sum(each.is_unchanged for each in items)
+    done = Counter(item.act if waited or item.moved_from else "on the way in" for item in items if is_done(item))
+    failed = sum(bool(item.error) and not item.is_known_error for item in items)
+    known = sum(item.is_known_error for item in items)
+    unchanged = sum(item.is_unchanged for item in items)
     parts = [f"{count} {act}" for act, count in sorted(done.items())]
     parts += [f"{deleted} deleted"] if deleted else []
-    partly = sum(each.is_partly_read for each in items)
+    partly = sum(item.is_partly_read for item in items)
     parts += [f"{partly} not read in full ('kb jobs --status done' says what is missing)"] if partly else []
     if unchanged:
         parts.append(f"{unchanged} up to date" if parts or failed or known else "all up to date")
-    parts += [f"{count} empty" for count in [sum(each.is_empty for each in items)] if count]
+    parts += [f"{count} empty" for count in [sum(item.is_empty for item in items)] if count]
     parts += [f"{known} unreadable ('kb jobs --status failed' says why)"] if known else []
     parts += [f"{failed} failed"] if failed else []
     if selection.skipped:

@@ -78,7 +78,7 @@ class Round:
         """Return whether at least half of the documents are of files that are here, by their paths and content."""
         remote = self.remote
         whole = [path for path in remote if whole_in(remote, path) == path and not self._archives_above(path)]
-        files = {each.source_path: each.path for each in self.items}
+        files = {item.source_path: item.path for item in self.items}
         same = 0
         for path in filter(files.__contains__, whole):
             with suppress(OSError):
@@ -100,7 +100,7 @@ class Round:
     def judge(self) -> Judge:
         """What says which documents go, by how the folder is at this moment."""
         folder = self.folder
-        unread = [folder.place(each.source_path) for each in self.items if each.is_unread]
+        unread = [folder.place(item.source_path) for item in self.items if item.is_unread]
         total = sum(whole_in(self.remote, path) == path for path in self.remote)
         mounts = self.claim.mounts, describe_mounts(folder.path)
         return Judge(DiskView(folder.path), mounts, unread, total, is_sure=folder.is_sure)
@@ -138,21 +138,24 @@ class Round:
         """Return the source paths whose file is gone; what is unreadable or left out is not gone."""
         unreadable = [self.folder.source_path(path) for path in self.selection.unreadable]
         below, disk = tuple(f"{path}/" for path in unreadable), DiskView(self.folder.path)
-        local = {*unreadable, *(each.source_path for each in self.items)}
+        local = {*unreadable, *(item.source_path for item in self.items)}
         return [
             path
             for path, file in remote.items()
             if not path.startswith(below)
-            and not any(each in local or self._is_on_disk(each, disk) for each in possible_files(path, file))
+            and not any(
+                possible_file in local or self._is_on_disk(possible_file, disk)
+                for possible_file in possible_files(path, file)
+            )
         ]
 
     def _is_from_archive(self, path: str) -> bool:
         """Return whether a source path leads into an archive, there or not: what is named like one, and no folder."""
-        return any(not is_folder(self.folder.path / each) for each in self._archives_above(path))
+        return any(not is_folder(self.folder.path / archive) for archive in self._archives_above(path))
 
     def _archives_above(self, path: str) -> list[PurePosixPath]:
         """Return the paths, from the folder, of the archives that a source path may lead into."""
-        return [each for each in PurePosixPath(self.folder.place(path)).parents if is_archive_name(each)]
+        return [parent for parent in PurePosixPath(self.folder.place(path)).parents if is_archive_name(parent)]
 
     def _is_on_disk(self, path: str, disk: DiskView) -> bool:
         """Return whether the file of a source path is there, whatever leaves it out, or the archive that it came in."""

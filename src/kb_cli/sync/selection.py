@@ -186,8 +186,8 @@ def _walk(
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     """Return what is in a folder by name, each looked at once: it knows then what it is."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    with os.scandir(folder) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:
         if not entry.is_dir(follow_symlinks=False):
             with suppress(OSError):
@@ -228,10 +228,10 @@ def _read_rules(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequ
 
 def _ignored_by(path: Path, rules: Sequence[IgnoreRules], *, is_folder: bool) -> str | None:
     """Return the name of what leaves a path out, or None."""
-    for each in reversed(rules):
-        verdict = each.verdict(path, is_folder=is_folder)
+    for rule in reversed(rules):
+        verdict = rule.verdict(path, is_folder=is_folder)
         if verdict is not None:
-            return each.name if verdict else None
+            return rule.name if verdict else None
     if is_leftover(path.name, is_folder=is_folder):
         return LEFTOVER
     return DEFAULT if _is_usual(path, is_folder=is_folder) else None

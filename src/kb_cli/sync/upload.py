@@ -57,9 +57,9 @@ class Uploader:
 
     async def upload_all(self, items: Sequence[FileItem]) -> None:
         """Send what the engine does not have."""
-        total = sum(file_size(Path(each.path)) for each in items)
+        total = sum(file_size(Path(item.path)) for item in items)
         with progress_bar("sending", total, is_bytes=True, quiet=self.quiet) as advance:
-            await run_parallel(lambda each: self.upload(each, advance), items, MAX_UPLOADS)
+            await run_parallel(lambda item: self.upload(item, advance), items, MAX_UPLOADS)
 
     async def upload(self, item: FileItem, advance: Callable[[int], None]) -> None:
         """Send a file. What is wrong with this one alone is noted; what would stop the others too is raised."""
@@ -91,7 +91,7 @@ class Uploader:
         except UnicodeEncodeError:
             item.error = "its name is not UTF-8"
         except KbError as error:
-            if exit_codes.code_of(error) != exit_codes.REFUSED:
+            if exit_codes.exit_code_for(error) != exit_codes.REFUSED:
                 raise
             item.error = error.detail
 
@@ -124,10 +124,10 @@ class Uploader:
 
     async def wait_all(self, items: Sequence[FileItem]) -> None:
         """Wait until what was sent can be found, or note why not."""
-        pending = [each for each in items if each.job]
+        pending = [item for item in items if item.job]
         with progress_bar("taking in", len(pending), is_bytes=False, quiet=self.quiet) as advance:
-            for each in pending:
-                await self.wait(each)
+            for item in pending:
+                await self.wait(item)
                 advance(1)
 
     async def wait(self, item: FileItem) -> None:
@@ -176,8 +176,8 @@ class ProgressFile(io.RawIOBase):
         return position
 
     def read(self, size: int | None = -1, /) -> bytes:
-        wanted = self._left if size is None or size < 0 else min(size, self._left)
-        data = self._call(os.read, self._descriptor, wanted)
+        count = self._left if size is None or size < 0 else min(size, self._left)
+        data = self._call(os.read, self._descriptor, count)
         self._left -= len(data)
         self._advance(len(data))
         return data

@@ -73,7 +73,7 @@ async def poll(folder: Path) -> AsyncGenerator[bool, None]:
     """Likewise, by looking through all of it, until the system may be able to say again what changes."""
     before: State | None = None
     while is_short(folder) and await asyncio.to_thread(folder.is_dir):
-        now = await asyncio.to_thread(state_of, folder)
+        now = await asyncio.to_thread(folder_state, folder)
         yield now != before
         before = now
         await asyncio.sleep(POLL_SECONDS)
@@ -104,10 +104,10 @@ def is_short(folder: Path) -> bool:
 
 def limits() -> list[int]:
     """Return the limits that may run out; 0 for one that is not known."""
-    return [limit_of(name) for name in LIMITS.values()]
+    return [system_limit(name) for name in LIMITS.values()]
 
 
-def limit_of(name: str) -> int:
+def system_limit(name: str) -> int:
     """Return a limit of the system; 0 if it is not known."""
     try:
         return int((INOTIFY / name).read_text())
@@ -115,9 +115,9 @@ def limit_of(name: str) -> int:
         return 0
 
 
-def state_of(folder: Path) -> State:
+def folder_state(folder: Path) -> State:
     """Return what changes when something in a folder does."""
-    found: set[tuple[str, int, int, int]] = set()
+    states: set[tuple[str, int, int, int]] = set()
     for where, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(where, name)  # noqa: PTH118 - a Path for each would take as long as looking at it
@@ -125,8 +125,8 @@ def state_of(folder: Path) -> State:
                 status = os.lstat(path)
             except OSError:
                 continue
-            found.add((path, status.st_mtime_ns, status.st_size, status.st_ino))
-    return frozenset(found)
+            states.add((path, status.st_mtime_ns, status.st_size, status.st_ino))
+    return frozenset(states)
 
 
 def shortage(folder: Path) -> int | None:
@@ -147,7 +147,7 @@ def shortage(folder: Path) -> int | None:
 def explain(reason: int) -> str:
     """Return what has run out, how to raise it, and what happens meanwhile."""
     limit = LIMITS[reason]
-    now = limit_of(limit)
+    now = system_limit(limit)
     more = max(2 * now, 524_288 if reason == errno.ENOSPC else 1024)
     what = "folders" if reason == errno.ENOSPC else "programs that watch folders"
     return (

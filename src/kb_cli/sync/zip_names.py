@@ -36,7 +36,7 @@ _RARE: Final = "\U00020000"
 """From here on are characters that no one writes; four bytes in another code page may look like one."""
 
 
-def names_of(entries: Sequence[zipfile.ZipInfo], code_page: str | None) -> tuple[list[str], str | None]:
+def entry_names(entries: Sequence[zipfile.ZipInfo], code_page: str | None) -> tuple[list[str], str | None]:
     """Return what the entries are called, and the code page that was guessed, if one had to be.
 
     Args:
@@ -44,12 +44,19 @@ def names_of(entries: Sequence[zipfile.ZipInfo], code_page: str | None) -> tuple
         code_page: what names are in that do not say it themselves; guessed where it is not given.
     """
     raw = [None if entry.flag_bits & _IS_UTF8 else _raw(entry) for entry in entries]
-    stated = [None if each is None else _stated(entry, each) for entry, each in zip(entries, raw, strict=True)]
-    unknown = [each for each, name_ in zip(raw, stated, strict=True) if each and not name_ and not each.isascii()]
+    stated = [
+        None if name_bytes is None else _stated(entry, name_bytes)
+        for entry, name_bytes in zip(entries, raw, strict=True)
+    ]
+    unknown = [
+        name_bytes
+        for name_bytes, name_ in zip(raw, stated, strict=True)
+        if name_bytes and not name_ and not name_bytes.isascii()
+    ]
     page = code_page or (guess(unknown) if unknown else AS_STORED)
     names = [
-        entry.filename if each is None else name_ or each.decode(page, "replace")
-        for entry, each, name_ in zip(entries, raw, stated, strict=True)
+        entry.filename if name_bytes is None else name_ or name_bytes.decode(page, "replace")
+        for entry, name_bytes, name_ in zip(entries, raw, stated, strict=True)
     ]
     return names, page if unknown and not code_page and page != AS_STORED else None
 
@@ -57,7 +64,7 @@ def names_of(entries: Sequence[zipfile.ZipInfo], code_page: str | None) -> tuple
 def guess(names: Sequence[bytes]) -> str:
     """Return the code page in which these names are the most like words."""
     try:
-        is_utf8 = all(max(each.decode()) < _RARE for each in names)
+        is_utf8 = all(max(name.decode()) < _RARE for name in names)
     except UnicodeDecodeError:
         is_utf8 = False
     if is_utf8:
@@ -66,8 +73,8 @@ def guess(names: Sequence[bytes]) -> str:
         return page
     from chardet import EncodingEra, detect
 
-    found = detect(b"\n".join(names), encoding_era=EncodingEra.ALL, compat_names=False, include_encodings=CODE_PAGES)
-    page = found["encoding"] or AS_STORED
+    detected = detect(b"\n".join(names), encoding_era=EncodingEra.ALL, compat_names=False, include_encodings=CODE_PAGES)
+    page = detected["encoding"] or AS_STORED
     return _AS_WINDOWS.get(page, page)
 
 

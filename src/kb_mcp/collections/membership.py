@@ -61,11 +61,11 @@ class Membership:
         A concurrent change shows in the engine's answer, and is undone: the last writer's tag alone remains.
         """
         document = await self._engine.document(document_id, chunks=1)
-        wanted = {tag} if tag else set()
+        collections = {tag} if tag else set()
         known = {f"{PREFIX}{name}" for name in self.names}
-        while (current := collections_of(document)) != wanted:
-            remove = (current | known) - wanted
-            document = await self._engine.change_tags(document_id, add=[*wanted], remove=[*remove])
+        while (current := collection_tags(document)) != collections:
+            remove = (current | known) - collections
+            document = await self._engine.change_tags(document_id, add=[*collections], remove=[*remove])
         return document
 
     async def settle(self, job_id: int) -> JSON:
@@ -87,22 +87,22 @@ class Membership:
                 if job["status"] not in ENDED:
                     async with self._late_waits:
                         job = await self._engine.wait_for_job(job_id)
-                if job["document_id"] and (wanted := min(collections_of(job), default=None)):
-                    return await self._assign(job, wanted)
+                if job["document_id"] and (collection := min(collection_tags(job), default=None)):
+                    return await self._assign(job, collection)
         except (KbError, TimeoutError) as error:
             logger.warning("job %s: its document may be in two collections: %s", job_id, error)
         return {}
 
-    async def _assign(self, job: JSON, wanted: str) -> JSON:
+    async def _assign(self, job: JSON, collection: str) -> JSON:
         """Put the document of a job into a collection; return what is to be said of one that existed."""
         document_id = job["document_id"]
         if not job.get("existed"):
-            await self.assign(document_id, wanted)
+            await self.assign(document_id, collection)
             return {}
-        others = collections_of(await self._engine.document(document_id, chunks=1)) - {wanted}
-        await self.assign(document_id, wanted)
+        others = collection_tags(await self._engine.document(document_id, chunks=1)) - {collection}
+        await self.assign(document_id, collection)
         existed = {"status": job["status"], "document_id": document_id, "existed": True}
-        former, new = (tag.removeprefix(PREFIX) for tag in (min(others, default=""), wanted))
+        former, new = (tag.removeprefix(PREFIX) for tag in (min(others, default=""), collection))
         return existed | {"rest": MOVED.format(former, new)} if former else existed
 
 
@@ -113,7 +113,7 @@ def is_collection(tag: object) -> bool:
     return isinstance(tag, str) and tag.strip().startswith(PREFIX)
 
 
-def collections_of(holder: JSON) -> set[str]:
+def collection_tags(holder: JSON) -> set[str]:
     """Return the tags of a document or a job that are collections."""
     return set(filter(is_collection, holder["tags"]))
 
@@ -121,12 +121,12 @@ def collections_of(holder: JSON) -> set[str]:
 def tags_to_field(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return the JSON with a field `collection` beside every `tags`, in place of the tag."""
     if isinstance(value, list):
-        return [tags_to_field(each) for each in value]
+        return [tags_to_field(item) for item in value]
     if not isinstance(value, dict):
         return value
-    converted = {name: tags_to_field(each) for name, each in value.items()}
+    converted = {name: tags_to_field(field) for name, field in value.items()}
     if isinstance(value.get("tags"), list):
-        first = min(collections_of(value), default=None)
+        first = min(collection_tags(value), default=None)
         converted["tags"] = [tag for tag in value["tags"] if not is_collection(tag)]
         converted["collection"] = first.removeprefix(PREFIX) if first else None
     return converted
@@ -135,10 +135,10 @@ def tags_to_field(value: Any) -> Any:  # noqa: ANN401 - any JSON
 def field_to_tags(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return the JSON with each `collection` among the tags, as it is shown in texts."""
     if isinstance(value, list):
-        return [field_to_tags(each) for each in value]
+        return [field_to_tags(item) for item in value]
     if not isinstance(value, dict):
         return value
-    shown = {name: field_to_tags(each) for name, each in value.items()}
+    shown = {name: field_to_tags(field) for name, field in value.items()}
     if value.get("collection") and isinstance(value.get("tags"), list):
         shown["tags"] = [*value["tags"], f"collection={value['collection']}"]
     return shown
@@ -148,7 +148,7 @@ def schema_with_field(schema: Any) -> Any:  # noqa: ANN401 - any JSON schema
     """Return the schema of what `tags_to_field` makes of an answer."""
     if not isinstance(schema, dict):
         return schema
-    converted = {name: schema_with_field(each) for name, each in schema.items()}
+    converted = {name: schema_with_field(part) for name, part in schema.items()}
     if "tags" in converted.get("properties", {}):
         converted["properties"]["collection"] = {"type": ["string", "null"]}
     return converted

@@ -76,20 +76,20 @@ class ArgumentErrors(Middleware):
         if (given := parse_id(name)) != name:
             return f" Give the number alone: {given}."
         try:
-            found = await documents_called(self._engine, name) or await self._titled(name)
+            documents = await documents_called(self._engine, name) or await self._titled(name)
         except KbError:
             return ""
         return (
-            f" {QUOTES_NOTICE} Perhaps you mean one of these: {named(found)}."
-            if found
+            f" {QUOTES_NOTICE} Perhaps you mean one of these: {named(documents)}."
+            if documents
             else " Find its id with kb_search."
         )
 
     async def _titled(self, name: str) -> list[JSON]:
         """Return the documents with a title, or else those that hold its words."""
         reply = await self._engine.search(query=name, fts_only=True, group_by="document", top=MOST_NAMED)
-        found = [each | {"id": each["document_id"]} for each in reply["results"]]
-        return [each for each in found if each["title"].casefold() == name.strip().casefold()] or found
+        results = [result | {"id": result["document_id"]} for result in reply["results"]]
+        return [result for result in results if result["title"].casefold() == name.strip().casefold()] or results
 
     async def on_get_prompt(
         self,
@@ -106,8 +106,8 @@ async def _error_text(error: Exception, context: ToolCall) -> str:
     if not isinstance(cause, PydanticError):
         return one_line(str(error))
     errors = cause.errors(include_input=False, include_url=False)
-    unknown = [_field(each) for each in errors if each["type"] == UNKNOWN_PARAMETER]
-    missing = [_field(each) for each in errors if each["type"] == MISSING]
+    unknown = [_field(problem) for problem in errors if problem["type"] == UNKNOWN_PARAMETER]
+    missing = [_field(problem) for problem in errors if problem["type"] == MISSING]
     if unknown or missing:
         said = [f"{', '.join(unknown[:MAX_FIELDS])}: there is no such parameter." if unknown else ""]
         said += [f"{', '.join(missing)}: missing." if missing else "", await _parameters_text(context, missing)]
@@ -127,7 +127,10 @@ async def _parameters_text(context: ToolCall, missing: Sequence[str]) -> str:
     if tool is None:
         return ""
     required = tool.parameters.get("required", ())
-    names = [f"{each} (needed)" if each in required and missing else each for each in tool.parameters["properties"]]
+    names = [
+        f"{parameter} (needed)" if parameter in required and missing else parameter
+        for parameter in tool.parameters["properties"]
+    ]
     return f"{name} takes {', '.join(names) or 'none'}."
 
 
@@ -136,10 +139,10 @@ async def _missing_of_prompt(context: MiddlewareContext[GetPromptRequestParams])
     name, given = context.message.name, context.message.arguments or {}
     prompt = await context.fastmcp_context.fastmcp.get_prompt(name) if context.fastmcp_context else None
     arguments = prompt.arguments or () if prompt else ()
-    missing = [each.name for each in arguments if each.required and each.name not in given]
+    missing = [argument.name for argument in arguments if argument.required and argument.name not in given]
     if not missing:
         return ""
-    names = [f"{each.name} (needed)" if each.required else each.name for each in arguments]
+    names = [f"{argument.name} (needed)" if argument.required else argument.name for argument in arguments]
     return f"{', '.join(missing)}: missing. {name} takes {', '.join(names)}."
 
 
@@ -147,7 +150,7 @@ async def _unknown_tool(context: ToolCall) -> str:
     name = context.message.name
     server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
     names = [tool.name for tool in await server.list_tools(run_middleware=False)] if server else []
-    short = {each.removeprefix("kb_"): each for each in names}
+    short = {name.removeprefix("kb_"): name for name in names}
     near = get_close_matches(name[:MAX_NAME].lower().removeprefix("kb_"), short, 1, 0.5)
     meant = f" Perhaps you mean {short[near[0]]}." if near else ""
     return f"Unknown tool: {name[:MAX_NAME]!r}.{meant} There are {', '.join(names)}."

@@ -56,14 +56,14 @@ def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _named_chunk(value: object) -> str:
     """Return the chunk in the head of a search result."""
-    found = NAMED_CHUNK.fullmatch(value.strip()) if isinstance(value, str) and len(value) < MAX_LIST else None
-    return found[1] if found else ""
+    match = NAMED_CHUNK.fullmatch(value.strip()) if isinstance(value, str) and len(value) < MAX_LIST else None
+    return match[1] if match else ""
 
 
 def _parse_list(value: object) -> object:
     """Return the list that a text is: JSON, or words with commas between them. A list loses commas around its words."""
     if isinstance(value, list):
-        return [_without_commas(each) for each in value]
+        return [_without_commas(item) for item in value]
     if not isinstance(value, str) or len(value) > MAX_LIST:
         return value
     if value.startswith(JSON_STARTS) or value.strip() in ("null", ""):
@@ -82,8 +82,8 @@ def _without_commas(word: object) -> object:
 
 def parse_id(value: object) -> object:
     """Return the digits of an id as answers and addresses show it; anything else as it is."""
-    found = NAMED_ID.fullmatch(value.strip()) if isinstance(value, str) and len(value) < MAX_LIST else None
-    return next(filter(None, found.groups())) if found else value
+    match = NAMED_ID.fullmatch(value.strip()) if isinstance(value, str) and len(value) < MAX_LIST else None
+    return next(filter(None, match.groups())) if match else value
 
 
 def _exact_id(value: object) -> object:

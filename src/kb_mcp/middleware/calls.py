@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Histogram
 
 from kb.asgi.bearer import CALLER
 from kb.asgi.rate import GCRA
-from kb.telemetry.tracing import span_of
+from kb.telemetry.tracing import start_span
 from kb_mcp.middleware import NextResource, NextTool, ResourceRead, ToolCall
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,9 @@ class CallMetrics(Middleware):
 
     async def on_call_tool(self, context: ToolCall, call_next: NextTool) -> ToolResult:
         tool, outcome, begun = context.message.name, "error", perf_counter()
-        with span_of(self._tracer, "tools/call", SpanKind.SERVER, attributes={"mcp.method.name": "tools/call"}) as span:
+        with start_span(
+            self._tracer, "tools/call", SpanKind.SERVER, attributes={"mcp.method.name": "tools/call"}
+        ) as span:
             try:
                 result = await call_next(context)
                 outcome = "ok"

@@ -46,11 +46,11 @@ class FacetedInstructions(Middleware):
         if is_own and time.monotonic() - self._counted_at < SECONDS:
             return self._counted
         try:
-            tags = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
+            tags = sorted((await self._engine.tags())["tags"], key=lambda tag: -tag["documents"])
             types = (await self._engine.status())["documents"]
         except KbError:
             return self._counted if is_own else ""
-        words = {quoted(each["tag"]): each["documents"] for each in tags if WORD.fullmatch(each["tag"])}
+        words = {quoted(tag["tag"]): tag["documents"] for tag in tags if WORD.fullmatch(tag["tag"])}
         notice = f" {QUOTES_NOTICE}" if words else ""
         facets = f"{_counts('Types', types)}{_counts('Tags', words)}{notice}"
         if is_own:
@@ -59,6 +59,6 @@ class FacetedInstructions(Middleware):
 
 
 def _counts(name: str, counts: dict[str, int]) -> str:
-    shown = ", ".join(f"{each} ({count})" for each, count in list(counts.items())[:MAX_TAGS])
+    shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:MAX_TAGS])
     more = f" and {len(counts) - MAX_TAGS} more" if len(counts) > MAX_TAGS else ""
     return f" {name}: {shown}{more}." if shown else ""

@@ -52,18 +52,18 @@ class FriendlyJSONRPCErrors:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        held: Message | None = None
+        start: Message | None = None
 
         async def send_friendly(message: Message) -> None:
-            nonlocal held
+            nonlocal start
             if message["type"] == "http.response.start" and is_json_refusal(message):
-                held = message
+                start = message
                 return
-            if held:
+            if start:
                 message = {**message, "body": replace_report(message["body"])}
-                MutableHeaders(scope=held)["content-length"] = str(len(message["body"]))
-                await send(held)
-                held = None
+                MutableHeaders(scope=start)["content-length"] = str(len(message["body"]))
+                await send(start)
+                start = None
             await send(message)
 
         await self._app(scope, receive, send_friendly)

@@ -42,10 +42,10 @@ async def refused_change(engine: EngineClient, document_id: int, error: Changed,
     """
     present, version = str(error.extra.get("text", "")), str(error.extra.get("content_hash", ""))
     if len(present) >= MAX_SENT:
-        present = await _text_of(engine, document_id, version) or present
+        present = await _version_text(engine, document_id, version) or present
     if text:
         shown, what = await run_in_threadpool(difference, present, text), "Its text now (-) and yours (+)"
-    elif (before := await _text_of(engine, document_id, read)) is None:
+    elif (before := await _version_text(engine, document_id, read)) is None:
         shown, what = present, "Its text now"
     else:
         shown = await run_in_threadpool(difference, before, present)
@@ -60,12 +60,12 @@ async def refused_change(engine: EngineClient, document_id: int, error: Changed,
     return ToolError("\n".join(lines), log_level=logging.INFO)
 
 
-async def _text_of(engine: EngineClient, document_id: int, version: str) -> str | None:
+async def _version_text(engine: EngineClient, document_id: int, version: str) -> str | None:
     """Return the text of a version, named by the beginning of its hash; None if it is none of the last ones."""
     try:
-        for each in (await engine.history(document_id))["versions"]:
-            if version and each["content_hash"].startswith(version):
-                return str((await engine.version(document_id, each["number"]))["text"])
+        for earlier in (await engine.history(document_id))["versions"]:
+            if version and earlier["content_hash"].startswith(version):
+                return str((await engine.version(document_id, earlier["number"]))["text"])
     except KbError:  # what was refused stays refused
         pass
     return None

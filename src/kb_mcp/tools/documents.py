@@ -218,11 +218,11 @@ class DocumentTools:
             nearest = (await self._engine.similar(document_id, top=MAX_ALIKE))["results"]
         except KbError:  # the note is kept, whatever becomes of this
             return []
-        notes = (each for each in nearest if each["doc_type"] == "note" and not each.get("replaced_by"))
+        notes = (note for note in nearest if note["doc_type"] == "note" and not note.get("replaced_by"))
         return [
-            {"document_id": each["document_id"], "title": quoted(each["title"], MAX_ALIKE_TITLE)[1:-1]}
-            for each in notes
-            if each["score"] >= ALIKE
+            {"document_id": note["document_id"], "title": quoted(note["title"], MAX_ALIKE_TITLE)[1:-1]}
+            for note in notes
+            if note["score"] >= ALIKE
         ]
 
     async def kb_update_note(
@@ -328,9 +328,9 @@ class DocumentTools:
         Raises:
             NotFound: there is no such document.
         """
-        found = (await self._engine.search(query=query, document_id=document_id, top=1))["results"]
-        if found:
-            return int(found[0]["chunk_id"])
+        results = (await self._engine.search(query=query, document_id=document_id, top=1))["results"]
+        if results:
+            return int(results[0]["chunk_id"])
         return int((await self._engine.document(document_id, chunks=1))["chunks"][0]["id"])
 
     async def _list_path(self, source_path: str, reply: JSON) -> ToolResult:
@@ -382,7 +382,7 @@ class DocumentTools:
         Use it when a search finds less than expected: documents may still be queued. kb_jobs shows the jobs.
         """
         status = await self._engine.status(top_tags=MAX_TAGS)
-        status["tags"] = {shorten_names(each["tag"], 60): each["documents"] for each in status.pop("top_tags")}
+        status["tags"] = {shorten_names(tag["tag"], 60): tag["documents"] for tag in status.pop("top_tags")}
         return tool_result({"notice": NOTICE, **status})
 
     async def kb_jobs(
@@ -428,7 +428,7 @@ def rendered(tool: str, data: JSON) -> ToolResult:
 
 
 def _misspelling(unknown: JSON) -> str:
-    word, nearest = quoted(unknown["word"], 60), [quoted(each, 60) for each in unknown["nearest"]]
+    word, nearest = quoted(unknown["word"], 60), [quoted(word, 60) for word in unknown["nearest"]]
     searched = f": searched for {nearest[0]}" if nearest else ""
     others = f", which may also be {', '.join(nearest[1:])}" if nearest[1:] else ""
     return f"No document has {word}{others}{searched}."
@@ -443,7 +443,7 @@ def _unreadable(reply: JSON) -> list[str]:
 
 def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:
     results = reply["results"]
-    if fts_only or vec_only or not results or any(each["fts_score"] is not None for each in results):
+    if fts_only or vec_only or not results or any(result["fts_score"] is not None for result in results):
         return ["Weak: no document answers this well."] if reply["weak"] else []
     return ["Weak: none of these holds a word of the query; they are only near in meaning."]
 

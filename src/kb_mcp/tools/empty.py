@@ -57,13 +57,13 @@ def _found(reply: JSON) -> bool:
 
 async def _counts(engine: EngineClient) -> dict[str, int]:
     """Return how many documents have each tag."""
-    return {each["tag"]: each["documents"] for each in (await engine.tags())["tags"]}
+    return {label["tag"]: label["documents"] for label in (await engine.tags())["tags"]}
 
 
 def _with_tags_meant(filters: JSON, tags: dict[str, int]) -> tuple[JSON, list[str]]:
     """Return the filters with the tags that were meant, and what was changed."""
     fixed, said = dict(filters), list[str]()
-    for name in (each for each in TAG_FILTERS if each in filters):
+    for name in (name for name in TAG_FILTERS if name in filters):
         fixed[name] = [tag if tag in tags else same_tag(tag, tags) for tag in filters[name]]
         pairs = zip(filters[name], fixed[name], strict=True)
         said += [f"There is no tag {quoted(a, 60)}: {quoted(b, 60)} was taken." for a, b in pairs if a != b]
@@ -91,14 +91,14 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
     if doc_type := filters.get("doc_type"):
         types = (await engine.status())["documents"]
         if doc_type not in types:
-            there = ", ".join(f"{name} ({count})" for name, count in types.items())
-            said.append(f"There is no document of type {quoted(doc_type, 60)}; there are {there or 'none at all'}.")
+            listed = ", ".join(f"{name} ({count})" for name, count in types.items())
+            said.append(f"There is no document of type {quoted(doc_type, 60)}; there are {listed or 'none at all'}.")
     if lang := filters.get("lang"):
         languages = (await engine.status())["languages"]
         if lang.lower() not in languages:
-            there = ", ".join(f"{name} ({count})" for name, count in languages.items())
+            listed = ", ".join(f"{name} ({count})" for name, count in languages.items())
             said.append(
-                f"No document is in the language {quoted(lang, 60)}; there are {there or 'none that are known'}."
+                f"No document is in the language {quoted(lang, 60)}; there are {listed or 'none that are known'}."
             )
     for name in ("source_path", "source_prefix"):
         if name in filters:
@@ -113,7 +113,7 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
 
 def same_tag(tag: str, tags: Iterable[str]) -> str:
     """Return the tag that differs only in case, # and commas; the same one if there is none."""
-    return next((each for each in tags if _folded(each) == _folded(tag)), tag)
+    return next((other for other in tags if _folded(other) == _folded(tag)), tag)
 
 
 def same_type(doc_type: str) -> str:
@@ -127,9 +127,9 @@ def _folded(tag: str) -> str:
 
 
 def _nearest(tag: str, counts: dict[str, int]) -> str:
-    folded = {_folded(each): each for each in counts}
-    near = [folded[each] for each in get_close_matches(_folded(tag)[:100], folded, MOST_NAMED, 0.6)]
-    return ": did you mean " + ", ".join(f"{quoted(each, 60)} ({counts[each]})" for each in near) if near else ""
+    folded = {_folded(name): name for name in counts}
+    near = [folded[key] for key in get_close_matches(_folded(tag)[:100], folded, MOST_NAMED, 0.6)]
+    return ": did you mean " + ", ".join(f"{quoted(name, 60)} ({counts[name]})" for name in near) if near else ""
 
 
 async def _path_hint(engine: EngineClient, name: str, path: str) -> list[str]:

@@ -46,21 +46,21 @@ def _part(whole: JSON, first: int, end: int, around: int) -> JSON:
 
 def _span_of_path(chunks: list[JSON], shown: str) -> tuple[int, int] | None:
     """Return the first chunk under a path of headings, as answers show it, and the one after the last."""
-    wanted = _folded(shown.removesuffix(CUT))
+    heading = _folded(shown.removesuffix(CUT))
     fits: Callable[[str, str], bool] = str.startswith if shown.endswith(CUT) else str.__eq__
     for start, chunk in enumerate(chunks):
         path = chunk["place"]["heading"]
         for depth in range(1, len(path) + 1):
-            if fits(_folded(heading_text(path[:depth])), wanted):
-                under = takewhile(lambda each: each["place"]["heading"][:depth] == path[:depth], chunks[start:])  # noqa: B023 - at once
+            if fits(_folded(heading_text(path[:depth])), heading):
+                under = takewhile(lambda chunk: chunk["place"]["heading"][:depth] == path[:depth], chunks[start:])  # noqa: B023 - at once
                 return start, start + len(list(under))
     return None
 
 
 def _span_of_line(chunks: list[JSON], name: str) -> tuple[int, int] | None:
     """Return the first chunk of the section that a line of the text begins, and the one after its last."""
-    text, wanted = "".join(chunk["text"] for chunk in chunks), _folded(name)
-    if not wanted or (place := _section(text, wanted) or _line(text, wanted)) is None:
+    text, heading = "".join(chunk["text"] for chunk in chunks), _folded(name)
+    if not heading or (place := _section(text, heading) or _line(text, heading)) is None:
         return None
     start, end = place
     inside = [
@@ -71,23 +71,23 @@ def _span_of_line(chunks: list[JSON], name: str) -> tuple[int, int] | None:
     return inside[0], inside[-1] + 1
 
 
-def _section(text: str, wanted: str) -> tuple[int, int] | None:
+def _section(text: str, heading: str) -> tuple[int, int] | None:
     """Return where the Markdown section begins and ends whose heading is, or else holds, the words wanted."""
     lines = list(HEADING_LINE.finditer(text))
     fits: tuple[Callable[[str, str], bool], ...] = (str.__eq__, str.__contains__)
     for fit in fits:
         for number, line in enumerate(lines):
-            if fit(_folded(line[2]), wanted):
-                after = (each.start() for each in lines[number + 1 :] if len(each[1]) <= len(line[1]))
+            if fit(_folded(line[2]), heading):
+                after = (other.start() for other in lines[number + 1 :] if len(other[1]) <= len(line[1]))
                 return line.start(), next(after, len(text))
     return None
 
 
-def _line(text: str, wanted: str) -> tuple[int, int] | None:
+def _line(text: str, heading: str) -> tuple[int, int] | None:
     """Return where the first line begins and ends that is no more than the words wanted."""
     start = 0
     for line in text.splitlines(keepends=True):
-        if _folded(line) == wanted:
+        if _folded(line) == heading:
             return start, start + len(line)
         start += len(line)
     return None

@@ -15,7 +15,7 @@ from kb.api.stream_safe import IGNORED, SIGN
 
 HIDDEN: Final = re.compile(f"[{IGNORED}]+")
 FLAGS: Final = frozenset(
-    "".join(chr(0xE0000 + ord(each)) for each in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
+    "".join(chr(0xE0000 + ord(letter)) for letter in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
 )
 """What makes a black flag that of England, Scotland or Wales."""
 
@@ -50,16 +50,16 @@ def all_shown(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, list):
-        return [all_shown(each) for each in value]
+        return [all_shown(item) for item in value]
     if isinstance(value, dict):
-        return {name: all_shown(each) for name, each in value.items()}
+        return {name: all_shown(item) for name, item in value.items()}
     return value
 
 
-def _kept(found: re.Match[str]) -> str:
+def _kept(match: re.Match[str]) -> str:
     """Return what stays of a run of them."""
-    run, text = found[0], found.string
-    before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+    run, text = match[0], match.string
+    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
     if before == "\U0001f3f4" and run in FLAGS:
         return run
     if len(run) == 1:
@@ -112,7 +112,7 @@ def _is_mongolian(before: str, after: str) -> bool:
 
 
 def _is_jamo(before: str, after: str) -> bool:
-    return any("\u1100" <= each <= "\u11ff" for each in (before, after) if each)
+    return any("\u1100" <= neighbour <= "\u11ff" for neighbour in (before, after) if neighbour)
 
 
 _NEEDS: Final[tuple[tuple[re.Pattern[str], Callable[[str, str], bool]], ...]] = (

@@ -31,117 +31,117 @@ def given(**fields: object) -> JSON:
     return {name: value for name, value in fields.items() if value not in EMPTY}
 
 
-def date_of(document: JSON) -> str:
+def document_date(document: JSON) -> str:
     """Return the date a document gives itself, or else the day it was changed or added."""
     date: str = document["date"] or (document["updated_at"] or document["created_at"])[:DAY]
     return date
 
 
-def origin(found: JSON) -> JSON:
+def origin(record: JSON) -> JSON:
     """Return where a document comes from, and what took its place."""
-    return given(source=found.get("source"), replaced_by=found.get("replaced_by"))
+    return given(source=record.get("source"), replaced_by=record.get("replaced_by"))
 
 
-def author_of(found: JSON) -> str:
+def author_label(record: JSON) -> str:
     """Return which key, or else which agent, made a document what it is; nothing of keys without a name."""
-    name, client = found.get("by") or "", AGENT.fullmatch(found.get("client") or "")
+    name, client = record.get("by") or "", AGENT.fullmatch(record.get("client") or "")
     return name if not UNNAMED.fullmatch(name) else client[1] if client else ""
 
 
 def without_own(results: list[JSON], reader: str) -> list[JSON]:
     """Return results without their author where that is the reader of all of them, who need not be told."""
-    if any(each.get("by") != reader for each in results):
+    if any(result.get("by") != reader for result in results):
         return results
-    return [{name: value for name, value in each.items() if name != "by"} for each in results]
+    return [{name: value for name, value in result.items() if name != "by"} for result in results]
 
 
-def place_of(place: JSON) -> JSON:
+def compact_place(place: JSON) -> JSON:
     """Return page and heading; the line only where there is neither."""
-    found = given(page=place["page"], heading=place["heading"])
-    return found or {"line": place["line_start"]}
+    fields = given(page=place["page"], heading=place["heading"])
+    return fields or {"line": place["line_start"]}
 
 
-def passage_text(found: JSON) -> str:
+def passage_text(record: JSON) -> str:
     """Return a passage without the front matter that the line before it shows: date, title and tags."""
-    text: str = found["text"]
-    return KNOWN_FRONT_MATTER.sub("", text).lstrip("\r\n") if found["index"] == 0 else text
+    text: str = record["text"]
+    return KNOWN_FRONT_MATTER.sub("", text).lstrip("\r\n") if record["index"] == 0 else text
 
 
-def passage(found: JSON) -> JSON:
+def passage(record: JSON) -> JSON:
     return given(
-        chunk_id=found["chunk_id"],
-        place=place_of(found["place"]),
-        score=round(found["score"], 3),
-        text=passage_text(found),
-    ) | {"index": found["index"]}
+        chunk_id=record["chunk_id"],
+        place=compact_place(record["place"]),
+        score=round(record["score"], 3),
+        text=passage_text(record),
+    ) | {"index": record["index"]}
 
 
-def search_result(found: JSON) -> JSON:
+def search_result(record: JSON) -> JSON:
     """Return a passage with its document; without the title where the text begins with it."""
     return {
-        "document_id": found["document_id"],
-        "chunk_id": found["chunk_id"],
-        "index": found["index"],
+        "document_id": record["document_id"],
+        "chunk_id": record["chunk_id"],
+        "index": record["index"],
         **given(
-            title=None if _begins_with_title(found) else found["title"],
-            doc_type=found["doc_type"],
-            source_path=found["source_path"],
-            place=place_of(found["place"]),
-            date=date_of(found),
-            **origin(found),
-            by=author_of(found),
+            title=None if _begins_with_title(record) else record["title"],
+            doc_type=record["doc_type"],
+            source_path=record["source_path"],
+            place=compact_place(record["place"]),
+            date=document_date(record),
+            **origin(record),
+            by=author_label(record),
         ),
-        "tags": found["tags"],
-        "score": round(found["score"], 3),
-        "text": passage_text(found),
-        **given(more=[passage(each) for each in found["more"]], copies=copies(found)),
+        "tags": record["tags"],
+        "score": round(record["score"], 3),
+        "text": passage_text(record),
+        **given(more=[passage(other) for other in record["more"]], copies=copies(record)),
     }
 
 
-def changed(found: JSON) -> JSON:
+def changed(record: JSON) -> JSON:
     """Return a document that was just changed, with when that was."""
-    return document(found) | {"updated_at": found["updated_at"]}
+    return document(record) | {"updated_at": record["updated_at"]}
 
 
-def copies(found: JSON) -> JSON:
+def copies(record: JSON) -> JSON:
     """Return how many other documents have a passage, and some of them."""
-    some = found.get("copies", [])
-    such_as = [each["source_path"] or each["title"] for each in some[:MOST_COPIES]]
-    return {"count": found.get("copy_count", len(some)), "such_as": such_as} if some else {}
+    some = record.get("copies", [])
+    such_as = [copy["source_path"] or copy["title"] for copy in some[:MOST_COPIES]]
+    return {"count": record.get("copy_count", len(some)), "such_as": such_as} if some else {}
 
 
-def document(found: JSON) -> JSON:
+def document(record: JSON) -> JSON:
     """Return a document without its text."""
-    note = found["doc_type"] == "note"
+    note = record["doc_type"] == "note"
     return {
-        "id": found["id"],
-        "title": found["title"],
-        "date": date_of(found),
-        "tags": found["tags"],
+        "id": record["id"],
+        "title": record["title"],
+        "date": document_date(record),
+        "tags": record["tags"],
         **given(
-            doc_type=found["doc_type"],
-            source_path=found["source_path"],
-            content_hash=found["content_hash"] if note else None,
-            replaces=found.get("replaces"),
-            omitted=found.get("omitted"),
-            language=found.get("language"),
-            **origin(found),
-            by=author_of(found),
+            doc_type=record["doc_type"],
+            source_path=record["source_path"],
+            content_hash=record["content_hash"] if note else None,
+            replaces=record.get("replaces"),
+            omitted=record.get("omitted"),
+            language=record.get("language"),
+            **origin(record),
+            by=author_label(record),
         ),
     }
 
 
-def listed_document(found: JSON) -> JSON:
+def listed_document(record: JSON) -> JSON:
     """Return a document as lists show it."""
-    return {name: value for name, value in document(found).items() if name != "content_hash"}
+    return {name: value for name, value in document(record).items() if name != "content_hash"}
 
 
-def chunk(found: JSON) -> JSON:
+def chunk(record: JSON) -> JSON:
     return {
-        "id": found["id"],
-        "index": found["index"],
-        "place": place_of(found["place"]),
-        "text": found["text"],
+        "id": record["id"],
+        "index": record["index"],
+        "place": compact_place(record["place"]),
+        "text": record["text"],
     }
 
 
@@ -150,11 +150,11 @@ def receipt(accepted: JSON) -> JSON:
     return given(**accepted | {"existed": accepted.get("existed") or None})
 
 
-def job(found: JSON) -> JSON:
-    left_out = ("content_hash", "progress") if found["status"] != "running" else ("content_hash",)
-    return {name: value for name, value in receipt(found).items() if name not in left_out}
+def job(record: JSON) -> JSON:
+    left_out = ("content_hash", "progress") if record["status"] != "running" else ("content_hash",)
+    return {name: value for name, value in receipt(record).items() if name not in left_out}
 
 
-def _begins_with_title(found: JSON) -> bool:
-    words = " ".join(passage_text(found).lstrip(MARKS).split())
-    return found["doc_type"] == "note" and words.startswith(found["title"].removesuffix("…"))
+def _begins_with_title(record: JSON) -> bool:
+    words = " ".join(passage_text(record).lstrip(MARKS).split())
+    return record["doc_type"] == "note" and words.startswith(record["title"].removesuffix("…"))

@@ -47,10 +47,12 @@ async def documents_called(engine: EngineClient, name: str) -> list[JSON]:
     ending = f"/{name.strip('/')}"
     for part in (ending, ending[1:]):
         pages = engine.document_pages(MOST_READ, source_part=part, sort="recent")
-        holding = [each async for page in pages for each in page["documents"]]
-        found = [each for each in holding if f"/{each['source_path']}".casefold().endswith(ending.casefold())]
-        if found:
-            return found[:MOST_NAMED]
+        holding = [document async for page in pages for document in page["documents"]]
+        documents = [
+            document for document in holding if f"/{document['source_path']}".casefold().endswith(ending.casefold())
+        ]
+        if documents:
+            return documents[:MOST_NAMED]
     return await _uploaded_as(engine, name)
 
 
@@ -58,19 +60,21 @@ async def same_path(engine: EngineClient, prefix: str) -> str:
     """Return the path that differs from a prefix in its case alone; the same one if there is none."""
     if (await engine.documents(source_prefix=prefix, limit=1))["documents"]:
         return prefix
-    return next((each for each in await _paths(engine) if _folded(each) == _folded(prefix)), prefix)
+    return next((path for path in await _paths(engine) if _folded(path) == _folded(prefix)), prefix)
 
 
 async def nearest_paths(engine: EngineClient, path: str) -> list[str]:
     """Return the folders and the paths that are most like a path, the nearest first."""
-    folded = {_folded(each)[-MAX_COMPARED:]: each for each in reversed(await _paths(engine))}
+    folded = {_folded(known_path)[-MAX_COMPARED:]: known_path for known_path in reversed(await _paths(engine))}
     near = await run_in_threadpool(get_close_matches, _folded(path)[-MAX_COMPARED:], folded, MOST_NAMED, NEAR)
-    return [folded[each] for each in near]
+    return [folded[known_path] for known_path in near]
 
 
 async def _paths(engine: EngineClient) -> list[str]:
     pages = engine.document_pages(MOST_READ, sort="recent")
-    files = [each["source_path"] async for page in pages for each in page["documents"] if each["source_path"]]
+    files = [
+        document["source_path"] async for page in pages for document in page["documents"] if document["source_path"]
+    ]
     return [*dict.fromkeys([*_folders(files), *files])]
 
 
@@ -87,13 +91,13 @@ async def _uploaded_as(engine: EngineClient, name: str) -> list[JSON]:
         read += 1
         if read == MOST_READ or len(ids) == MOST_NAMED:
             break
-    found = []
+    documents = []
     for document_id in ids:
         try:
-            found.append(await engine.document(document_id, chunks=1))
+            documents.append(await engine.document(document_id, chunks=1))
         except NotFound:  # deleted since
             continue
-    return found
+    return documents
 
 
 def _folded(path: str) -> str:

@@ -110,23 +110,23 @@ async def _complete_tags(engine: EngineClient, typed: str) -> list[str]:
     """Return the tags that begin like the last one typed, with the ones before it."""
     before, comma, last = typed.rpartition(",")
     start = last.strip().lower()
-    tags = [each["tag"] for each in (await engine.tags())["tags"]]
+    tags = [tag["tag"] for tag in (await engine.tags())["tags"]]
     return [f"{before}{comma}{tag}" for tag in tags if tag.lower().startswith(start)][:MAX_COMPLETIONS]
 
 
 async def _complete_path(engine: EngineClient, typed: str) -> list[str]:
     """Return the paths that contain what is typed; those that begin with it first."""
     newest = {"sort": "recent", "limit": MAX_COMPLETIONS}
-    found = (await engine.documents(**newest, source_prefix=typed))["documents"] if typed else []
-    if len(found) < MAX_COMPLETIONS:
+    documents = (await engine.documents(**newest, source_prefix=typed))["documents"] if typed else []
+    if len(documents) < MAX_COMPLETIONS:
         part = {"source_part": typed} if typed else {}
-        found += (await engine.documents(**newest, **part))["documents"]
-    paths = dict.fromkeys(each["source_path"] for each in found if each["source_path"])
+        documents += (await engine.documents(**newest, **part))["documents"]
+    paths = dict.fromkeys(document["source_path"] for document in documents if document["source_path"])
     return sorted(paths, key=lambda path: not path.lower().startswith(typed.lower()))[:MAX_COMPLETIONS]
 
 
 async def _complete_id(engine: EngineClient, typed: str) -> list[str]:
     """Return the ids that begin like the one typed, of the documents that were changed last first."""
     beginning = {"id_prefix": typed} if typed else {}
-    found = (await engine.documents(sort="recent", limit=MAX_COMPLETIONS, **beginning))["documents"]
-    return [str(each["id"]) for each in found]
+    documents = (await engine.documents(sort="recent", limit=MAX_COMPLETIONS, **beginning))["documents"]
+    return [str(document["id"]) for document in documents]

@@ -41,7 +41,7 @@ MAX_FENCE: Final = 12
 def search_text(data: JSON) -> str:
     """Return the passages, each behind a line with its document, place, date and tags."""
     results = data["results"]
-    passages = [each["text"] for result in results for each in (result, *result.get("more", ()))]
+    passages = [passage["text"] for result in results for passage in (result, *result.get("more", ()))]
     begin, end = fence_for(passages)
     lines = [fenced_notice(begin, end)] if results else []
     authors = {result.get("by", "") for result in results}
@@ -51,8 +51,8 @@ def search_text(data: JSON) -> str:
     lines += [data["rest"]] if not results and "rest" in data else []
     lines += [data["weak"]] if "weak" in data else []
     for result in results:
-        for each in (result, *result.get("more", ())):
-            lines += [head(result, each), begin, visible(each["text"]), end]
+        for passage in (result, *result.get("more", ())):
+            lines += [head(result, passage), begin, visible(passage["text"]), end]
     if results and "rest" in data:
         lines.append(data["rest"])
     lines += filter(None, [pending_text(data["pending"])])
@@ -79,7 +79,7 @@ def copies_text(result: JSON) -> list[str]:
     if not (copies := result.get("copies")):
         return []
     places = "1 other place" if copies["count"] == 1 else f"{copies['count']} other places"
-    return [f"and in {places}, such as {', '.join(quoted(each, 80) for each in copies['such_as'])}"]
+    return [f"and in {places}, such as {', '.join(quoted(copy, 80) for copy in copies['such_as'])}"]
 
 
 def document_text(data: JSON) -> str:
@@ -112,13 +112,13 @@ def list_text(data: JSON) -> str:
     lines += [
         joined(
             [
-                f"{each['id']} {quoted_date(each)} {quoted(each['title'], 80)}",
-                file_text(each),
-                tags_text(each),
-                *origin(each),
+                f"{document['id']} {quoted_date(document)} {quoted(document['title'], 80)}",
+                file_text(document),
+                tags_text(document),
+                *origin(document),
             ]
         )
-        for each in documents
+        for document in documents
     ]
     lines += [data["rest"]] if "rest" in data else []
     return with_quotes_notice("\n".join(lines) or "There is no such document.", is_there=bool(documents))
@@ -243,10 +243,13 @@ def file_text(document: JSON) -> str:
 
 def named(documents: Sequence[JSON]) -> str:
     """Return the titles and ids of documents that someone may mean; the paths, too, if they are several."""
-    paths = [quoted(each["source_path"]) if len(documents) > 1 and each["source_path"] else "" for each in documents]
+    paths = [
+        quoted(document["source_path"]) if len(documents) > 1 and document["source_path"] else ""
+        for document in documents
+    ]
     return "; ".join(
-        f"{quoted(each['title'], 60)}{f' at {path}' if path else ''} is {each['id']}"
-        for each, path in zip(documents, paths, strict=True)
+        f"{quoted(document['title'], 60)}{f' at {path}' if path else ''} is {document['id']}"
+        for document, path in zip(documents, paths, strict=True)
     )
 
 
@@ -265,9 +268,9 @@ def origin(document: JSON) -> list[str]:
     return [*replaced_by, *replaces, *source, *by]
 
 
-def omitted_text(found: JSON) -> str:
+def omitted_text(record: JSON) -> str:
     """Return what of a document's file was not read."""
-    return f"not read: {phrase(found['omitted'])}" if found.get("omitted") else ""
+    return f"not read: {phrase(record['omitted'])}" if record.get("omitted") else ""
 
 
 def place_text(place: JSON) -> str:

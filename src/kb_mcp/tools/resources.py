@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.client.client import JSON, EngineClient
 from kb_mcp.errors import error_text, translate_errors
-from kb_mcp.tools.lean import date_of
+from kb_mcp.tools.lean import document_date
 from kb_mcp.tools.rendering import NOTICE, QUOTES_NOTICE, list_text, quoted
 from kb_mcp.tools.token_budget import AnswerLimiter, check_from_chunk
 
@@ -70,9 +70,9 @@ class DocumentResources:
     async def document(self, id: str, from_chunk: str = "0") -> ResourceResult:
         """Return a document with those chunks that fit."""
         document_id, first = _parse_number(id, "id"), _parse_number(from_chunk, "from_chunk")
-        found = await self._engine.document(document_id, from_chunk=first, chunks=self._limiter.max_chunks)
-        check_from_chunk(found, first)
-        page = to_json(self._limiter.chunk_page(found)).decode()
+        reply = await self._engine.document(document_id, from_chunk=first, chunks=self._limiter.max_chunks)
+        check_from_chunk(reply, first)
+        page = to_json(self._limiter.chunk_page(reply)).decode()
         return ResourceResult([ResourceContent(page, mime_type=JSON_TYPE)])
 
     async def text(self, id: str, start: str = "0") -> ResourceResult:
@@ -93,8 +93,8 @@ class DocumentResources:
 
     async def tags(self) -> ResourceResult:
         """Return the tags, the most used first."""
-        counts = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
-        lines = [f"{quoted(each['tag'])} {each['documents']}" for each in counts]
+        counts = sorted((await self._engine.tags())["tags"], key=lambda count: -count["documents"])
+        lines = [f"{quoted(count['tag'])} {count['documents']}" for count in counts]
         return ResourceResult([ResourceContent("\n".join([QUOTES_NOTICE, *lines[:MAX_TAGS]]))])
 
     async def recent(self) -> ResourceResult:
@@ -129,9 +129,13 @@ class RecentDocuments(Middleware):
         """Return files that were changed last, where the last documents are notes alone."""
         types = [name for name in (await self._engine.status())["documents"] if name != NOTE]
         page = {"sort": "recent", "limit": RECENT_LIMIT - NOTES_LIMIT}
-        found = [each for name in types for each in (await self._engine.documents(doc_type=name, **page))["documents"]]
-        found.sort(key=lambda each: each["updated_at"] or each["created_at"], reverse=True)
-        return found[: RECENT_LIMIT - NOTES_LIMIT]
+        files = [
+            document
+            for name in types
+            for document in (await self._engine.documents(doc_type=name, **page))["documents"]
+        ]
+        files.sort(key=lambda document: document["updated_at"] or document["created_at"], reverse=True)
+        return files[: RECENT_LIMIT - NOTES_LIMIT]
 
 
 def _text_resource(document: JSON) -> TextResource:
@@ -139,7 +143,7 @@ def _text_resource(document: JSON) -> TextResource:
         uri=f"kb://documents/{document['id']}/text",
         name=f"{'note' if document['doc_type'] == NOTE else 'file'} {document['id']}",
         title=quoted(document["title"])[1:-1],
-        description=" ".join(filter(None, (RESOURCE_NOTICE, _path(document), date_of(document)))),
+        description=" ".join(filter(None, (RESOURCE_NOTICE, _path(document), document_date(document)))),
         text="",
     )
 

@@ -44,7 +44,7 @@ def tool_result(data: JSON, text: str | None = None) -> ToolResult:
     return ToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
 
 
-def tokens_of(data: object) -> float:
+def json_tokens(data: object) -> float:
     """Return how many tokens JSON has."""
     return estimate_tokens(to_json(data).decode())
 
@@ -59,15 +59,15 @@ class AnswerLimiter:
 
     def count_fitting(self, items: Sequence[object], head: object = None) -> int:
         """Return how many of the first items fit beside `head`: at least one, so that an agent can always go on."""
-        free = self._item_tokens - tokens_of(head)
-        ends = accumulate(tokens_of(item) + 1 for item in items)
+        free = self._item_tokens - json_tokens(head)
+        ends = accumulate(json_tokens(item) + 1 for item in items)
         return max(1, sum(1 for end in ends if end <= free))
 
     def fitting(self, items: Sequence[JSON], head: object = None) -> list[JSON]:
         """Return the first items that fit beside `head`; of the first one, as much as fits."""
         shown = list(items[: self.count_fitting(items, head)])
         if shown and "text" in shown[0]:
-            around = tokens_of([head, shown[0] | {"text": ""}])
+            around = json_tokens([head, shown[0] | {"text": ""}])
             shown[0] = shown[0] | {"text": truncate_json(shown[0]["text"], self._item_tokens - around)}
         return shown
 
@@ -186,22 +186,22 @@ def shorten_names(value: Any, room: int = MAX_NAME_CHARACTERS) -> Any:  # noqa: 
     if isinstance(value, str):
         return value if len(value) <= room else f"{value[:room]}…"
     if isinstance(value, dict):
-        return {name: each if name == "text" else shorten_names(each) for name, each in value.items()}
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        return [shorten_names(each) for each in value] if isinstance(value, list) else value
-    names = [shorten_names(each) for each in value]
+        return {name: item if name == "text" else shorten_names(item) for name, item in value.items()}
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return [shorten_names(item) for item in value] if isinstance(value, list) else value
+    names = [shorten_names(item) for item in value]
     # What a document belongs to (`project:kb`) before what else is said of it.
     first = sorted(range(len(names)), key=lambda index: ":" not in names[index])
     ends = accumulate(len(names[index]) for index in first)
-    kept = {index for index, end in zip(first, ends, strict=True) if end <= 2 * room}
-    shown = [name for index, name in enumerate(names) if index in kept]
+    whole = {index for index, end in zip(first, ends, strict=True) if end <= 2 * room}
+    shown = [name for index, name in enumerate(names) if index in whole]
     return shown if len(shown) == len(names) else [*shown, "…"]
 
 
 def truncate_json(text: str, tokens: float) -> str:
     """Return as much of the text as has so many estimated tokens in JSON, and a sign where it was cut."""
     shown = text
-    while shown and (size := tokens_of(shown)) > tokens:
+    while shown and (size := json_tokens(shown)) > tokens:
         shown = shown[: int(len(shown) * max(tokens, 0) / size)]
     return shown if len(shown) == len(text) else f"{shown}{CUT}"
 
@@ -237,7 +237,7 @@ CLASSES: Final = {
 """What a text is made of, with tokens for each piece and for each character of it: fitted to o200k_base."""
 
 PIECE: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, (pattern, _, _) in CLASSES.items()))
-COSTS: Final = {name: (each, character) for name, (_, each, character) in CLASSES.items()}
+COSTS: Final = {name: (cost, character) for name, (_, cost, character) in CLASSES.items()}
 
 
 def estimate_tokens(text: str) -> float:
@@ -245,9 +245,9 @@ def estimate_tokens(text: str) -> float:
     tokens = 0.0
     for piece in PIECE.finditer(text):
         kind = piece.lastgroup or ""
-        each, character = COSTS[kind]
+        cost, character = COSTS[kind]
         size = piece.end() - piece.start()
-        tokens += each + size * character
+        tokens += cost + size * character
         if kind == "word" and size > LONG_WORD:
             tokens += (size - LONG_WORD) * TOKENS_PER_LETTER
     return tokens

@@ -27,7 +27,7 @@ from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
 from kb_mcp.tools.lean import receipt
 from kb_mcp.tools.paths import check_path
 from kb_mcp.tools.token_budget import tool_result
-from kb_mcp.upload_address import address_of
+from kb_mcp.upload_address import upload_url
 from kb_mcp.upload_chunks import MAX_CHUNKS
 from kb_mcp.upload_store import UploadStore
 
@@ -88,7 +88,7 @@ class UploadTools:
             by=current_name(),
             client=client_name(),
         )
-        return tool_result({"upload_id": upload_id, "upload_url": address_of(get_http_request(), upload_id)})
+        return tool_result({"upload_id": upload_id, "upload_url": upload_url(get_http_request(), upload_id)})
 
     async def kb_upload_chunk(
         self,

@@ -143,17 +143,17 @@ def _manifest(model: SentenceTransformer, name: str, tokenizer: Path) -> Manifes
     mode = _pooling(model).pooling_mode
     with model.truncate_embeddings(None):
         dimensions = int(model.get_embedding_dimension())
-    kept = min(model.truncate_dim or dimensions, dimensions)
+    used_dimensions = min(model.truncate_dim or dimensions, dimensions)
     return Manifest(
         model=name,
         sources={WEIGHTS: _digest(model), TOKENIZER: sha256(tokenizer)},
-        dimensions=kept,
+        dimensions=used_dimensions,
         window=_window(model),
         query_prefix=query_prefix,
         passage_prefix=passage_prefix,
         pooling=mode if isinstance(mode, str) else "+".join(mode),
         normalize=_is_normalized(model),
-        truncate_dim=kept if kept < dimensions else None,
+        truncate_dim=used_dimensions if used_dimensions < dimensions else None,
     )
 
 
@@ -173,7 +173,7 @@ def _graph(model: SentenceTransformer) -> ModelProto:
                 opset_version=OPSET,
                 input_names=names,
                 output_names=["embedding"],
-                dynamic_axes={**{each: {0: "batch", 1: "sequence"} for each in names}, "embedding": {0: "batch"}},
+                dynamic_axes={**{name: {0: "batch", 1: "sequence"} for name in names}, "embedding": {0: "batch"}},
             )
     except (RuntimeError, TypeError, ValueError) as error:
         raise ModelError(f"The model cannot be exported: {one_line(error)}") from error

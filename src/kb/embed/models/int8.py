@@ -100,8 +100,8 @@ def _calibration(tokenizer: Path, window: int) -> Iterator[dict[str, NDArray[np.
     text = files("kb.embed.models").joinpath("calibration.txt").read_text(encoding="utf-8")
     words = text.split()
     long = (" ".join(words[start : start + window]) for start in range(0, len(words), window))
-    for each in ["", *text.splitlines(), *long]:
-        ids = np.array([loaded.encode(each).ids], np.int64)
+    for piece in ["", *text.splitlines(), *long]:
+        ids = np.array([loaded.encode(piece).ids], np.int64)
         yield {"input_ids": ids, "attention_mask": np.ones_like(ids)}
 
 
@@ -136,7 +136,7 @@ def _session(model: ModelProto, folder: Path | None = None) -> InferenceSession:
 
 def _linear(model: ModelProto) -> list[NodeProto]:
     """Return the nodes that multiply rows with a matrix of weights."""
-    matrices = {each.name for each in model.graph.initializer if len(each.dims) == 2}
+    matrices = {initializer.name for initializer in model.graph.initializer if len(initializer.dims) == 2}
     return [node for node in model.graph.node if node.op_type == "MatMul" and node.input[1] in matrices]
 
 
@@ -147,16 +147,16 @@ def _is_table(constant: TensorProto | None) -> bool:
 
 def _have_nodes(graph: GraphProto, nodes: Sequence[NodeProto], constants: Mapping[str, TensorProto]) -> None:
     """Have these nodes in a graph, without those that nothing reads, and the constants that they read."""
-    kept = list(nodes)
+    remaining = list(nodes)
     while True:
-        used = {name for node in kept for name in node.input} | {each.name for each in graph.output}
-        needed = [node for node in kept if node.output[0] in used]
-        if len(needed) == len(kept):
+        used = {name for node in remaining for name in node.input} | {output.name for output in graph.output}
+        needed = [node for node in remaining if node.output[0] in used]
+        if len(needed) == len(remaining):
             break
-        kept = needed
+        remaining = needed
     del graph.node[:]
-    graph.node.extend(kept)
-    read = [each for name, each in constants.items() if name in used]
+    graph.node.extend(remaining)
+    read = [constant for name, constant in constants.items() if name in used]
     del graph.initializer[:]
     graph.initializer.extend(read)
 
@@ -168,7 +168,7 @@ def _fuse_attention(graph: GraphProto) -> None:
     for node in graph.node:
         for name in node.input:
             readers[name].append(node)
-    constants = {each.name: each for each in graph.initializer}
+    constants = {initializer.name: initializer for initializer in graph.initializer}
     fused: dict[str, NodeProto] = {}
     for softmax in (node for node in graph.node if node.op_type == "Softmax"):
         with suppress(LookupError, ValueError):
@@ -219,7 +219,7 @@ class _Quantizer:
         self._model = model
         self._ranges = ranges
         self._graph = model.graph
-        self._constants = {each.name: each for each in self._graph.initializer}
+        self._constants = {initializer.name: initializer for initializer in self._graph.initializer}
         self._readers: dict[str, list[NodeProto]] = defaultdict(list)
         for node in self._graph.node:
             for name in node.input:
@@ -314,7 +314,7 @@ class _Quantizer:
         if node.op_type != "ReduceSum" or len(node.input) < 2 or node.input[1] not in self._constants:
             return False
         axes = numpy_helper.to_array(self._constants[node.input[1]])
-        is_flat = any(each.name == "keepdims" and each.i == 0 for each in node.attribute)
+        is_flat = any(attribute.name == "keepdims" and attribute.i == 0 for attribute in node.attribute)
         return is_flat and axes.tolist() == [1] and any(node.input[0] in other.output for other in self._products)
 
     def _add_up(self, node: NodeProto) -> None:

@@ -24,7 +24,7 @@ from kb.embed.artifact import (
     InvalidArtifact,
     Manifest,
     ModelFiles,
-    converter_of,
+    converter_version,
     load_model,
     save_model,
 )
@@ -73,7 +73,7 @@ def in_precision(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
         )
     if precision in PROVIDER_PRECISIONS:
         return replace(files, precision=precision)
-    manifest = replace(files.manifest, precision=precision, converter=converter_of(precision))
+    manifest = replace(files.manifest, precision=precision, converter=converter_version(precision))
     with suppress(InvalidArtifact):
         return _load_cached(files.onnx.parent / precision, manifest)
     return _quantized(files, home, manifest)

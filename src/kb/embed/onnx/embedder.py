@@ -172,9 +172,9 @@ class OnnxEmbedder:
 
 
 def select_device(
-    files: ModelFiles, wanted: str, machine: Machine, threads: int, cache: Path | None
+    files: ModelFiles, device_name: str, machine: Machine, threads: int, cache: Path | None
 ) -> tuple[Device, InferenceSession]:
-    """Return the device that `wanted` stands for on this machine, and a session on it.
+    """Return the device that `device_name` stands for on this machine, and a session on it.
 
     `auto` passes over a device that cannot be used, and says so where ONNX Runtime was built for it.
 
@@ -182,12 +182,12 @@ def select_device(
         ModelError: no such device can be used, or the model cannot be loaded.
     """
     refusals: list[str] = []
-    for device in candidates(wanted, files.precision):
+    for device in candidates(device_name, files.precision):
         try:
             return device, open_session(files, device, machine, threads, cache)
         except ModelError as error:
             refusals.append(error.detail)
-            if wanted == "auto" and device.provider in machine.providers:
+            if device_name == "auto" and device.provider in machine.providers:
                 log.warning("%s", error.detail)
     raise ModelError(refusals[-1] if device.name == "cpu" else " ".join(refusals))
 
@@ -250,12 +250,12 @@ class CorePool:
     """
 
     def __init__(self, open_session: Callable[[int], InferenceSession], cores: int, shared: InferenceSession) -> None:
-        each = -(-cores // MOST_AT_ONCE)
-        self._open = partial(open_session, each)
+        cores_each = -(-cores // MOST_AT_ONCE)
+        self._open = partial(open_session, cores_each)
         self._opening = threading.Lock()
         self._session: InferenceSession | None = None
         self._shared = shared
-        self._threads = ThreadPoolExecutor(cores // each, "kb-model")
+        self._threads = ThreadPoolExecutor(cores // cores_each, "kb-model")
 
     @property
     def session(self) -> InferenceSession:

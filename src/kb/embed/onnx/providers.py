@@ -69,21 +69,21 @@ DEVICES = (
 """In the order in which `auto` prefers them."""
 
 
-def candidates(wanted: str, precision: str) -> list[Device]:
-    """Return the devices that `wanted` (`auto`, `cpu`, `cuda` or `rocm`) may stand for, in order of preference.
+def candidates(device_name: str, precision: str) -> list[Device]:
+    """Return the devices that `device_name` (`auto`, `cpu`, `cuda` or `rocm`) may stand for, in order of preference.
 
     Raises:
         ModelError: no such device computes in this precision.
     """
-    named = [device for device in DEVICES if wanted in ("auto", device.name)]
-    found = [device for device in named if precision in device.precisions]
-    if not found:
-        possible = " or ".join(dict.fromkeys(each for device in named for each in device.precisions))
-        subject = "no device here computes" if wanted == "auto" else f"{wanted} does not compute"
+    named = [device for device in DEVICES if device_name in ("auto", device.name)]
+    matching = [device for device in named if precision in device.precisions]
+    if not matching:
+        possible = " or ".join(dict.fromkeys(other for device in named for other in device.precisions))
+        subject = "no device here computes" if device_name == "auto" else f"{device_name} does not compute"
         raise ModelError(
             f"KB_PRECISION: {subject} in {precision}{PRECISION_HINTS.get(precision, '')}: take {possible}."
         )
-    return found
+    return matching
 
 
 def provider_options(device: Device, threads: int, cache: Path | None) -> dict[str, str]:

@@ -105,8 +105,8 @@ class Machine:
             return f"the NVIDIA driver cannot start (error {code}: {reason}): check nvidia-smi and CUDA_VISIBLE_DEVICES"
         driver.cuDriverGetVersion(ctypes.byref(version))
         if version.value < CUDA * 1000:
-            found = f"{version.value // 1000}.{version.value % 1000 // 10}"
-            return f"the NVIDIA driver supports CUDA {found} and {CUDA} is needed: install a newer driver"
+            installed = f"{version.value // 1000}.{version.value % 1000 // 10}"
+            return f"the NVIDIA driver supports CUDA {installed} and {CUDA} is needed: install a newer driver"
         with contextlib.redirect_stdout(None):  # it prints what it did not find, which may not matter
             self.preload()
         return None

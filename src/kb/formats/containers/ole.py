@@ -65,7 +65,7 @@ def is_stream(ole: OleFileIO, name: str) -> bool:
 
 def is_encrypted_workbook(ole: OleFileIO) -> bool:
     """Whether a password is needed for what the container's workbook holds."""
-    name = next((each for each in WORKBOOKS if is_stream(ole, each)), None)
+    name = next((name for name in WORKBOOKS if is_stream(ole, name)), None)
     if name is None or ole.get_size(name) > ole.fp.getbuffer().nbytes:  # one that lies of its size is read for long
         return False
     with ole.openstream(name) as stream:

@@ -80,7 +80,7 @@ class Package(Archive):
     def embedded(self, part: str) -> tuple[list[Attachment], dict[str, int]]:
         """Return the documents that stand in `part` as objects, and the number of those that are not read by kind."""
         files, left_out = list[Attachment](), Counter[str]()
-        for relation in {each.target: each for each in self.relations(part)}.values():
+        for relation in {relation.target: relation for relation in self.relations(part)}.values():
             if relation.kind in {"package", "oleObject"}:
                 file = self._document(relation)
                 if isinstance(file, Attachment):

@@ -85,7 +85,7 @@ class Archive:
         self._unpacked += self._zip.getinfo(name).file_size
         if self._unpacked > MAX_UNPACKED:
             raise Unreadable(f"the document unpacks to more than {MAX_UNPACKED // 1024**2} MB, the limit")
-        with _damage_of(name):
+        with _translated_damage(name):
             return self._zip.read(name)
 
     def blocks(self, name: str, size: int) -> Iterator[bytes]:
@@ -94,7 +94,7 @@ class Archive:
         Raises:
             Unreadable: it is damaged or encrypted.
         """
-        with _damage_of(name), self._zip.open(name) as part:
+        with _translated_damage(name), self._zip.open(name) as part:
             while block := part.read(size):
                 yield block
 
@@ -104,7 +104,7 @@ class Archive:
         Raises:
             Unreadable: the part is damaged.
         """
-        with _damage_of(name), self._zip.open(name) as part:
+        with _translated_damage(name), self._zip.open(name) as part:
             for _, element in etree.iterparse(
                 part, tag=f"{{*}}{local}", resolve_entities=False, no_network=True, huge_tree=False
             ):
@@ -129,12 +129,12 @@ class Archive:
         data = self.read(name)
         if data is None:
             return None
-        with _damage_of(name):
+        with _translated_damage(name):
             return etree.fromstring(data, xml_parser())
 
 
 @contextmanager
-def _damage_of(name: str) -> Iterator[None]:
+def _translated_damage(name: str) -> Iterator[None]:
     """Say of a part that it is damaged or encrypted if it cannot be read."""
     try:
         yield

@@ -95,8 +95,8 @@ def read(data: bytes) -> Extracted:
     (_write if calendar.title else _write_lines)(calendar, text)
     for component in components:
         _write(component, text)
-        found, damaged = _files(component)
-        files += found
+        attachments, damaged = _files(component)
+        files += attachments
         text.omit("files", damaged)
     name = calendar.first("X-WR-CALNAME", "NAME")
     starts = components[0].first("DTSTART", "DUE")
@@ -205,10 +205,10 @@ def _period(line: ContentLine, written: str) -> str:
 
 def _moment(line: ContentLine, *, is_end: bool = False) -> str:
     """Return a date or a time with its zone; the end of a whole day is the day before what is written."""
-    found = _MOMENT.match(line.value.strip())
-    if not found:
+    match = _MOMENT.match(line.value.strip())
+    if not match:
         return line.text
-    year, month, day, hour, minute, second, is_utc = found.groups()
+    year, month, day, hour, minute, second, is_utc = match.groups()
     if hour is None:
         with suppress(ValueError, OverflowError):
             return (date(int(year), int(month), int(day)) - timedelta(days=int(is_end))).isoformat()
@@ -223,8 +223,8 @@ def _after(starts: ContentLine, length: str) -> str:
     begun, took = _MOMENT.match(starts.value.strip()), _LENGTH.fullmatch(length.strip())
     if not begun or not took:
         return ""
-    weeks, days, hours, minutes, seconds = (int(each or 0) for each in took.groups())
-    year, month, day, hour, minute, second = (int(each or 0) for each in begun.groups()[:6])
+    weeks, days, hours, minutes, seconds = (int(group or 0) for group in took.groups())
+    year, month, day, hour, minute, second = (int(group or 0) for group in begun.groups()[:6])
     with suppress(ValueError, OverflowError):
         end = datetime(year, month, day, hour, minute, second, tzinfo=UTC) + timedelta(
             weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds
@@ -244,16 +244,14 @@ def _rule(rule: str) -> str:
     until = _MOMENT.match(parts.get("UNTIL", ""))
     ends = f"until {'-'.join(until.groups()[:3])}" if until else ""
     times = f"{parts['COUNT']} times" if "COUNT" in parts else ""
-    months = [month_name[int(each)] for each in _listed(parts, "BYMONTH") if each in _MONTHS]
+    months = [month_name[int(month)] for month in _listed(parts, "BYMONTH") if month in _MONTHS]
     return " ".join(filter(None, (often, _days(parts), f"in {', '.join(months)}" if months else "", ends, times)))
 
 
 def _days(parts: dict[str, str]) -> str:
     """Return on which days something repeats: on Monday, on the last Friday, on day 15, on the last of several."""
-    named = [_day(each) for each in _listed(parts, "BYDAY")]
-    numbered = [
-        f"day {each}" if each.isdecimal() else f"the {_ordinal(each)} day" for each in _listed(parts, "BYMONTHDAY")
-    ]
+    named = [_day(day) for day in _listed(parts, "BYDAY")]
+    numbered = [f"day {day}" if day.isdecimal() else f"the {_ordinal(day)} day" for day in _listed(parts, "BYMONTHDAY")]
     days = ", ".join(named + numbered)
     places = " and ".join(map(_ordinal, _listed(parts, "BYSETPOS")))
     if places and days:
@@ -276,7 +274,7 @@ def _ordinal(number: str) -> str:
 
 
 def _listed(parts: dict[str, str], name: str) -> Sequence[str]:
-    return [each for each in parts.get(name, "").split(",") if each]
+    return [value for value in parts.get(name, "").split(",") if value]
 
 
 def _person(line: ContentLine) -> str:
@@ -290,7 +288,7 @@ def _person(line: ContentLine) -> str:
 def _files(component: _Component) -> tuple[list[Attachment], int]:
     """Return the files in an appointment, and how many of them are damaged."""
     files, damaged = list[Attachment](), 0
-    for line in filter(lambda each: each.is_base64, component.every("ATTACH")):
+    for line in filter(lambda line: line.is_base64, component.every("ATTACH")):
         name = next(filter(None, map(line.parameters.get, ("FILENAME", "X-FILENAME", "X-LABEL"))), "attachment")
         try:
             files.append(Attachment(name, b64decode(line.value.rpartition("base64,")[2])))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kb.formats.readers.front_matter import INLINE_TAGS
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment, Extracted
-from kb.formats.text.parts import MAX_PARTS, batches, filename_of
+from kb.formats.text.parts import MAX_PARTS, batches, filename_from_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,11 +46,14 @@ def read_chats(source: str) -> Extracted | None:
 def _chats(export: object) -> Extracted | None:
     if not isinstance(export, list) or not all(map(_is_conversation, export)):
         return None
-    conversations = sorted((each for each in export if any(turn.text.strip() for turn in _turns(each))), key=_moment)
+    conversations = sorted(
+        (conversation for conversation in export if any(turn.text.strip() for turn in _turns(conversation))),
+        key=_moment,
+    )
     if not conversations:
         return None
     files = list(_exports(conversations) if len(conversations) > MAX_PARTS else map(_file, conversations))
-    titles = [f"{_moment(each)[:10]} {_title(each)}".strip() for each in conversations]
+    titles = [f"{_moment(conversation)[:10]} {_title(conversation)}".strip() for conversation in conversations]
     count = "1 conversation" if len(titles) == 1 else f"{len(titles)} conversations"
     text = f"{count}\n\n" + "".join(f"{title}\n" for title in titles)
     extracted = Extracted.of_text(clean(text), "Conversations")
@@ -62,9 +65,9 @@ def _is_conversation(value: object) -> bool:
         return False
     mapping, messages = value.get("mapping"), value.get("chat_messages")
     if isinstance(messages, list):
-        return all(isinstance(each, dict) for each in messages)
+        return all(isinstance(message, dict) for message in messages)
     return isinstance(mapping, dict) and all(
-        isinstance(each, dict) and ("message" in each or "parent" in each) for each in mapping.values()
+        isinstance(node, dict) and ("message" in node or "parent" in node) for node in mapping.values()
     )
 
 
@@ -84,7 +87,7 @@ def _file(conversation: Conversation) -> Attachment:
         for turn in _turns(conversation)
         if turn.text.strip()
     )
-    name = filename_of(fields["title"])
+    name = filename_from_title(fields["title"])
     id_ = str(conversation.get("conversation_id") or conversation.get("id") or conversation.get("uuid") or "")
     content = clean(f"---\n{matter}---\n\n{turns}")
     return Attachment(f"{name} {id_[:_ID_CHARS]}".strip() + ".md", content.encode("utf-8", "replace"))
@@ -143,9 +146,9 @@ def _claude_text(message: Mapping[str, Any]) -> str:
     texts = [_text_in(part) for part in content] if isinstance(content, list) else []
     files = message.get("attachments")
     texts += [
-        f"{each.get('file_name') or 'file'}:\n\n{each['extracted_content']}"
-        for each in (files if isinstance(files, list) else [])
-        if isinstance(each, dict) and isinstance(each.get("extracted_content"), str)
+        f"{file.get('file_name') or 'file'}:\n\n{file['extracted_content']}"
+        for file in (files if isinstance(files, list) else [])
+        if isinstance(file, dict) and isinstance(file.get("extracted_content"), str)
     ]
     written = message.get("text")
     return "\n\n".join(filter(None, texts)) or (written if isinstance(written, str) else "")

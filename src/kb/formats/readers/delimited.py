@@ -6,7 +6,7 @@ import csv
 from typing import TYPE_CHECKING
 
 from kb.formats.readers.references import read_references
-from kb.formats.sniff import delimiter_of, parsed
+from kb.formats.sniff import detect_delimiter, parsed
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import decode
 from kb.formats.text.extracted import Extracted
@@ -69,7 +69,7 @@ def _parts(content: str) -> tuple[list[str], str]:
 
 def _names_columns(comment: str, table: str) -> bool:
     """Return whether a line that begins with `#` is the first of a table and not a comment above it."""
-    delimiter = delimiter_of(table)
+    delimiter = detect_delimiter(table)
     names, values = (next(parsed(line, delimiter), []) for line in (comment, table.partition("\n")[0]))
     is_prose = comment.startswith("# ") and any(map(str.isalpha, "".join(values)))
     return len(names) == len(values) > 1 and not is_prose
@@ -79,4 +79,4 @@ def _rows(content: str, *, has_quotes: bool = True) -> Iterator[list[str]]:
     first, _, rest = content.partition("\n")
     if first.lower().startswith("sep=") and len(first) == len("sep=;"):  # a line that Excel writes and hides
         return parsed(rest, first[-1], has_quotes=has_quotes)
-    return parsed(content, delimiter_of(content), has_quotes=has_quotes)
+    return parsed(content, detect_delimiter(content), has_quotes=has_quotes)

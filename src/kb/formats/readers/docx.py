@@ -22,7 +22,7 @@ from kb.formats.readers.mail import write_body
 from kb.formats.readers.mht import files_of_page
 from kb.formats.readers.numbering import BULLET, Item, WordNumbering
 from kb.formats.readers.omml import linear
-from kb.formats.registry import reader_of
+from kb.formats.registry import reader_module
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import one_line
 from kb.formats.text.margins import write_margins
@@ -84,7 +84,9 @@ def _write_body(data: bytes, text: TextBuilder, beside: _Beside) -> Properties:
         writer.blocks(body)
     writer.end_paragraph()
     for kind, heading in _NOTES.items():
-        notes = [_note(each) for each in _elements(_first_part(package, main, kind)) if not attribute(each, "type")]
+        notes = [
+            _note(element) for element in _elements(_first_part(package, main, kind)) if not attribute(element, "type")
+        ]
         if any(notes):
             beside.notes.setdefault(heading, []).extend(filter(None, notes))
     for kind in ("header", "footer"):
@@ -151,7 +153,7 @@ class _Styles:
 
     def item(self, paragraph: etree._Element, numbering: WordNumbering) -> Item | None:
         """Return which item of which list a paragraph is, if it is one."""
-        number, depth = _list_of(paragraph)
+        number, depth = _list_reference(paragraph)
         for name, style in () if number and depth else self._chain(paragraph):
             if number is None and style.number:
                 number, depth = style.number, depth or style.depth or str(numbering.level_of_style(style.number, name))
@@ -172,12 +174,12 @@ class _Styles:
 
 def _style(style: etree._Element) -> _Style:
     named = _named_level(attribute(style.find("{*}name"), "val") or "")
-    number, depth = _list_of(style)
+    number, depth = _list_reference(style)
     based_on = attribute(style.find("{*}basedOn"), "val")
     return _Style(named if named is not None else _outline_level(style), number, depth, based_on)
 
 
-def _list_of(owner: etree._Element) -> tuple[str | None, str | None]:
+def _list_reference(owner: etree._Element) -> tuple[str | None, str | None]:
     """Return the list that a paragraph or a style names, and how deep in it."""
     numbers = owner.find("{*}pPr/{*}numPr")
     if numbers is None:
@@ -188,8 +190,8 @@ def _list_of(owner: etree._Element) -> tuple[str | None, str | None]:
 def _named_level(name: str) -> int | None:
     if name.lower() == "title":
         return _TITLE
-    found = _HEADING_NAME.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _HEADING_NAME.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def _outline_level(owner: etree._Element) -> int | None:
@@ -268,8 +270,8 @@ class _Writer:
                 for relation in filter(None, map(self._relations.get, child.attrib.values())):
                     write_drawn(relation, self._package, self._text, level=_CHART)
         else:
-            found = self._relations.get(attribute(drawn, "embed") or attribute(drawn, "id") or "")
-            self._text.picture(self._package.picture(found.target if found else ""))
+            target = self._relations.get(attribute(drawn, "embed") or attribute(drawn, "id") or "")
+            self._text.picture(self._package.picture(target.target if target else ""))
 
     def _drawings(self, cell: etree._Element) -> None:
         """Write what is drawn in a cell whose words are written, those of its text boxes included."""
@@ -344,7 +346,7 @@ class _Writer:
             finally:
                 self._beside.depth -= 1
         elif doc_type in {"rtf", "text"}:
-            for line in import_module(reader_of(doc_type, "")).read(data).text.strip("\n").split("\n"):
+            for line in import_module(reader_module(doc_type, "")).read(data).text.strip("\n").split("\n"):
                 self._text.line(line)
         else:
             raise Unreadable(_NO_CHUNK)

@@ -107,10 +107,10 @@ def _title(title: etree._Element) -> str:
 
 def _points(series: etree._Element, *names: str) -> dict[int, str]:
     """Return the values of a series by their number, as the file keeps them for when the workbook is away."""
-    found = next((part for name in names for part in series.iterfind(f"{{*}}{name}")), None)
+    points = next((part for name in names for part in series.iterfind(f"{{*}}{name}")), None)
     values = dict[int, str]()
-    for point in found.iter("{*}pt") if found is not None else ():  # of several levels, the outer ones come later
+    for point in points.iter("{*}pt") if points is not None else ():  # of several levels, the outer ones come later
         index, value = whole_number(point, "idx"), point.findtext("{*}v") or ""
         values[index] = f"{value} {values[index]}" if values.get(index) else value
-    literal = found.findtext("{*}v") if found is not None and not values else None
+    literal = points.findtext("{*}v") if points is not None and not values else None
     return {0: literal} if literal else values

@@ -139,16 +139,16 @@ def _collect(part: Message, mail: Mail) -> None:
     elif kind == "multipart/alternative" and part.is_multipart():
         _collect_best(part, mail)
     elif part.get_content_maintype() == "multipart" and part.is_multipart():
-        for each in _parts(part):
-            _collect(each, mail)
-    elif kind in _PACKED or filename_of(part).lower() == _PACKED_NAME:
+        for inner in _parts(part):
+            _collect(inner, mail)
+    elif kind in _PACKED or part_filename(part).lower() == _PACKED_NAME:
         _unpack(part, mail)
     elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
         body = _body(part)
         mail.bodies.append(body if body.kind == "html" else _without_uuencoded(body.text, mail))
     elif _is_in_the_text(part):
         shown_as = str(part.get("Content-ID") or part.get("Content-Location") or "")
-        mail.shown.append(Shown(shown_as, Attachment(filename_of(part), content_of(part)), kind))
+        mail.shown.append(Shown(shown_as, Attachment(part_filename(part), part_content(part)), kind))
     else:
         _attach(part, mail)
 
@@ -161,7 +161,7 @@ def _unpack(part: Message, mail: Mail) -> None:
     except Unreadable:
         packed = Mail({})
     if not (packed.bodies or packed.attachments or packed.textless):
-        mail.textless.append(filename_of(part))
+        mail.textless.append(part_filename(part))
         mail.omitted["files"] += 1
     mail.take_files(packed)
     mail.packed += packed.bodies
@@ -174,14 +174,14 @@ def _is_elsewhere(part: Message) -> bool:
 
 def _attach(part: Message, mail: Mail) -> None:
     if _is_elsewhere(part):
-        mail.textless.append(filename_of(part))
+        mail.textless.append(part_filename(part))
         mail.omitted["files"] += 1
         return
     is_reply = part.get_content_type() == "text/calendar" and str(part.get_param("method")).upper() == "REPLY"
     if is_reply or part.get_content_subtype() in _SIGNATURES:
-        mail.textless.append(filename_of(part))
+        mail.textless.append(part_filename(part))
     else:
-        mail.attach(Attachment(filename_of(part), data := content_of(part)), part.get_content_type())
+        mail.attach(Attachment(part_filename(part), data := part_content(part)), part.get_content_type())
         mail.omitted["files"] += int(not data and part.get(_KEPT_APART) is not None)
 
 
@@ -220,26 +220,26 @@ def _is_in_the_text(part: Message) -> bool:
 def _without_uuencoded(text: str, mail: Mail) -> Body:
     """Take the files out of a text that older programs wrote into it, and leave their names."""
 
-    def take(found: re.Match[str]) -> str:
+    def take(match: re.Match[str]) -> str:
         try:
-            data = b"".join(map(a2b_uu, found["lines"].splitlines()))
+            data = b"".join(map(a2b_uu, match["lines"].splitlines()))
         except ValueError:
-            return found[0]
-        mail.attach(Attachment(found["name"].strip(), data))
-        return f"[{found['name'].strip()}]\n"
+            return match[0]
+        mail.attach(Attachment(match["name"].strip(), data))
+        return f"[{match['name'].strip()}]\n"
 
     return Body("plain", _UUENCODED.sub(take, text.replace("\r\n", "\n")))
 
 
-def text_of(part: Message) -> str:
+def part_text(part: Message) -> str:
     """Return the text of a part."""
-    return _text(content_of(part), part.get_content_charset())
+    return _text(part_content(part), part.get_content_charset())
 
 
 def _body(part: Message) -> Body:
     if part.get_content_subtype() == "html":
-        return Body("html", text_of(part))
-    text = text_of(part)
+        return Body("html", part_text(part))
+    text = part_text(part)
     if str(part.get_param("format")).lower() == "flowed":
         text = _unflowed(text, is_cut=str(part.get_param("delsp")).lower() == "yes")
     return Body("plain", text)
@@ -259,7 +259,7 @@ def _unflowed(text: str, *, is_cut: bool) -> str:
     return "\n".join(lines)
 
 
-def content_of(part: Message) -> bytes:
+def part_content(part: Message) -> bytes:
     """Return the bytes of a part; of an attached message, the message as it is, or as its encoding hides it."""
     if part.get_content_maintype() != "message":
         return _payload(part)
@@ -288,11 +288,11 @@ def _payload(part: Message) -> bytes:
     return payload if isinstance(payload, bytes) else b""
 
 
-def filename_of(part: Message) -> str:
+def part_filename(part: Message) -> str:
     """Return what a part is called."""
     name = _decoded(part.get_filename() or "")
     if part.get_content_type() in _MESSAGES and not name.lower().endswith(_MESSAGE_SUFFIXES):
-        inner = BytesHeaderParser(policy=POLICY).parsebytes(content_of(part))
+        inner = BytesHeaderParser(policy=POLICY).parsebytes(part_content(part))
         return f"{name or header_text(inner, 'Subject') or 'message'}.eml"
     if name:
         return name

@@ -24,7 +24,7 @@ from kb.formats.text.builder import TextBuilder
 from kb.formats.text.embedded import embedded_text, without_embedded
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
-from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_of
+from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_from_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,16 +110,16 @@ def _list(notes: Sequence[bytes]) -> Extracted:
         text.line(files[-1].filename)
     for number, note in enumerate(notes if len(notes) <= MAX_PARTS else (), start=1):
         title = _title(note)
-        files.append(Attachment(f"{number:04} {filename_of(title) or 'note'}.enex", _EXPORT % note))
+        files.append(Attachment(f"{number:04} {filename_from_title(title) or 'note'}.enex", _EXPORT % note))
         text.line(title or "(untitled)")
     return replace(text.build(), attachments=tuple(files))
 
 
 def _title(note: bytes) -> str:
-    found = _TITLE.search(note[:65536])
-    if not found:
+    match = _TITLE.search(note[:65536])
+    if not match:
         return ""
-    root = _root(b"<title>%b</title>" % found[1])
+    root = _root(b"<title>%b</title>" % match[1])
     return one_line(clean(root.text or "")) if root is not None else ""
 
 
@@ -138,13 +138,13 @@ def _parsed(markup: bytes) -> _Note:
             case "title":
                 note.title = one_line(clean(element.text or ""))
             case "content":
-                note.content = element.text or "".join(etree.tostring(each, encoding="unicode") for each in element)
+                note.content = element.text or "".join(etree.tostring(child, encoding="unicode") for child in element)
             case "created" | "updated":
                 setattr(note, element.tag, _moment(element.text or ""))
             case "tag":
                 note.tags.append(one_line(clean(element.text or "")))
             case "note-attributes":
-                note.about |= {str(each.tag): one_line(clean(each.text or "")) for each in element}
+                note.about |= {str(child.tag): one_line(clean(child.text or "")) for child in element}
             case "task":
                 note.tasks.append(_task(element))
             case "resource" if len(note.files) >= MOST_FILES:
@@ -164,8 +164,8 @@ def _task(task: etree._Element) -> str:
 
 
 def _moment(written: str) -> str:
-    found = _MOMENT.match(written)
-    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
+    match = _MOMENT.match(written)
+    return "{}-{}-{}T{}:{}:{}Z".format(*match.groups()) if match else ""
 
 
 def _file(resource: etree._Element, number: int) -> _File:
@@ -203,13 +203,13 @@ def _markup(note: _Note) -> str:
     """Return the note as a page, with words in the place of files, of boxes to tick, and of what is encrypted."""
     markup = _CONTENT.sub("<div>", note.content, count=1)
     markup = _CRYPT.sub("[encrypted]", markup)
-    markup = _TODO.sub(lambda found: "[x] " if "true" in found[1].lower() else "[ ] ", markup)
+    markup = _TODO.sub(lambda match: "[x] " if "true" in match[1].lower() else "[ ] ", markup)
     return without_embedded(_MEDIA.sub(partial(_words, note), markup))
 
 
 def _words(note: _Note, media: re.Match[str]) -> str:
-    found = _HASH.search(media["attributes"])
-    file = note.files.get(found[1].lower()) if found else None
+    match = _HASH.search(media["attributes"])
+    file = note.files.get(match[1].lower()) if match else None
     return f" {escape(file.words, quote=False)} " if file else " "
 
 

@@ -78,7 +78,7 @@ def front_matter(text: str) -> FrontMatter:
     return FrontMatter(
         block.end(),
         _line(values.get("title")),
-        tags_of([*_listed(values.get("tags")), *_listed(values.get("tag")), *_commented(matter)]),
+        clean_tags([*_listed(values.get("tags")), *_listed(values.get("tag")), *_commented(matter)]),
         next(filter(None, (_date(values.get(name)) for name in (*_DATES, *_MODIFIED))), None),
         _names(values.get("aliases") or values.get("alias"), values.get("authors") or values.get("author")),
         is_understood=True,
@@ -89,7 +89,7 @@ def front_matter(text: str) -> FrontMatter:
 def _rescued(matter: str, length: int) -> FrontMatter:
     """Return what single lines say of front matter that as a whole cannot be understood."""
     entries = _entries(matter[:_LONGEST])
-    tags = tags_of(_items(entries, _TAG_NAMES))
+    tags = clean_tags(_items(entries, _TAG_NAMES))
     dates = (_date(_unquoted(entries[name][0])) for name in (*_DATES, *_MODIFIED) if name in entries)
     return FrontMatter(
         length,
@@ -110,7 +110,7 @@ def _items(entries: dict[str, list[str]], names: Sequence[str], *, are_words: bo
             items += item.split(",")
         else:
             items += item.split() if are_words and not line.lstrip().startswith("-") else [item]
-    return [_unquoted(each.strip(_AROUND)) for each in items]
+    return [_unquoted(item.strip(_AROUND)) for item in items]
 
 
 def _commented(matter: str) -> list[str]:
@@ -124,9 +124,9 @@ def _entries(matter: str) -> dict[str, list[str]]:
     """Return by its name in lower case what each line says, and those below it that begin with none."""
     entries, name = dict[str, list[str]](), ""
     for line in matter.split("\n"):
-        if found := _ENTRY.match(line):
-            name = found["name"].lower()
-            entries.setdefault(name, []).append(found["value"])
+        if scan := _ENTRY.match(line):
+            name = scan["name"].lower()
+            entries.setdefault(name, []).append(scan["value"])
         elif name and line[:1] in _GOES_ON:
             entries[name].append(line)
         else:
@@ -167,7 +167,7 @@ def _without_code(text: str) -> str:
     return "".join([*pieces, text[place:]])
 
 
-def tags_of(words: list[str]) -> tuple[str, ...]:
+def clean_tags(words: list[str]) -> tuple[str, ...]:
     """Return the words as tags: without their #, each once, and only what can be a tag."""
     tags = (one_line(word).lstrip("#").strip().strip("/") for word in words)
     known = (tag for tag in tags if tag and len(tag) <= _LONGEST_TAG and not _CONTROL.search(tag))
@@ -189,7 +189,7 @@ def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
 
 
 def _strings(value: object) -> list[str]:
-    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
 def _listed(value: object) -> list[str]:

@@ -130,8 +130,8 @@ def flat_text(markup: str) -> str:
 
 
 def _declared_encoding(data: bytes) -> str | None:
-    found = _XML_ENCODING.search(data[:1024]) or _META_CHARSET.search(data[:4096])
-    return found[1].decode("ascii") if found else None
+    match = _XML_ENCODING.search(data[:1024]) or _META_CHARSET.search(data[:4096])
+    return match[1].decode("ascii") if match else None
 
 
 def _most_attributes(markup: str) -> int:

@@ -121,7 +121,7 @@ def render(mail: Mail) -> Extracted:
     text = TextBuilder()
     for name in HEADERS:
         _write_header(name, mail.headers.get(name, ""), text)
-    _write_header("Attachments", ", ".join(each.filename for each in mail.attachments), text)
+    _write_header("Attachments", ", ".join(attachment.filename for attachment in mail.attachments), text)
     _write_header("Attachments without text", ", ".join(mail.textless), text)
     for body in bodies:
         text.blank()
@@ -137,7 +137,7 @@ def render(mail: Mail) -> Extracted:
 def _attach_unseen(mail: Mail, bodies: Sequence[Body]) -> None:
     """Add the pictures that were meant to be seen in a body, but that none shows."""
     pages = [body.text for body in bodies if body.kind == "html"]
-    seen = {unquote(found) for page in pages for found in _SHOWN.findall(page)}
+    seen = {unquote(content_id) for page in pages for content_id in _SHOWN.findall(page)}
     for shown in mail.shown:
         if shown.id.strip("<> ") not in seen and not (pages and _ADDRESS.match(shown.id)):
             mail.attach(shown.file, shown.media_type)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
-from kb.formats.readers.front_matter import front_matter, inline_tags, tags_of
+from kb.formats.readers.front_matter import clean_tags, front_matter, inline_tags
 from kb.formats.text.builder import Heading, sections_under
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted
@@ -51,7 +51,7 @@ def read(data: bytes) -> Extracted:
         front.title or first or exported.get("title") or None,
         text,
         sections_under(text, headings),
-        tags=tags_of([*front.tags, *inline]),
+        tags=clean_tags([*front.tags, *inline]),
         date=front.date or exported.get("user_created_time") or exported.get("created_time"),
         aliases=front.aliases,
         omitted={"front_matter": 1} if front.is_lost else {},
@@ -60,11 +60,11 @@ def read(data: bytes) -> Extracted:
 
 def _without_export_fields(source: str) -> tuple[str, dict[str, str]]:
     """Return a note without the fields that Joplin puts below it when it exports, and these fields."""
-    found = _EXPORT_FIELDS.search(source[-_LONGEST_FIELDS:])
-    if not found:
+    match = _EXPORT_FIELDS.search(source[-_LONGEST_FIELDS:])
+    if not match:
         return source, {}
-    text = source[: len(source) - len(found[0])] + "\n"
-    fields = dict(line.partition(": ")[::2] for line in found["fields"].splitlines())
+    text = source[: len(source) - len(match[0])] + "\n"
+    fields = dict(line.partition(": ")[::2] for line in match["fields"].splitlines())
     return text, fields | {"title": text.partition("\n")[0].strip()}
 
 

@@ -12,7 +12,7 @@ from kb.formats.readers.eml import header_text
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import as_utf8, one_line
 from kb.formats.text.extracted import Attachment, Extracted
-from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_of
+from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_from_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def _messages(messages: Sequence[bytes], text: TextBuilder) -> list[Attachment]:
         headers = BytesHeaderParser().parsebytes(message)
         date, sender, subject = (one_line(header_text(headers, name)) for name in ("Date", "From", "Subject"))
         text.line(" · ".join(filter(None, (date, sender, subject))))
-        name = filename_of(subject, _NOT_IN_NAMES) or "message"
+        name = filename_from_title(subject, _NOT_IN_NAMES) or "message"
         files.append(Attachment(f"{number:04} {name}.eml", message))
     return files
 

@@ -7,7 +7,7 @@ from email import message_from_bytes
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.readers.eml import POLICY, content_of, filename_of, header_text, text_of
+from kb.formats.readers.eml import POLICY, header_text, part_content, part_filename, part_text
 from kb.formats.readers.html import read_markup
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import as_utf8, one_line
@@ -38,7 +38,7 @@ def read(data: bytes) -> Extracted:
         raise Unreadable("the saved page holds no page")
     start = str(message.get_param("start") or "")
     pages.sort(key=lambda part: part.get("Content-ID") != start)
-    first, *frames = map(text_of, pages)
+    first, *frames = map(part_text, pages)
     page = read_markup(first, [frame for frame in dict.fromkeys(frames) if frame != first])
     title = page.title or meaningful(one_line(header_text(message, "Subject")))
     date = page.date or iso_date(header_text(message, "Date"))
@@ -53,7 +53,7 @@ def files_of_page(data: bytes) -> list[Attachment]:
 def _files(message: Message) -> Iterator[Attachment]:
     for part in message.walk():
         if not part.is_multipart() and _is_file(part):
-            yield Attachment(filename_of(part), content_of(part))
+            yield Attachment(part_filename(part), part_content(part))
 
 
 def _is_file(part: Message) -> bool:

@@ -130,7 +130,9 @@ def _header_size(path: tuple[str, ...]) -> int:
 
 def _mail(message: _Storage) -> Mail:
     sent = message_from_string(message.text(outlook.HEADERS), policy=POLICY)
-    recipients = ((each.number(outlook.ROLE), each.text) for each in message.within("__recip_version1.0_"))
+    recipients = (
+        (recipient.number(outlook.ROLE), recipient.text) for recipient in message.within("__recip_version1.0_")
+    )
     date = str(sent.get("Date") or message.time(outlook.SENT, outlook.DELIVERED))
     body = outlook.body(message.text, message.binary)
     mail = Mail(outlook.headers(message.text, recipients, date), [body] if body else [])

@@ -38,7 +38,7 @@ def read(data: bytes) -> Extracted:
     text, headings, start = [], list[Heading](), 0
     for is_prose, piece in _pieces(notebook):
         if is_prose:
-            headings += [found._replace(start=start + found.start) for found in headings_in(piece)]
+            headings += [heading._replace(start=start + heading.start) for heading in headings_in(piece)]
         text.append(f"{piece}\n\n")
         start += len(text[-1])
     first = next((heading.title for heading in headings if heading.level == 1), None)
@@ -92,7 +92,7 @@ def _output(output: dict[str, Any]) -> str:
 def _words(data: dict[str, Any]) -> str:
     """Return what an output says: as text, unless that only names an object of which the page shows more."""
     texts = (_joined(data[kind]) for kind in ("text/markdown", "text/plain", "text/latex") if kind in data)
-    text = next((each for each in texts if each.strip()), "")
+    text = next((text for text in texts if text.strip()), "")
     page = _joined(data.get("text/html"))
     if not page or (text and not _OBJECT.fullmatch(text.strip())):
         return text

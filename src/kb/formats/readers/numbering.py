@@ -59,7 +59,7 @@ class Level(NamedTuple):
 def _is_clause(levels: Mapping[int, Level], depth: int) -> bool:
     """Return whether others refer to an item by its number, as in contracts: its list counts 7, 7.1, 7.1.1."""
     level = levels.get(depth)
-    return level is not None and level.shown == depth and any(each.shown > 1 for each in levels.values())
+    return level is not None and level.shown == depth and any(level.shown > 1 for level in levels.values())
 
 
 def _count(values: dict[int, int], levels: Mapping[int, Level], depth: int, start: int | None) -> None:
@@ -70,7 +70,7 @@ def _count(values: dict[int, int], levels: Mapping[int, Level], depth: int, star
         values[depth] += 1
     else:
         values[depth] = levels.get(depth, Level()).start
-    for deeper in [each for each in values if each > depth]:
+    for deeper in [value for value in values if value > depth]:
         after = levels.get(deeper, Level()).restarts_after
         if after is None or depth <= after:
             del values[deeper]
@@ -129,8 +129,10 @@ class WordNumbering:
         self._lists: dict[str, _List] = {}
         if root is None:
             return
-        definitions = {attribute(each, "abstractNumId"): each for each in root.iterfind("{*}abstractNum")}
-        numbers = {attribute(each, "numId") or "": each for each in root.iterfind("{*}num")}
+        definitions = {
+            attribute(definition, "abstractNumId"): definition for definition in root.iterfind("{*}abstractNum")
+        }
+        numbers = {attribute(instance, "numId") or "": instance for instance in root.iterfind("{*}num")}
         shared = {name: _Counters() for name in definitions}
         known: dict[str | None, dict[int, Level]] = {}
         for number, element in numbers.items():
@@ -145,26 +147,26 @@ class WordNumbering:
 
     def level_of_style(self, number: str, style: str) -> int:
         """Return the level of a list that belongs to a paragraph style."""
-        found = self._lists.get(number)
-        levels = found.levels.items() if found else ()
+        numbered = self._lists.get(number)
+        levels = numbered.levels.items() if numbered else ()
         return next((depth - 1 for depth, level in levels if level.style == style), 0)
 
     def is_clause(self, item: Item) -> bool:
         """Return whether others refer to an item by its number."""
-        found = self._lists.get(item.number)
-        return found is not None and _is_clause(found.levels, item.level + 1)
+        numbered = self._lists.get(item.number)
+        return numbered is not None and _is_clause(numbered.levels, item.level + 1)
 
     def mark(self, item: Item) -> str:
         """Count a paragraph, and return what stands before it: a number, `BULLET`, or nothing."""
-        found = self._lists.get(item.number)
-        if found is None:
+        numbered = self._lists.get(item.number)
+        if numbered is None:
             return BULLET
-        depth, values = item.level + 1, found.counters.values
-        begins = item not in found.counters.begun
-        found.counters.begun.add(item)
-        _count(values, found.levels, depth, found.starts.get(depth) if begins or depth not in values else None)
-        level = found.levels.get(depth, Level())
-        return BULLET if level.is_bullet else _shown(values, found.levels, level, found.starts)
+        depth, values = item.level + 1, numbered.counters.values
+        begins = item not in numbered.counters.begun
+        numbered.counters.begun.add(item)
+        _count(values, numbered.levels, depth, numbered.starts.get(depth) if begins or depth not in values else None)
+        level = numbered.levels.get(depth, Level())
+        return BULLET if level.is_bullet else _shown(values, numbered.levels, level, numbered.starts)
 
 
 def _linked(
@@ -219,11 +221,11 @@ def _word_level(element: etree._Element) -> Level:
 
 def _way(level: etree._Element) -> tuple[str, str]:
     """Return how a level's number is written, and its first number for a way of the author's own, such as `001`."""
-    found = next(level.iter("{*}numFmt"), None)
-    way = attribute(found, "val") or "decimal"
+    format_ = next(level.iter("{*}numFmt"), None)
+    way = attribute(format_, "val") or "decimal"
     if way != "custom":
         return way, ""
-    first = _CUSTOM.match((attribute(found, "format") or "").strip())
+    first = _CUSTOM.match((attribute(format_, "format") or "").strip())
     return "decimal", first[0] if first else ""
 
 
@@ -295,8 +297,8 @@ class OdfNumbering:
 
 
 def _odf_levels(style: etree._Element) -> dict[int, Level]:
-    elements = {depth: each for each in style if 0 < (depth := whole_number(each, "level")) <= _ODF_LEVELS}
-    numbered = {depth for depth, each in elements.items() if attribute(each, "num-format")}
+    elements = {depth: child for child in style if 0 < (depth := whole_number(child, "level")) <= _ODF_LEVELS}
+    numbered = {depth for depth, child in elements.items() if attribute(child, "num-format")}
     return {depth: _odf_level(element, depth, numbered) for depth, element in elements.items()}
 
 
@@ -309,7 +311,7 @@ def _odf_level(element: etree._Element, depth: int, numbered: set[int]) -> Level
         text = _ODF_PLACE.sub(lambda place: place[0] if int(place[1]) in numbered else "", pattern)
         pieces = _ODF_PLACE.split(text)
     else:
-        places = [each for each in range(max(1, depth - shown + 1), depth + 1) if way and each in numbered]
+        places = [other for other in range(max(1, depth - shown + 1), depth + 1) if way and other in numbered]
         pieces = [piece for place in places for piece in (".", str(place))]
         pieces = [before, *pieces[1:], after] if pieces else [before + after]
         shown = shown if way else 0

@@ -114,9 +114,9 @@ def _slide_margins(content: etree._Element, styles: etree._Element) -> Iterator[
     for number in (field for master in masters.values() for field in master.iter("{*}page-number", "{*}page-count")):
         number.text = None
     declared = {
-        (role, attribute(each, "name")): each.text or ""
+        (role, attribute(declaration, "name")): declaration.text or ""
         for role in _DECLARED
-        for each in presentation.iterfind(f"{{*}}{role}-decl")
+        for declaration in presentation.iterfind(f"{{*}}{role}-decl")
     }
     for page in presentation.iterfind("{*}page"):
         look = looks.get(attribute(page, "style-name"))
@@ -141,7 +141,7 @@ def text_lines(container: etree._Element) -> list[str]:
     return [*filter(None, map(one_line, _paragraphs(container)))]
 
 
-def chart_of(archive: Archive, drawn: etree._Element) -> etree._Element | None:
+def find_chart(archive: Archive, drawn: etree._Element) -> etree._Element | None:
     """Return the chart that an object shows, if it is one."""
     root = _object(archive, drawn)
     return root.find("{*}body/{*}chart/{*}chart") if root is not None else None
@@ -206,8 +206,8 @@ def _box(shape: etree._Element) -> Box | None:
 
 
 def _points(length: str | None) -> float | None:
-    found = _LENGTH.fullmatch(length or "")
-    return float(found[1]) * _UNITS.get(found[2], 1.0) if found else None
+    match = _LENGTH.fullmatch(length or "")
+    return float(match[1]) * _UNITS.get(match[2], 1.0) if match else None
 
 
 class _Writer:

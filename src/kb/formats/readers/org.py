@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kb.formats.readers.front_matter import tags_of
+from kb.formats.readers.front_matter import clean_tags
 from kb.formats.text.builder import LONGEST_HEADING, Heading, lone_title, sections_under
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import decode, one_line
@@ -38,7 +38,7 @@ def read(data: bytes) -> Extracted:
         one_line(keys.get("title", "")) or lone_title(headings),
         text,
         sections_under(text, headings),
-        tags=tags_of(keys.get("filetags", "").replace(":", " ").split()),
+        tags=clean_tags(keys.get("filetags", "").replace(":", " ").split()),
         date=iso_date(_TIMESTAMP.sub(r"\1", keys.get("date", ""))),
     )
 

@@ -19,7 +19,7 @@ from kb.formats.text.builder import Heading
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Extracted, Scan, Section, attached_room
-from kb.formats.text.hyphens import join_words, vocabulary_of
+from kb.formats.text.hyphens import collect_words, join_words
 from kb.formats.text.opaque import Opaque
 from kb.formats.text.titles import meaningful
 
@@ -55,7 +55,7 @@ def read(data: bytes) -> Extracted:
     """
     with PDFIUM, opened(data) as document:
         pdf = _content(document, Files(attached_room(len(data))))
-    vocabulary = vocabulary_of(pdf.pages)
+    vocabulary = collect_words(pdf.pages)
     pages = [join_words(page, vocabulary) for page in pdf.pages]
     paths = list(_paths(pdf.outline, len(pages)))
     scans = tuple(Scan(index + 1, paths[index]) for index in pdf.scans)
@@ -108,10 +108,10 @@ def _content(document: pypdfium2.PdfDocument, files: Files) -> _Pdf:
 
 def _iso(date: str) -> str:
     """Return a date such as `D:20240501123000+02'00'` as ISO 8601 has it."""
-    found = _DATE.match(date)
-    if not found or date[4:5] == "-":
+    match = _DATE.match(date)
+    if not match or date[4:5] == "-":
         return date
-    year, month, day, hour, minute, second, zone, hours, minutes = found.groups()
+    year, month, day, hour, minute, second, zone, hours, minutes = match.groups()
     time = f"T{hour}:{minute or '00'}:{second or '00'}" if hour else ""
     offset = "Z" if zone == "Z" else f"{zone}{hours}:{minutes or '00'}" if hours else ""
     return "-".join(filter(None, (year, month, day))) + (time and time + offset)
@@ -174,7 +174,7 @@ def _paths(outline: list[Heading], count: int) -> Iterator[tuple[str, ...]]:
     above: list[Heading] = []
     for bookmark in outline:
         above = [higher for higher in above if higher.level < bookmark.level] + [bookmark]
-        last[bookmark.start] = tuple(each.title for each in above)
+        last[bookmark.start] = tuple(heading.title for heading in above)
         first.setdefault(bookmark.start, last[bookmark.start])
     path: tuple[str, ...] = ()
     for index in range(count):

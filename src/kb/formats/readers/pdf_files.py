@@ -84,8 +84,8 @@ def add_pinned(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, files: 
     for annotation in _annotations(page):
         kind = raw.FPDFAnnot_GetSubtype(annotation)
         if kind == raw.FPDF_ANNOT_FILEATTACHMENT:
-            if found := raw.FPDFAnnot_GetFileAttachment(annotation):
-                files.add(pypdfium2.PdfAttachment(found, document))
+            if file := raw.FPDFAnnot_GetFileAttachment(annotation):
+                files.add(pypdfium2.PdfAttachment(file, document))
             else:
                 files.left_out += 1
         elif kind in _COMMENTS and (words := _contents(annotation)):

@@ -144,7 +144,7 @@ def _visible_text(text: pypdfium2.PdfTextPage, box: Box) -> str:
 def _in_lines(text: pypdfium2.PdfTextPage) -> str:
     """Return the text of a page, without the line ends that PDFium sees around what is set higher or lower."""
     written = text.get_text_range()
-    return written if _ASTRAL.search(written) else _LINE_END.sub(lambda found: _between(text, found), written)
+    return written if _ASTRAL.search(written) else _LINE_END.sub(lambda match: _between(text, match), written)
 
 
 def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:

@@ -104,19 +104,19 @@ def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> li
     """Return the boxes of the lines in which a page says a passage; none if it does not."""
     characters = [chr(raw.FPDFText_GetUnicode(text, index)) for index in range(text.count_chars())]
     letters = list(_letters(characters))
-    found = find_passage("".join(letter for letter, _ in letters), _plain(passage), place)
-    if not found:
+    span = find_passage("".join(letter for letter, _ in letters), _plain(passage), place)
+    if not span:
         return []
-    first, last = letters[found.start][1], letters[found.stop - 1][1]  # what stands between letters is marked, too
+    first, last = letters[span.start][1], letters[span.stop - 1][1]  # what stands between letters is marked, too
     first -= _signs(reversed(characters[:first]), reversed(_LETTER.split(passage)[0]))
     last += _signs(characters[last + 1 :], _LETTER.split(passage)[-1])
     boxes = (_box(text, index) for index in range(first, last + 1) if not characters[index].isspace())
     return list(_lines(filter(None, boxes)))
 
 
-def _signs(beside: Iterable[str], wanted: Iterable[str]) -> int:
+def _signs(beside: Iterable[str], texts: Iterable[str]) -> int:
     """Return how many of the signs beside a letter, such as quotes, are those that the passage has there."""
-    signs = takewhile(lambda pair: pair[0] == pair[1] and not pair[0].isspace(), zip(beside, wanted, strict=False))
+    signs = takewhile(lambda pair: pair[0] == pair[1] and not pair[0].isspace(), zip(beside, texts, strict=False))
     return sum(1 for _ in signs)
 
 
@@ -135,7 +135,7 @@ def find_passage(page: str, passage: str, place: float) -> range:
 
 
 def _nearest(page: str, part: str, place: float) -> int | None:
-    spots = [found.start() for found in re.finditer(f"(?={re.escape(part)})", page)]
+    spots = [match.start() for match in re.finditer(f"(?={re.escape(part)})", page)]
     return min(spots, key=lambda spot: abs(spot - place * len(page)), default=None)
 
 

@@ -249,14 +249,14 @@ def _box(shape: etree._Element) -> Box | None:
 
 def _role(shape: etree._Element) -> tuple[str, str]:
     """Return the role of a shape in its layout, and its number among those of the same role."""
-    found = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
-    return _placeholder(shape), attribute(found, "idx") or ""
+    placeholder = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
+    return _placeholder(shape), attribute(placeholder, "idx") or ""
 
 
 def _placeholder(shape: etree._Element) -> str:
     """Return the role of a shape in its layout, such as `title`; `none` when it has no role."""
-    found = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
-    return "none" if found is None else attribute(found, "type") or "obj"
+    placeholder = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
+    return "none" if placeholder is None else attribute(placeholder, "type") or "obj"
 
 
 def _lines(shape: etree._Element) -> Iterator[str]:

@@ -59,7 +59,7 @@ _PROGRAMS: Final = (
 def read_references(content: str) -> Extracted | None:
     """Return the rows of an export as attachments; None if a table is no export."""
     header = frozenset(next(csv.reader([content.partition("\n")[0].removeprefix("\ufeff")]), []))
-    program = next((each for each in _PROGRAMS if each.known_by <= header), None)
+    program = next((program for program in _PROGRAMS if program.known_by <= header), None)
     if program is None:
         return None
     table = csv.DictReader(io.StringIO(content.removeprefix("\ufeff"), newline=""), restval="")

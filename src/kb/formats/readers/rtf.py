@@ -57,7 +57,7 @@ def decode_rtf(source: str) -> str:
         Unreadable: it does not follow the format.
     """
     # Bytes beyond ASCII, which may stand there as they are, mean what the code page says, as escaped ones do.
-    escaped = source if "\\bin" in source else _BEYOND_ASCII.sub(lambda found: f"\\'{ord(found[0]):02x}", source)
+    escaped = source if "\\bin" in source else _BEYOND_ASCII.sub(lambda match: f"\\'{ord(match[0]):02x}", source)
     try:
         shown = _SHOWN.sub(r"{\\plain", escaped)  # what stands in the place of an object, in a text box or a note
         text: str = rtf_to_text(_with_short_fonts(_with_links(shown)), errors="replace")

@@ -129,8 +129,8 @@ def cell_name(row: int, column: int) -> str:
 
 def cell_place(name: str) -> tuple[int, int] | None:
     """Return the row and the column of a cell; None if that is no cell."""
-    found = _REFERENCE.fullmatch(name)
-    return (int(found[2]) - 1, _column(found[1])) if found and int(found[2]) else None
+    match = _REFERENCE.fullmatch(name)
+    return (int(match[2]) - 1, _column(match[1])) if match and int(match[2]) else None
 
 
 def moved(formula: str, rows: int, columns: int) -> str:
@@ -145,17 +145,17 @@ _PIECE: Final = re.compile(
 
 def _moved_pieces(formula: str, rows: int, columns: int) -> Iterator[str]:
     place = 0
-    for found in _PIECE.finditer(formula):
-        yield formula[place : found.start()]
-        place = found.end()
-        if found["kept"]:
-            yield found["kept"]
+    for match in _PIECE.finditer(formula):
+        yield formula[place : match.start()]
+        place = match.end()
+        if match["kept"]:
+            yield match["kept"]
             continue
-        column = _column(found["column"]) + (0 if found["c"] else columns)
-        row = int(found["row"]) - 1 + (0 if found["r"] else rows)
+        column = _column(match["column"]) + (0 if match["c"] else columns)
+        row = int(match["row"]) - 1 + (0 if match["r"] else rows)
         name = cell_name(max(row, 0), max(column, 0))
         letters = name.rstrip("0123456789")
-        yield f"{found['c']}{letters}{found['r']}{name[len(letters) :]}"
+        yield f"{match['c']}{letters}{match['r']}{name[len(letters) :]}"
     yield formula[place:]
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
-from kb.formats.readers.odf import SHAPES, chart_of, chart_titles, margins, text_lines, topmost
+from kb.formats.readers.odf import SHAPES, chart_titles, find_chart, margins, text_lines, topmost
 from kb.formats.readers.sheet_extras import FormulaRoom, SheetExtras
 from kb.formats.text.units import says_more, unit_of_text
 
@@ -58,7 +58,7 @@ def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
         for box in topmost(table, SHAPES):
             extras.boxes += text_lines(box)
         for drawn in table.iter("{*}object"):
-            chart = chart_of(archive, drawn)
+            chart = find_chart(archive, drawn)
             extras.left_out["objects"] += chart is None
             extras.boxes += chart_titles(chart) if chart is not None else []
         extras.left_out["objects"] += sum(1 for _ in table.iter("{*}object-ole", "{*}plugin", "{*}applet"))
@@ -139,4 +139,4 @@ def _local(name: str) -> str:
 
 def _formula(formula: str) -> str:
     """Return a formula as people see it: `of:=SUM([.A1:.A2])` is SUM(A1:A2)."""
-    return _REFERENCE.sub(lambda found: found[1].replace(":.", ":").lstrip("."), _PREFIX.sub("", formula).lstrip("="))
+    return _REFERENCE.sub(lambda match: match[1].replace(":.", ":").lstrip("."), _PREFIX.sub("", formula).lstrip("="))

@@ -32,7 +32,7 @@ _NOTE_HEAD, _GOES_ON = 6, 0xFFFF
 
 def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
     """Yield the names of a workbook's sheets, each with its notes and text boxes, as far as they can be read."""
-    name = next((each for each in WORKBOOKS if is_stream(ole, each)), None)
+    name = next((name for name in WORKBOOKS if is_stream(ole, name)), None)
     if name is None or ole.get_size(name) > ole.fp.getbuffer().nbytes:
         return
     with ole.openstream(name) as stream:
@@ -91,18 +91,18 @@ def _sheets(data: bytes, version: int) -> Iterator[tuple[str, int]]:
 
 def _extras(data: bytes, start: int) -> SheetExtras:
     extras, texts, pinned = SheetExtras(), dict[int, str](), set[int]()
-    notes, shape, wanted = list[tuple[int, int, int]](), (0, 0), 0
+    notes, shape, characters_left = list[tuple[int, int, int]](), (0, 0), 0
     for kind, content in _records(data, start):
         if kind == _OBJECT and len(content) >= 8:
             shape = struct.unpack_from("<HH", content, 4)
         elif kind == _TEXT and len(content) >= 12:
-            (wanted,) = struct.unpack_from("<H", content, 10)
+            (characters_left,) = struct.unpack_from("<H", content, 10)
             texts[shape[1]] = ""
-        elif kind == _CONTINUE and wanted and content:
+        elif kind == _CONTINUE and characters_left and content:
             is_wide = content[0] & _IS_WIDE
-            piece = _decoded(content[1 : 1 + wanted * (2 if is_wide else 1)], is_wide=bool(is_wide))
+            piece = _decoded(content[1 : 1 + characters_left * (2 if is_wide else 1)], is_wide=bool(is_wide))
             texts[shape[1]] += piece
-            wanted -= len(piece)
+            characters_left -= len(piece)
         elif kind == _NOTE and len(content) >= 8:
             notes.append(struct.unpack_from("<HH2xH", content))
         elif kind in _MARGINS and len(content) > 3:

@@ -60,7 +60,7 @@ class _Look:
         return False
 
     def _finds_unit(self, text: bytes) -> bool:
-        return bool(self._styles) and not self._styles.isdisjoint(found[1] for found in _STYLE.finditer(text))
+        return bool(self._styles) and not self._styles.isdisjoint(match[1] for match in _STYLE.finditer(text))
 
 
 def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
@@ -104,14 +104,17 @@ def _add_margins(package: Package, part: str, extras: SheetExtras) -> None:
     with suppress(Unreadable):
         for block in package.blocks(part, _BLOCK):
             end = end[-_BLOCK:] + block
-    for found in _MARGIN.finditer(end):
-        extras.margins += margin_lines(unescape(found[1].decode("utf-8", "replace")))
+    for match in _MARGIN.finditer(end):
+        extras.margins += margin_lines(unescape(match[1].decode("utf-8", "replace")))
 
 
 def _units(package: Package, main: str) -> Iterator[tuple[str, Unit]]:
     """Yield the numbers of the styles whose cells show a unit."""
     for root in package.related_xml(main, "styles"):
-        codes = {each.get("numFmtId", ""): each.get("formatCode", "") for each in root.iterfind("{*}numFmts/{*}numFmt")}
+        codes = {
+            number_format.get("numFmtId", ""): number_format.get("formatCode", "")
+            for number_format in root.iterfind("{*}numFmts/{*}numFmt")
+        }
         for number, style in enumerate(root.iterfind("{*}cellXfs/{*}xf")):
             name = style.get("numFmtId", "")
             if unit := unit_of_format(codes.get(name, _PERCENT if name in _PERCENTS else "")):
@@ -140,8 +143,8 @@ def _comments(package: Package, part: str) -> Iterator[tuple[str, str]]:
                 package.damaged.add(name)
         elif (root := package.side_xml(name)) is not None:
             for comment in root.iterfind("{*}commentList/{*}comment"):
-                found = (each.text or "" for each in comment.iterfind("{*}text//{*}t") if not _is_reading(each))
-                yield comment.get("ref", ""), "".join(found)
+                texts = (run.text or "" for run in comment.iterfind("{*}text//{*}t") if not _is_reading(run))
+                yield comment.get("ref", ""), "".join(texts)
 
 
 def _add_drawn(package: Package, part: str, extras: SheetExtras) -> None:

@@ -61,12 +61,12 @@ def read(data: bytes) -> Extracted:
         raise Unreadable(_ENCRYPTED) from error
     except CalamineError as error:
         raise Unreadable(f"the spreadsheet is damaged: {error}") from error
-    write_margins(text, [line for each in extras.values() for line in each.margins])
-    for each in extras.values():
-        for kind, count in each.omitted():
+    write_margins(text, [line for extra in extras.values() for line in extra.margins])
+    for extra in extras.values():
+        for kind, count in extra.omitted():
             text.omit(kind, count)
     text.omit("parts", damaged)
-    files = tuple(file for each in extras.values() for file in each.files)
+    files = tuple(file for extra in extras.values() for file in extra.files)
     return replace(text.build(title, date), attachments=files)
 
 
@@ -125,7 +125,7 @@ def _filled(sheet: CalamineSheet, extra: SheetExtras) -> Iterator[Row]:
 
 def _rows_beside(extra: SheetExtras, after: int, first: int) -> Iterator[Row]:
     """Yield the rows below all values that have something nevertheless."""
-    for index in (each for each in extra.rows() if each > after):
+    for index in (row for row in extra.rows() if row > after):
         if index > after + 1:
             yield Row()
         yield _with_beside([], extra, index, first)

@@ -94,8 +94,8 @@ class _Properties:
 
     def number(self, *numbers: int) -> int:
         """Return the first of the properties that is a whole number but 0."""
-        found = (self.numbered.get(number) for number in numbers)
-        return next(filter(None, (int.from_bytes(each.data[:4], "little") for each in found if each)), 0)
+        values = (self.numbered.get(number) for number in numbers)
+        return next(filter(None, (int.from_bytes(value.data[:4], "little") for value in values if value)), 0)
 
     def add(self, other: _Properties) -> None:
         """Take over what is not there yet."""
@@ -190,7 +190,7 @@ class _Reader:
 
 def _properties(reader: _Reader) -> _Properties:
     """Return the next list of properties."""
-    found = _Properties()
+    properties = _Properties()
     for _ in range(reader.number()):
         if reader.is_at_end:
             break
@@ -202,10 +202,10 @@ def _properties(reader: _Reader) -> _Properties:
             continue
         value = _Value(kind & ~_SEVERAL, values[0], tuple(values[1:]))
         if number < _NAMED:
-            found.numbered.setdefault(number, value)
+            properties.numbered.setdefault(number, value)
         elif name is not None:
-            found.named.setdefault(name, value)
-    return found
+            properties.named.setdefault(name, value)
+    return properties
 
 
 def _name(reader: _Reader) -> int | None:
@@ -246,12 +246,12 @@ def _text(value: _Value | None, encoding: str) -> str:
 
 def _mail(item: _Item) -> Mail:
     text, encoding = partial(item.properties.text, item.encoding), item.encoding
-    recipients = ((each.number(outlook.ROLE), partial(each.text, encoding)) for each in item.recipients)
+    recipients = ((recipient.number(outlook.ROLE), partial(recipient.text, encoding)) for recipient in item.recipients)
     headers = outlook.headers(text, recipients, _sent(item))
     headers["From"] = headers["From"] or _sender(item)
     headers["Subject"] = (text(*_TITLES) or item.text(_SUBJECT)).lstrip("\1 ")
     body = outlook.body(text, item.properties.binary, item.text(_BODY))
-    mail = Mail(headers, [each for each in (_appointment(item), body, _members(item)) if each])
+    mail = Mail(headers, [part for part in (_appointment(item), body, _members(item)) if part])
     mail.omitted["parts"] += body is None
     for file in item.files:
         _attach(file, encoding, mail)
@@ -264,12 +264,14 @@ def _sender(item: _Item) -> str:
     data = item.fields.get(_FROM, b"")
     name_size, address_size = (int.from_bytes(data[at : at + 2], "little") for at in (4, 6))
     name, address = data[8 : 8 + name_size], data[8 + name_size : 8 + name_size + address_size]
-    texts = [_text(_Value(_NARROW, each), item.encoding) for each in (name, address)]
+    texts = [_text(_Value(_NARROW, text), item.encoding) for text in (name, address)]
     return outlook.person(texts[0], texts[1].partition(":")[2] or texts[1])
 
 
 def _sent(item: _Item) -> str:
-    moments = (outlook.moment_text(item.properties.binary(each)) for each in (outlook.SENT, outlook.DELIVERED))
+    moments = (
+        outlook.moment_text(item.properties.binary(property_id)) for property_id in (outlook.SENT, outlook.DELIVERED)
+    )
     return next(filter(None, moments), "") or _date(item.fields.get(_DATE_SENT, b""))
 
 
@@ -295,9 +297,9 @@ def _appointment(item: _Item) -> Body:
 
 def _members(item: _Item) -> Body:
     """Return the people on a list of Outlook's, each kept as a name, a kind of address and the address."""
-    found = item.properties.named.get(_MEMBERS)
+    value = item.properties.named.get(_MEMBERS)
     lines = []
-    for member in (found.data, *found.others) if found else ():
+    for member in (value.data, *value.others) if value else ():
         if len(member) >= _MEMBER.size:
             is_wide = _MEMBER.unpack_from(member)[3] & _NAMED
             words = member[_MEMBER.size :].decode("utf-16-le" if is_wide else "latin-1", "replace").split("\0")
@@ -318,5 +320,7 @@ def _attach(file: _File, encoding: str, mail: Mail) -> None:
         mail.textless.append(name or "object")
         mail.omitted["objects"] += 1
         return
-    content_id, media_type = (properties.text(encoding, each) for each in (outlook.CONTENT_ID, outlook.MEDIA_TYPE))
+    content_id, media_type = (
+        properties.text(encoding, property_id) for property_id in (outlook.CONTENT_ID, outlook.MEDIA_TYPE)
+    )
     outlook.attach(Attachment(name or "attachment", file.data or inner), content_id, media_type, mail)

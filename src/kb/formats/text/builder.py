@@ -49,7 +49,7 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
     above: list[Heading] = []
     for heading, end in zip(headings, ends, strict=False):
         above = [higher for higher in above if higher.level < heading.level] + [heading]
-        yield Section(heading.start, end, tuple(each.title for each in above if each.title))
+        yield Section(heading.start, end, tuple(heading.title for heading in above if heading.title))
 
 
 def paged(
@@ -61,7 +61,7 @@ def paged(
     for number, page in (*enumerate(pages, start=1), *([(None, last)] if last else [])):
         built = page.build()
         omitted.update(built.omitted)
-        pictures += [each._replace(place=start + each.place, page=number) for each in built.pictures]
+        pictures += [picture._replace(place=start + picture.place, page=number) for picture in built.pictures]
         if built.text:
             texts.append(f"{built.text}\n")
             ends = [section.end for section in built.sections[:-1]] + [len(texts[-1])]

@@ -62,13 +62,13 @@ def content_lines(data: bytes) -> Iterator[ContentLine]:
         data = data.replace(fold, b"")
     begun, written = None, list[str]()
     for line in decode(data).split("\n"):
-        found = None if begun and _goes_on(begun, written[-1]) else _LINE.match(line)
-        if not found:
+        match = None if begun and _goes_on(begun, written[-1]) else _LINE.match(line)
+        if not match:
             written.append(line)
             continue
         if begun:
             yield _content_line(begun, written)
-        begun, written = found, [found["value"]]
+        begun, written = match, [match["value"]]
     if begun:
         yield _content_line(begun, written)
 
@@ -94,7 +94,7 @@ def spoken_name(name: str) -> str:
 
 def unescaped(value: str) -> str:
     """Return a value without its escapes."""
-    return _ESCAPE.sub(lambda found: "\n" if found[1] in "nN" else found[1], value)
+    return _ESCAPE.sub(lambda match: "\n" if match[1] in "nN" else match[1], value)
 
 
 def _joined(parameters: Iterator[tuple[str, str]]) -> dict[str, str]:
@@ -107,9 +107,9 @@ def _joined(parameters: Iterator[tuple[str, str]]) -> dict[str, str]:
 
 def _parameters(written: str) -> Iterator[tuple[str, str]]:
     """Yield the parameters; in older files some are values alone."""
-    for found in _PARAMETER.finditer(written):
-        name, value = found["name"].strip().upper(), (found["value"] or "").strip('"')
-        if found["value"] is not None:
+    for match in _PARAMETER.finditer(written):
+        name, value = match["name"].strip().upper(), (match["value"] or "").strip('"')
+        if match["value"] is not None:
             yield name, value
         elif name in ("QUOTED-PRINTABLE", "BASE64"):
             yield "ENCODING", name

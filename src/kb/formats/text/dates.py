@@ -46,14 +46,14 @@ def first_date(*written: str | None, earliest: int = 1980) -> str | None:
 
 
 def _plausible(written: str | None, earliest: int) -> str | None:
-    found = _PROPERTY.match((written or "").strip())
-    if not found or int(found["year"]) < earliest:
+    match = _PROPERTY.match((written or "").strip())
+    if not match or int(match["year"]) < earliest:
         return None
     try:
-        day = dt.date(int(found["year"]), int(found["month"] or 1), int(found["day"] or 1))
+        day = dt.date(int(match["year"]), int(match["month"] or 1), int(match["day"] or 1))
     except ValueError:
         return None
-    if (found["day"] and day in _EPOCHS) or day > dt.datetime.now(dt.UTC).date() + dt.timedelta(days=1):
+    if (match["day"] and day in _EPOCHS) or day > dt.datetime.now(dt.UTC).date() + dt.timedelta(days=1):
         return None
-    time = found["time"].replace(" ", "T") + (found["zone"] or "") if found["time"] else ""
-    return "-".join(filter(None, found.group("year", "month", "day"))) + time
+    time = match["time"].replace(" ", "T") + (match["zone"] or "") if match["time"] else ""
+    return "-".join(filter(None, match.group("year", "month", "day"))) + time

@@ -96,31 +96,31 @@ def _without_addresses(text: str) -> str:
         if data.start() < end:
             continue
         before = _BEFORE_DATA.search(text, max(end, data.start() - _MOST_BEFORE_DATA), data.start())
-        if found := _ADDRESS.match(text, before.start() if before else data.start()):
-            parts += [text[end : found.start()], _address(found)]
-            end = found.end()
+        if match := _ADDRESS.match(text, before.start() if before else data.start()):
+            parts += [text[end : match.start()], _address(match)]
+            end = match.end()
     return "".join([*parts, text[end:]]) if parts else text
 
 
-def _address(found: re.Match[str]) -> str:
-    media_type = (found["type"] or "text/plain").lower().replace("\\", "")
-    payload = found["base64"] or found["drawing"]
+def _address(match: re.Match[str]) -> str:
+    media_type = (match["type"] or "text/plain").lower().replace("\\", "")
+    payload = match["base64"] or match["drawing"]
     is_short = len(payload) < _LEAST.get(media_type.partition("/")[0], _LEAST_OF_OTHERS)
-    if is_short or (found["drawing"] and media_type != _DRAWING):
-        return found[0]
-    size = _decoded_size(payload) if found["base64"] else len(payload)
-    return embedded_text(media_type, size) + _line_ends(found[0])
+    if is_short or (match["drawing"] and media_type != _DRAWING):
+        return match[0]
+    size = _decoded_size(payload) if match["base64"] else len(payload)
+    return embedded_text(media_type, size) + _line_ends(match[0])
 
 
-def _bare(found: re.Match[str]) -> str:
-    if len(found[0]) < _LEAST_BARE:
-        return found[0]
-    return embedded_text(_SIGNATURES[found["signature"]], _decoded_size(found[0])) + _line_ends(found[0])
+def _bare(match: re.Match[str]) -> str:
+    if len(match[0]) < _LEAST_BARE:
+        return match[0]
+    return embedded_text(_SIGNATURES[match["signature"]], _decoded_size(match[0])) + _line_ends(match[0])
 
 
-def _blob(found: re.Match[str]) -> str:
-    is_data = all(each.search(found[0]) for each in _CLASSES)
-    return f"[data: {size_text(_decoded_size(found[0]))}]" if is_data else found[0]
+def _blob(match: re.Match[str]) -> str:
+    is_data = all(pattern.search(match[0]) for pattern in _CLASSES)
+    return f"[data: {size_text(_decoded_size(match[0]))}]" if is_data else match[0]
 
 
 def _decoded_size(base64: str) -> int:

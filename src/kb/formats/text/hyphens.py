@@ -31,7 +31,7 @@ class Vocabulary(NamedTuple):
     ends: frozenset[str]
 
 
-def vocabulary_of(pages: list[str]) -> Vocabulary:
+def collect_words(pages: list[str]) -> Vocabulary:
     words = Counter(word for page in pages for word in _WORD.findall(_without_broken_words(page.lower())))
     ends = {word.rpartition("-")[2] for word in words if "-" in word}
     return Vocabulary(words, _COMPOUND_ENDS.union(end for end in ends if len(end) > 3))
@@ -39,11 +39,11 @@ def vocabulary_of(pages: list[str]) -> Vocabulary:
 
 def _without_broken_words(page: str) -> str:
     first, *rest = page.split(BREAK)
-    kept = [first]
+    pieces = [first]
     for part in rest:
-        kept[-1] = kept[-1].removesuffix(_last_word(kept[-1]))
-        kept.append(part.removeprefix(_first_word(part)))
-    return " ".join(kept)
+        pieces[-1] = pieces[-1].removesuffix(_last_word(pieces[-1]))
+        pieces.append(part.removeprefix(_first_word(part)))
+    return " ".join(pieces)
 
 
 def join_words(page: str, vocabulary: Vocabulary) -> str:
@@ -56,13 +56,13 @@ def join_words(page: str, vocabulary: Vocabulary) -> str:
 
 
 def _first_word(text: str) -> str:
-    found = _WORD_START.match(text)
-    return found[0] if found else ""
+    match = _WORD_START.match(text)
+    return match[0] if match else ""
 
 
 def _last_word(text: str) -> str:
-    found = _WORD_END.search(text[-_LONGEST_WORD:])
-    return found[0] if found else ""
+    match = _WORD_END.search(text[-_LONGEST_WORD:])
+    return match[0] if match else ""
 
 
 def _keeps_hyphen(left: str, right: str, vocabulary: Vocabulary) -> bool:

@@ -25,10 +25,10 @@ _PAGE_WORDS: Final = frozenset(
 
 def write_margins(text: TextBuilder, lines: Iterable[str]) -> None:
     """Add what headers and footers say under a heading of their own, each line once, page numbers left out."""
-    found = [line for line in dict.fromkeys(map(one_line, lines)) if not _is_page_number(line)]
-    if found:
+    texts = [line for line in dict.fromkeys(map(one_line, lines)) if not _is_page_number(line)]
+    if texts:
         text.heading(1, "Headers and footers")
-    for line in found:
+    for line in texts:
         text.line(f"- {line}")
 
 

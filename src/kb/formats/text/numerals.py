@@ -50,20 +50,20 @@ def letters(number: int, alphabet: str = _LATIN) -> str:
 
 def base_letters(number: int) -> str:
     """Return a number as OpenDocument and HTML count in letters: after z come aa and ab."""
-    found = ""
+    digits = ""
     while number > 0:
         number, place = divmod(number - 1, len(_LATIN))
-        found = _LATIN[place] + found
-    return found
+        digits = _LATIN[place] + digits
+    return digits
 
 
 def roman(number: int) -> str:
     """Return a number in lower-case Roman numerals."""
-    found = ""
+    numeral = ""
     for value, sign in _ROMAN:
         count, number = divmod(number, value)
-        found += sign * count
-    return found
+        numeral += sign * count
+    return numeral
 
 
 def ordinal(number: int) -> str:
@@ -93,16 +93,16 @@ def ordinal_words(number: int) -> str:
 
 def chinese(number: int) -> str:
     """Return a number as Chinese and Japanese count: 二十一."""
-    found, rest = "", number
+    numeral, rest = "", number
     for value, unit in ((10_000, "万"), *_CHINESE_UNITS):
         count, rest = divmod(rest, value)
-        is_plain_ten = value == 10 and count == 1 and not found
-        has_gap = found and not count and rest and not found.endswith("〇")
+        is_plain_ten = value == 10 and count == 1 and not numeral
+        has_gap = numeral and not count and rest and not numeral.endswith("〇")
         if count:
-            found += ("" if is_plain_ten else chinese(count)) + unit
+            numeral += ("" if is_plain_ten else chinese(count)) + unit
         elif has_gap:
-            found += "〇"
-    return found + (_CHINESE[rest] if rest or not number else "")
+            numeral += "〇"
+    return numeral + (_CHINESE[rest] if rest or not number else "")
 
 
 def _repeated(signs: str) -> Callable[[int], str]:
@@ -176,5 +176,5 @@ def written(number: int, way: str) -> str:
     """Return a number in one of the ways that `FORMATS` names, in digits if that would be too long."""
     if not 0 < number <= _MOST:
         return str(number)
-    found = FORMATS.get(way, str)(number)
-    return found if len(found) <= _LONGEST else str(number)
+    numeral = FORMATS.get(way, str)(number)
+    return numeral if len(numeral) <= _LONGEST else str(number)

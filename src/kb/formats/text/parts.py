@@ -46,6 +46,6 @@ def is_batch(filename: str) -> bool:
     return _BATCH.fullmatch(filename) is not None
 
 
-def filename_of(title: str, unfit: re.Pattern[str] = NOT_IN_NAMES) -> str:
+def filename_from_title(title: str, unfit: re.Pattern[str] = NOT_IN_NAMES) -> str:
     """Return a title as the name of a file, without a suffix; it may be empty."""
     return unfit.sub("-", title)[:MAX_NAME_CHARS].strip()

@@ -49,10 +49,10 @@ _FILE_STEM: Final = re.compile(r"^(?![A-Z]+-?\d{1,2}$)(?=.*[_\d])[!-~]+$")
 
 def meaningful(title: str | None) -> str | None:
     """Return a title on one line; None for a placeholder or the name of a file."""
-    found = _WRITTEN_BY.sub("", one_line(clean(title or "")))
-    words = _EDGES.sub("", found)
+    cleaned = _WRITTEN_BY.sub("", one_line(clean(title or "")))
+    words = _EDGES.sub("", cleaned)
     is_placeholder = not words or words.casefold() in _PLACEHOLDER_SET
-    return None if is_placeholder or any(rule.search(found) for rule in (_FILE_NAME, _PATH, _FILE_STEM)) else found
+    return None if is_placeholder or any(rule.search(cleaned) for rule in (_FILE_NAME, _PATH, _FILE_STEM)) else cleaned
 
 
 _CHAPTER: Final = re.compile(

@@ -41,8 +41,8 @@ def unit_of_format(code: str) -> Unit | None:
     None as well where it shows thousands or millions, as 1.5M for 1500000: the unit is of what people see.
     """
     before, after, numbers, share = "", "", 0, False
-    for found in _TOKEN.finditer(code[:1000]):
-        kind, text = found.lastgroup, found[found.lastgroup or 0]
+    for match in _TOKEN.finditer(code[:1000]):
+        kind, text = match.lastgroup, match[match.lastgroup or 0]
         if kind == "end":
             break
         if (kind == "bracket" and not _COLOUR.fullmatch(text)) or (kind == "other" and text in _NOT_PLAIN):
@@ -59,16 +59,18 @@ def unit_of_format(code: str) -> Unit | None:
 
 def unit_of_text(shown: str, value: float, *, is_share: bool) -> Unit | None:
     """Return what stands around a number in a text; None where that is nothing, or the text has not this number."""
-    found = _SHOWN.fullmatch(shown.strip())
-    if not found or not _is_rounded(found[2], abs(value) * (100 if is_share else 1)):
+    match = _SHOWN.fullmatch(shown.strip())
+    if not match or not _is_rounded(match[2], abs(value) * (100 if is_share else 1)):
         return None
-    before, after = (each.translate(_SIGNS) if value < 0 else each for each in (found[1], found[3]))
+    before, after = (affix.translate(_SIGNS) if value < 0 else affix for affix in (match[1], match[3]))
     return _unit(before, after, is_share=is_share)
 
 
 def says_more(shown: str) -> bool:
     """Return whether there is anything but digits and signs in what is shown of a number."""
-    return any(each.isalpha() or each == "%" or unicodedata.category(each) == "Sc" for each in shown)
+    return any(
+        character.isalpha() or character == "%" or unicodedata.category(character) == "Sc" for character in shown
+    )
 
 
 def _is_rounded(written: str, number: float) -> bool:

@@ -93,7 +93,7 @@ class PostgresBlobs:
         if not (gone := list(names)):
             return
         with self._connect() as connection, connection.transaction():
-            contents = [each for (each,) in connection.execute(self._sql["lock_contents"], (gone,))]
+            contents = [name for (name,) in connection.execute(self._sql["lock_contents"], (gone,))]
             connection.execute(self._sql["delete_names"], (gone,))
             connection.execute(self._sql["delete_contents"], (contents,))
 
@@ -101,9 +101,9 @@ class PostgresBlobs:
         """Yield the blobs whose names begin so."""
         after, listed = prefix, LISTED
         while listed == LISTED:
-            wanted = {"after": after, "prefix": prefix, "limit": LISTED}
+            parameters = {"after": after, "prefix": prefix, "limit": LISTED}
             with self._connect() as connection:
-                rows = connection.execute(self._sql["select_names"], wanted).fetchall()
+                rows = connection.execute(self._sql["select_names"], parameters).fetchall()
             for row in rows:
                 yield Blob(*row)
             listed, after = len(rows), rows[-1][0] if rows else after

@@ -55,11 +55,13 @@ class ContextReader:
         """Return the scores of those of these chunks, best first, that have neighbours, and of those in threads."""
         near = np.array(self._execute(self._sql["select_near"], (REACH, ids.tolist())).fetchall(), np.int64)
         near = near.reshape(-1, 4)  # id, document, index, length
-        found = windows(self._lines(_short(near, ids[:THREADED])))
-        chunk_of = self._only_chunks({each for window in found.values() for each in window} | found.keys())
+        by_chunk = windows(self._lines(_short(near, ids[:THREADED])))
+        chunk_of = self._only_chunks(
+            {chunk_id for window in by_chunk.values() for chunk_id in window} | by_chunk.keys()
+        )
         some = self._words.some(np.union1d(near[:, 0], np.array(list(chunk_of.values()), np.int64)))
         row_of = {document: int(some.rows(np.array([chunk]))[0][0]) for document, chunk in chunk_of.items()}
-        groups = joined(_siblings(some, near, ids), grouped(found, row_of))
+        groups = joined(_siblings(some, near, ids), grouped(by_chunk, row_of))
         return self._scored(some, groups, words, vector) if groups.size else NO_CONTEXT
 
     def _scored(self, some: SomeChunks, groups: Groups, words: Sequence[Word], vector: NDArray[np.float32]) -> Context:
@@ -72,16 +74,16 @@ class ContextReader:
         """Return those of these documents that are in a thread, with those around them."""
         if not documents:
             return []
-        found: list[Line] = self._execute(self._sql["select_in_threads"], (list(documents),)).fetchall()
-        others = set(documents).difference(document_id for document_id, _, _ in found)
-        return found + self._execute(self._sql["select_in_folders"], (list(others),)).fetchall() if others else found
+        rows: list[Line] = self._execute(self._sql["select_in_threads"], (list(documents),)).fetchall()
+        others = set(documents).difference(document_id for document_id, _, _ in rows)
+        return rows + self._execute(self._sql["select_in_folders"], (list(others),)).fetchall() if others else rows
 
     def _only_chunks(self, documents: Iterable[int]) -> dict[int, int]:
         """Return the chunks of those documents that have a short one alone and that the filter admits."""
         where, parameters = among(self._condition)
         sql = self._sql["select_only_chunks"].format(among=where)
-        wanted = [each for each in documents if each != NOBODY]
-        return dict(self._execute(sql, (wanted, SHORT, *parameters)).fetchall()) if wanted else {}
+        known = [document for document in documents if document != NOBODY]
+        return dict(self._execute(sql, (known, SHORT, *parameters)).fetchall()) if known else {}
 
 
 def _short(near: NDArray[np.int64], ids: NDArray[np.int64]) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import ModelChanged
-from kb.lexical.names import FILE_MARK, tokens_of
+from kb.lexical.names import FILE_MARK, tokens_of_names
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import field_values
@@ -112,7 +112,7 @@ class PostgresDocuments(Documents):
 
     def name_tokens(self, document: Named) -> list[str]:
         """Return by which words a document is found, and its name as a whole for a filter."""
-        words = tokens_of(self._words.tokenizer.indexed, document.names, document.source_path)
+        words = tokens_of_names(self._words.tokenizer.indexed, document.names, document.source_path)
         return [*words, f"{FILE_MARK}{document.folded_name}"[:LONGEST_NAME]]
 
     def insert_names(self, tokens: Sequence[tuple[int, str]]) -> None:

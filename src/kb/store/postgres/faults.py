@@ -50,12 +50,12 @@ def translated_errors(trouble: Callable[[], str | None]) -> Iterator[None]:
     try:
         yield
     except (psycopg.Error, PoolTimeout) as error:
-        if fault := fault_of(error, trouble() or "all are in use"):
+        if fault := translate_error(error, trouble() or "all are in use"):
             raise fault from error
         raise
 
 
-def fault_of(error: Exception, trouble: str) -> KbError | None:
+def translate_error(error: Exception, trouble: str) -> KbError | None:
     """Return what an error of the driver is to the engine; None if it is a fault of the engine's own."""
     match error:
         case errors.DiskFull():

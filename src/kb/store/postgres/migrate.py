@@ -77,8 +77,8 @@ def require_pgvector(connection: Connection) -> None:
         StoreError: it is not there, or too old.
     """
     oldest = ".".join(map(str, OLDEST_PGVECTOR))
-    found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
-    if found is None:
+    row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    if row is None:
         try:
             with connection.transaction():
                 connection.execute("CREATE EXTENSION vector SCHEMA public")
@@ -87,8 +87,8 @@ def require_pgvector(connection: Connection) -> None:
                 f"The database lacks pgvector ({str(error).splitlines()[0]}): install {oldest} or newer on the server"
                 " and run CREATE EXTENSION vector as its administrator."
             ) from error
-        found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
-    version = found[0] if found else ""
+        row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    version = row[0] if row else ""
     if _numbers(version) < OLDEST_PGVECTOR:
         raise StoreError(
             f"pgvector {version} is too old for kb: before {oldest} a vacuum may damage its indexes, and searches miss"

@@ -80,7 +80,7 @@ class Replica:
     Args:
         connect: makes a connection to one of them.
         open_pool: opens a pool of such connections, each of which is passed to a function first.
-        identity: what the primary says in `identity_of`.
+        identity: what the primary says in `database_identity`.
         newest: asks the primary for the number of the last change.
 
     Raises:
@@ -192,7 +192,7 @@ class Replica:
 
     def _check(self, connection: Connection) -> None:
         """Refuse a connection that is to no replica of the database, or to one that is not level with the primary."""
-        if identity_of(connection) != self._identity:
+        if database_identity(connection) != self._identity:
             raise OtherDatabase(OTHER_DATABASE)
         if not catch_up(connection, self._newest):
             raise psycopg.OperationalError(OUT_OF_STEP)
@@ -219,8 +219,8 @@ def catch_up(connection: Connection, newest: Callable[[], int]) -> bool:
     deadline, pause = monotonic() + WAIT_SECONDS, SHORTEST_PAUSE
     while True:
         connection.execute(READ, prepare=False)
-        found = last_change(connection)
-        if found == oldest or (is_at_least(found, oldest) and is_at_least(newest(), found)):
+        position = last_change(connection)
+        if position == oldest or (is_at_least(position, oldest) and is_at_least(newest(), position)):
             return True
         connection.rollback()
         if monotonic() + pause >= deadline:
@@ -240,7 +240,7 @@ def last_change(connection: Connection) -> int:
     return int(number)
 
 
-def identity_of(connection: Connection) -> Identity:
+def database_identity(connection: Connection) -> Identity:
     """Return what a database and its replicas have in common, and others have not."""
     [(system, database)] = connection.execute(statements("search")["select_identity"]).fetchall()
     return system, database

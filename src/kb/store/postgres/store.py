@@ -23,7 +23,7 @@ from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
 from kb.store.postgres.presence import Presence
-from kb.store.postgres.replica import Replica, ReplicaConnection, identity_of, last_change
+from kb.store.postgres.replica import Replica, ReplicaConnection, database_identity, last_change
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
 from kb.store.postgres.transfer import PostgresTransfer
@@ -187,7 +187,7 @@ class PostgresStore:
 
     def _open_replica(self, info: str) -> Replica:
         with self._connection() as connection:
-            identity = identity_of(connection)
+            identity = database_identity(connection)
         connect = partial(open_connection, ReplicaConnection, info)
         pool = partial(open_pool, "kb-replica", ReplicaConnection, info)
         return Replica(connect, pool, identity, self._last_change)
@@ -225,7 +225,7 @@ class PostgresStore:
             Unconfirmed: it may have been written, or not.
         """
         # Those of this engine wait without a connection, those of others in the database.
-        with held(self._write_lock), self._change(WRITING, checkpoint) as transaction:
+        with acquired(self._write_lock), self._change(WRITING, checkpoint) as transaction:
             yield transaction
             transaction.documents.write_names(NAMED_AT_ONCE)
             transaction.publish()
@@ -233,7 +233,7 @@ class PostgresStore:
     @contextmanager
     def queue(self) -> Iterator[PostgresTransaction]:
         """A change of the queue alone, which waits only for others of its kind, and for the jobs that a write ends."""
-        with held(self._queue_lock), self._change(QUEUING) as transaction:
+        with acquired(self._queue_lock), self._change(QUEUING) as transaction:
             yield transaction
 
     def blobs(self, scratch: Path) -> PostgresBlobs:
@@ -267,9 +267,9 @@ class PostgresStore:
         self._parts.close()
 
     def _last_change(self) -> int:
-        found: list[int] = []
-        with self._connection(lambda connection: found.append(last_change(connection))):
-            return found[-1]
+        changes: list[int] = []
+        with self._connection(lambda connection: changes.append(last_change(connection))):
+            return changes[-1]
 
     @contextmanager
     def _change(self, lock: int, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
@@ -330,7 +330,7 @@ class PostgresStore:
 
 
 @contextmanager
-def held(lock: threading.Lock) -> Iterator[None]:
+def acquired(lock: threading.Lock) -> Iterator[None]:
     """Hold a lock.
 
     Raises:

@@ -39,7 +39,7 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
     """
     if space.dimensions > MOST_DIMENSIONS:
         raise StoreError(TOO_LONG)
-    recorded = space_of(connection)
+    recorded = read_space(connection)
     has_chunks = connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").fetchone() == (True,)
     if recorded is None or not has_chunks:
         if recorded not in (None, space) and are_engines_there(connection):
@@ -77,7 +77,7 @@ def table_in_use(connection: Connection) -> str:
 
 def record_space(connection: Connection, space: VectorSpace) -> None:
     """Record what the vectors are of."""
-    connection.execute(statements("vectors")["record_space"], columns_of(space))
+    connection.execute(statements("vectors")["record_space"], space_columns(space))
 
 
 def recount_precisions(connection: Connection, precision: str) -> None:
@@ -86,13 +86,13 @@ def recount_precisions(connection: Connection, precision: str) -> None:
     connection.execute(statements("vectors")["recount_precisions"], (precision,))
 
 
-def columns_of(space: VectorSpace) -> tuple[object, ...]:
+def space_columns(space: VectorSpace) -> tuple[object, ...]:
     """Return a space as it is stored."""
     prefixes = space.query_prefix, space.passage_prefix
     return space.dimensions, space.model, space.precision, space.digest, *prefixes, space.folder
 
 
-def space_of(connection: Connection) -> VectorSpace | None:
+def read_space(connection: Connection) -> VectorSpace | None:
     """Return what the vectors are of, as the database says itself."""
     row = connection.execute(statements("vectors")["select_space"]).fetchone()
     return VectorSpace(*row) if row else None
@@ -107,5 +107,5 @@ def space_in_use(url: str) -> VectorSpace | None:
     with suppress(psycopg.Error), psycopg.connect(conninfo(url)) as connection:
         prepare(connection)
         if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").fetchone() == (True,):
-            return space_of(connection)
+            return read_space(connection)
     return None

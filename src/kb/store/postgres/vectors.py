@@ -71,7 +71,7 @@ class VectorTable:
     @property
     def other(self) -> str:
         """The table that is not."""
-        return next(each for each in TABLES if each != self.name)
+        return next(table for table in TABLES if table != self.name)
 
     @cached_property
     def _count(self) -> int:
@@ -86,8 +86,8 @@ class VectorTable:
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
         vectors = np.zeros((ids.size, self.space.dimensions), np.float32)
-        found, stored = self._read(ids)
-        vectors[np.isin(np.sort(ids), found)] = stored
+        stored_ids, stored = self._read(ids)
+        vectors[np.isin(np.sort(ids), stored_ids)] = stored
         return vectors
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -110,8 +110,8 @@ class VectorTable:
         return self._best(vector, limit, self._nearest_exactly(vector, limit, condition))
 
     def _best(self, vector: NDArray[np.float32], limit: int, rows: Iterable[tuple[int]]) -> ScoredChunks:
-        found = np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
-        return ScoredChunks(found, self.cosines(vector, found)).best(limit)
+        nearest_ids = np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
+        return ScoredChunks(nearest_ids, self.cosines(vector, nearest_ids)).best(limit)
 
     def _admits_few(self, condition: Condition) -> bool:
         if condition == EVERY_DOCUMENT:
@@ -140,6 +140,6 @@ class VectorTable:
     def _read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         sql = self._sql["select_vectors"].format(vectors=self.name)
         rows = self._execute(sql, (ids.tolist(),), binary=True).fetchall()
-        found = np.array([chunk_id for chunk_id, _ in rows], np.int64)
+        stored_ids = np.array([chunk_id for chunk_id, _ in rows], np.int64)
         numbers = np.frombuffer(b"".join(bytes(sent)[HEADER:] for _, sent in rows), ">f4").astype(np.float32)
-        return found, usable(numbers.reshape(-1, self.space.dimensions))
+        return stored_ids, usable(numbers.reshape(-1, self.space.dimensions))

@@ -17,7 +17,7 @@ import apsw
 import numpy as np
 
 from kb.lexical.alternatives import alternatives
-from kb.lexical.bm25 import LEAST_IDF, Matches, Occurrences, idf_of
+from kb.lexical.bm25 import LEAST_IDF, Matches, Occurrences, inverse_document_frequency
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
@@ -72,7 +72,7 @@ class NewText:
         places = defaultdict[str, list[int]](list)
         for is_header, tokens in enumerate((self.text, self.header)):
             for place, token in enumerate(tokens):
-                places[term_of(token)].append(2 * place + is_header)
+                places[index_term(token)].append(2 * place + is_header)
         extra = HEADER_WEIGHT - 1
         return [(term, len(where) + extra * sum(place & 1 for place in where), where) for term, where in places.items()]
 
@@ -143,9 +143,9 @@ class SomeChunks(LexicalSnapshot):
     def rows(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """Return the rows of those chunks that have one, and which these are."""
         rows = np.searchsorted(self.chunk_ids, ids)
-        found = rows < self.chunk_ids.size
-        found[found] = self.chunk_ids[rows[found]] == ids[found]
-        return rows[found].astype(np.int32), found
+        present = rows < self.chunk_ids.size
+        present[present] = self.chunk_ids[rows[present]] == ids[present]
+        return rows[present].astype(np.int32), present
 
 
 class FullText:
@@ -167,16 +167,16 @@ class FullText:
 
     def new_text(self, chunk_id: int, document_id: int, text: str, header: str, language: str | None) -> NewText:
         """Return what is to be written of a chunk of a document in a language."""
-        columns = (self.tokenizer.indexed(each, language) for each in (text, header))
+        columns = (self.tokenizer.indexed(part, language) for part in (text, header))
         return NewText(chunk_id, document_id, *columns)
 
     def add(self, chunks: Sequence[NewText]) -> None:
         """Write where the terms of chunks stand."""
         postings = [chunk.postings() for chunk in chunks]
-        ids = self._count(Counter(term for each in postings for term, *_ in each))
+        ids = self._count(Counter(term for posting in postings for term, *_ in posting))
         with self._connection.cursor().copy(self._sql["copy_postings"]) as copy:
-            for chunk, each in zip(chunks, postings, strict=True):
-                for term, count, where in each:
+            for chunk, terms in zip(chunks, postings, strict=True):
+                for term, count, where in terms:
                     copy.write_row((chunk.chunk_id, chunk.document_id, ids[term], count, chunk.length, where))
         self._execute(self._sql["count_chunks"], (len(chunks), sum(chunk.length for chunk in chunks)))
         self._forget()
@@ -197,8 +197,8 @@ class FullText:
     def documents_with(self, text: str) -> list[int]:
         """Return the documents in which a text stands; one that ends in a star, or a lone letter, is a beginning."""
         tokens, begins = self._tokens(text, begins=True)
-        found = self.phrase(tokens, begins=begins)
-        return np.unique(found.table[:, 1]).tolist() if found else []
+        phrase = self.phrase(tokens, begins=begins)
+        return np.unique(phrase.table[:, 1]).tolist() if phrase else []
 
     def learn(self, words: Iterable[str]) -> None:
         """Read together which of the words are there."""
@@ -209,17 +209,17 @@ class FullText:
         keys = [[self._key(word) for word in group] for group in alternatives(words)]
         if any(len(key.tokens) > MAX_TOKENS for group in keys for key in group):  # SQLite looks for all by itself then
             keys = [[key] for group in keys for key in group]
-        found = self._found(key for group in keys for key in group)
-        groups = ([word for key in group if (word := found[key])] for group in keys)
+        by_key = self._found(key for group in keys for key in group)
+        groups = ([word for key in group if (word := by_key[key])] for group in keys)
         return [self._merged(group) if len(group) > 1 else group[0] for group in groups if group]
 
     def terms(self, names: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return those terms that stand somewhere: the id of each, and in how many chunks it stands."""
-        wanted = list(dict.fromkeys(names))
-        if missing := [name for name in wanted if name not in self._terms]:
+        unique = list(dict.fromkeys(names))
+        if missing := [name for name in unique if name not in self._terms]:
             rows = self._execute(self._sql["select_terms"], (missing,))
             self._terms |= dict.fromkeys(missing) | {term: (term_id, chunks) for term, term_id, chunks in rows}
-        return {name: found for name in wanted if (found := self._terms[name])}
+        return {name: term for name in unique if (term := self._terms[name])}
 
     def begun(self, beginning: str, most: int = MOST_BEGUN) -> dict[str, tuple[int, int]]:
         """Return terms that begin so, likewise."""
@@ -256,15 +256,15 @@ class FullText:
         scores = np.full(ids.size, np.nan)
         if ids.size and words:
             some = self.some(ids)
-            rows, found = some.rows(ids)
-            scores[found] = self.matches(some, words).scores(rows)
+            rows, present = some.rows(ids)
+            scores[present] = self.matches(some, words).scores(rows)
         return scores
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
         """See `kb.store.protocol.Selection.occurrences`."""
         keys = [self._key(word) for word in words]
-        found = self._found(key for key in keys if not key.begins and len(key.tokens) <= MAX_TOKENS)
-        standing = {key: word for key, word in found.items() if word}
+        by_key = self._found(key for key in keys if not key.begins and len(key.tokens) <= MAX_TOKENS)
+        standing = {key: word for key, word in by_key.items() if word}
         some = self.some(ids)
         rows, _ = some.rows(ids)
         postings = dict(zip(standing, self._postings(some, [*standing.values()]), strict=True))
@@ -293,11 +293,11 @@ class FullText:
 
     def matches(self, some: SomeChunks, words: Sequence[Word]) -> Matches:
         """Return how words match some chunks."""
-        found = []
+        matches = []
         for number, (word, postings) in enumerate(zip(words, self._postings(some, words), strict=True)):
             some.frequencies[str(number),] = word.frequency
-            found.append(((str(number),), postings))
-        return Matches(some, found)
+            matches.append(((str(number),), postings))
+        return Matches(some, matches)
 
     def _postings(self, some: SomeChunks, words: Sequence[Word]) -> list[Postings]:
         """Return where words stand among some chunks."""
@@ -305,19 +305,19 @@ class FullText:
         counted = defaultdict[int, list[tuple[int, int]]](list)
         for term_id, chunk_id, count in self._execute(self._sql["select_counts"], (ids, some.chunk_ids.tolist())):
             counted[term_id].append((chunk_id, count))
-        found = []
+        postings = []
         for word in words:
             if word.phrase is not None:
                 chunk_ids, counts = word.phrase.chunk_ids, word.phrase.counts
             else:
                 chunk_ids, counts = np.array(counted[word.term_id or 0], np.int64).reshape(-1, 2).T
             rows, known = some.rows(chunk_ids)
-            found.append(Postings.of(rows, counts[known]))
-        return found
+            postings.append(Postings.of(rows, counts[known]))
+        return postings
 
     def some_with(self, tokens: Sequence[str], condition: Condition, most: int) -> tuple[int, list[int]]:
         """Return in how many chunks of a condition's documents tokens follow each other, and the first of them."""
-        term_id, frequency = self.terms([term_of(tokens[0])]).get(term_of(tokens[0]), (None, 0))
+        term_id, frequency = self.terms([index_term(tokens[0])]).get(index_term(tokens[0]), (None, 0))
         if len(tokens) == 1 and condition == EVERY_DOCUMENT:  # a term says itself in how many chunks it stands
             rows = self._execute(self._sql["select_first_with"], (term_id, most)).fetchall()
             return frequency, [chunk_id for (chunk_id,) in rows]
@@ -338,13 +338,13 @@ class FullText:
         self, tokens: Sequence[str], *, begins: bool = False, known: dict[str, tuple[int, int]] | None = None
     ) -> Phrase | None:
         """Return where the tokens follow each other; None if they do nowhere. The terms may be known already."""
-        known = self.terms({term_of(token) for token in tokens}) if known is None else known
-        found = [[known[term]] if (term := term_of(token)) in known else [] for token in tokens]
+        known = self.terms({index_term(token) for token in tokens}) if known is None else known
+        forms = [[known[term]] if (term := index_term(token)) in known else [] for token in tokens]
         if begins and tokens:
-            found[-1] = list(self.begun(tokens[-1]).values())
-        if not found or not all(found):
+            forms[-1] = list(self.begun(tokens[-1]).values())
+        if not forms or not all(forms):
             return None
-        return self._phrase([[term_id for term_id, _ in each] for each in found], _rarest(found))
+        return self._phrase([[term_id for term_id, _ in terms] for terms in forms], _rarest(forms))
 
     def _phrase(self, ids: Sequence[Sequence[int]], rarest: int = 0) -> Phrase:
         """Return where terms, at each place one of some, follow each other; the search begins at the rarest place."""
@@ -373,11 +373,11 @@ class FullText:
 
     def _found(self, keys: Iterable[WordKey]) -> dict[WordKey, Word | None]:
         """Return words by their tokens, None for one that no chunk has; each is read once."""
-        wanted = dict.fromkeys(keys)
-        if missing := [key for key in wanted if key not in self._known]:
-            terms = self.terms({term_of(token) for key in missing for token in key.tokens})
+        by_key = dict.fromkeys(keys)
+        if missing := [key for key in by_key if key not in self._known]:
+            terms = self.terms({index_term(token) for key in missing for token in key.tokens})
             self._known |= {key: self._word(key, terms) for key in missing}
-        return {key: self._known[key] for key in wanted}
+        return {key: self._known[key] for key in by_key}
 
     def _merged(self, words: Sequence[Word]) -> Word:
         """Return spellings of one word as one, which occurs in a chunk as often as the most frequent of them."""
@@ -406,23 +406,23 @@ class FullText:
 
     def _word(self, key: WordKey, terms: dict[str, tuple[int, int]]) -> Word | None:
         if len(key.tokens) == 1 and not key.begins:
-            term_id, frequency = terms.get(term_of(key.tokens[0]), (None, 0))
+            term_id, frequency = terms.get(index_term(key.tokens[0]), (None, 0))
             return Word(frequency, term_id) if term_id is not None else None
         phrase = self.phrase(key.tokens, begins=key.begins, known=terms)
         return Word(phrase.chunk_ids.size, phrase=phrase) if phrase and phrase.chunk_ids.size else None
 
 
-def _rarest(found: Sequence[Sequence[tuple[int, int]]]) -> int:
+def _rarest(groups: Sequence[Sequence[tuple[int, int]]]) -> int:
     """Return the place whose terms are in the fewest chunks."""
-    return min(range(len(found)), key=lambda place: sum(chunks for _, chunks in found[place]))
+    return min(range(len(groups)), key=lambda place: sum(chunks for _, chunks in groups[place]))
 
 
 def _occurrences(word: Word, some: SomeChunks, postings: Postings, rows: NDArray[np.int32]) -> Occurrences:
     counts = postings.counts_of(rows) if postings.size else np.zeros(rows.size)
-    return Occurrences(idf_of(word.frequency, some.count), counts, word.frequency, some.count)
+    return Occurrences(inverse_document_frequency(word.frequency, some.count), counts, word.frequency, some.count)
 
 
-def term_of(token: str) -> str:
+def index_term(token: str) -> str:
     """Return the token as an index takes it."""
     raw = token.encode()
     return token if len(raw) <= LONGEST else f"{token[:BEGINNING]}{DIGEST_MARK}{hashlib.sha256(raw).hexdigest()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb import clock
-from kb.store.row_mapping import Execute, audit_line_of, field_values, mapped, moment
+from kb.store.row_mapping import Execute, field_values, map_audit_line, mapped, moment
 from kb.store.statements import condition
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Audit:
         names = [name for name, value in asked.items() if value is not None]
         sql = self._sql["select_lines"].format(condition=condition(self._sql, names))
         parameters = {"before": before, "document_id": document_id, "by": by, "limit": limit}
-        return mapped(audit_line_of, self._execute(sql, parameters))
+        return mapped(map_audit_line, self._execute(sql, parameters))
 
     def expire(self, limit: int) -> int:
         days, lines = self._retention.audit_days, self._retention.audit_lines

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from kb.api.moments import own_day
 from kb.store.row_mapping import (
     Execute,
-    chunk_of,
-    chunk_place_of,
     counts,
-    document_of,
     field_values,
+    map_chunk,
+    map_chunk_place,
+    map_document,
     mapped,
     raw,
 )
@@ -60,23 +60,23 @@ class Documents(ABC):
 
     def get(self, document_id: int) -> Document | None:
         sql = self._sql["select_documents"].format(source="documents", condition=self._sql["where_id"])
-        return next(iter(mapped(document_of, self._execute(sql, {"id": document_id}))), None)
+        return next(iter(mapped(map_document, self._execute(sql, {"id": document_id}))), None)
 
     def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[Chunk]:
         """Return a document's chunks in order, from the one with the index `start` on."""
-        wanted = {"id": document_id, "start": start, "limit": ALL if limit is None else limit}
-        return mapped(chunk_of, self._execute(self._sql["select_chunks"], wanted))
+        parameters = {"id": document_id, "start": start, "limit": ALL if limit is None else limit}
+        return mapped(map_chunk, self._execute(self._sql["select_chunks"], parameters))
 
     def chunks_between(self, document_id: int, start: int, end: int) -> list[Chunk]:
-        wanted = {"id": document_id, "start": start, "end": end}
-        return mapped(chunk_of, self._execute(self._sql["select_chunks_between"], wanted))
+        parameters = {"id": document_id, "start": start, "end": end}
+        return mapped(map_chunk, self._execute(self._sql["select_chunks_between"], parameters))
 
     def chunk_places(self, document_id: int) -> list[ChunkPlace]:
-        return mapped(chunk_place_of, self._execute(self._sql["select_chunk_places"], {"id": document_id}))
+        return mapped(map_chunk_place, self._execute(self._sql["select_chunk_places"], {"id": document_id}))
 
     def chunk_ids(self, document_ids: Sequence[int], most: int) -> list[tuple[int, int]]:
-        wanted = {"ids": list(document_ids), "most": most}
-        pairs: list[tuple[int, int]] = self._execute(self._sql["select_first_chunks"], wanted).fetchall()
+        ids = {"ids": list(document_ids), "most": most}
+        pairs: list[tuple[int, int]] = self._execute(self._sql["select_first_chunks"], ids).fetchall()
         return pairs
 
     def extent(self, document_id: int) -> Extent:
@@ -85,7 +85,7 @@ class Documents(ABC):
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         source, (condition, parameters) = self.conditions.page(where, sort, cursor)
         sql = self._sql["select_documents"].format(source=source, condition=condition)
-        return mapped(document_of, self._execute(f"{sql} LIMIT {self.conditions.mark}", (*parameters, limit)))
+        return mapped(map_document, self._execute(f"{sql} LIMIT {self.conditions.mark}", (*parameters, limit)))
 
     def count(self, where: Filter) -> int:
         condition, parameters = self.conditions.admitted(where)
@@ -93,16 +93,19 @@ class Documents(ABC):
         return count
 
     def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
-        wanted = {"doc_type": doc_type, "beginning": beginning}
-        return [document_id for (document_id,) in self._execute(self._sql["select_beginning_with"], wanted)]
+        parameters = {"doc_type": doc_type, "beginning": beginning}
+        return [document_id for (document_id,) in self._execute(self._sql["select_beginning_with"], parameters)]
 
     def with_content(
         self, content_hash: str, source_path: str | None, *, note: bool, limit: Limit | None = None
     ) -> Document | None:
-        wanted = {"content_hash": content_hash, "source_path": source_path, "note": note}
-        ids = self._execute(self._sql["find_by_content"], wanted).fetchall()
+        parameters = {"content_hash": content_hash, "source_path": source_path, "note": note}
+        ids = self._execute(self._sql["find_by_content"], parameters).fetchall()
         documents = filter(None, (self.get(document_id) for (document_id,) in ids))
-        return next((each for each in documents if limit is None or limit.admits(each.tags, each.source_path)), None)
+        return next(
+            (document for document in documents if limit is None or limit.admits(document.tags, document.source_path)),
+            None,
+        )
 
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""
@@ -192,12 +195,12 @@ class Documents(ABC):
         self._execute(self._statements("jobs")["forget_document"], {"id": document_id, "for_good": False})
 
     def parts(self, document_id: int) -> list[tuple[int, str | None]]:
-        found: list[tuple[int, str | None]] = self._execute(self._sql["select_parts"], {"id": document_id}).fetchall()
-        return found
+        rows: list[tuple[int, str | None]] = self._execute(self._sql["select_parts"], {"id": document_id}).fetchall()
+        return rows
 
     def part_of(self, document_id: int) -> int | None:
-        found: int | None = self._execute(self._sql["select_whole"], {"id": document_id}).get
-        return found
+        whole_id: int | None = self._execute(self._sql["select_whole"], {"id": document_id}).get
+        return whole_id
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
         """Remove, then add: a tag in both lists stays. Return whether the tags change."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.store.row_mapping import Execute, field_values, folder_of, mapped, raw
+from kb.store.row_mapping import Execute, field_values, map_folder, mapped, raw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ class Folders:
         self._sql = sql
 
     def all(self) -> list[SyncedFolder]:
-        return mapped(folder_of, self._execute(self._sql["select_folders"]))
+        return mapped(map_folder, self._execute(self._sql["select_folders"]))
 
     def put(self, folder: SyncedFolder) -> None:
         self._execute(self._sql["put_folder"], field_values(folder) | {"at": raw(folder.at)})

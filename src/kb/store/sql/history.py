@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from kb import clock
 from kb.store.row_mapping import (
     Execute,
-    binned_of,
     field_values,
     iso,
+    map_binned,
+    map_version,
     mapped,
     moment,
     moment_or_first,
     raw,
-    version_of,
 )
 from kb.store.rows import HistoryCounts
 from kb.store.sql.operations import note_operation
@@ -70,8 +70,8 @@ class History:
         pass_on(self._execute, self._statements("replacements"), document_id, for_good=False)
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
-        wanted = {"id": document_id, "before": before or MOST_VERSIONS, "limit": limit}
-        return mapped(version_of, self._execute(self._sql["select_versions"], wanted))
+        parameters = {"id": document_id, "before": before or MOST_VERSIONS, "limit": limit}
+        return mapped(map_version, self._execute(self._sql["select_versions"], parameters))
 
     def chunks(self, version: Version) -> list[Chunk]:
         if version.content_id is None:
@@ -185,4 +185,4 @@ class History:
     def _binned(self, *names: str, limit: int, **parameters: object) -> list[Binned]:
         """Return what is in the bin and meets conditions, which the statements name."""
         sql = self._sql["select_bin"].format(condition=condition(self._sql, names))
-        return mapped(binned_of, self._execute(sql, parameters | {"limit": limit}))
+        return mapped(map_binned, self._execute(sql, parameters | {"limit": limit}))

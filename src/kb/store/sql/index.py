@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kb.store.row_mapping import Execute, hit_of, mapped
+from kb.store.row_mapping import Execute, map_hit, mapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,5 +34,5 @@ class Index:
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         rows = self._execute(self._sql["select_hits"], {"ids": [int(chunk_id) for chunk_id in chunk_ids]})
-        hits = {hit.chunk_id: hit for hit in mapped(hit_of, rows)}
+        hits = {hit.chunk_id: hit for hit in mapped(map_hit, rows)}
         return [hits[chunk_id] for chunk_id in chunk_ids]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb import clock
 from kb.api.errors import LeaseLost
-from kb.store.row_mapping import Execute, counts, field_values, job_of, mapped, moment, stored_limit
+from kb.store.row_mapping import Execute, counts, field_values, map_job, mapped, moment, stored_limit
 from kb.store.sql.operations import note_operation
 from kb.store.statements import condition
 
@@ -148,7 +148,7 @@ class Jobs:
             raise LeaseLost(f"Another engine has taken up job {job_id}; nothing of it was written here.")
 
     def _jobs(self, names: Iterable[str], **parameters: object) -> list[Job]:
-        return mapped(job_of, self._ask("select_jobs", names, **parameters))
+        return mapped(map_job, self._ask("select_jobs", names, **parameters))
 
     def _ask(self, name: str, names: Iterable[str] | None = None, /, **parameters: object) -> Any:  # noqa: ANN401 - a cursor
         """Execute a statement; of those that take conditions, with the conditions of these names."""

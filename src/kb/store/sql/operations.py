@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kb.store.row_mapping import Execute, field_values, mapped, operation_of
+from kb.store.row_mapping import Execute, field_values, map_operation, mapped
 from kb.store.rows import OperationCounts
 from kb.store.statements import condition
 
@@ -55,4 +55,4 @@ class Operations:
     def _operations(self, *names: str, limit: int = 1, **parameters: object) -> list[Operation]:
         """Return the operations that meet conditions, which the statements name."""
         sql = self._sql["select"].format(condition=condition(self._sql, names))
-        return mapped(operation_of, self._execute(sql, parameters | {"limit": limit}))
+        return mapped(map_operation, self._execute(sql, parameters | {"limit": limit}))

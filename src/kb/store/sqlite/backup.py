@@ -40,13 +40,14 @@ class Moment:
         self._path = path
         try:
             self._reader, self._writer = self._open(), self._open()
-            found = list(foreign_tables(self._reader))
+            foreign = list(foreign_tables(self._reader))
         except apsw.Error as error:
             raise StoreError(f"The database {path} cannot be opened: {error}.") from error
-        if found:
+        if foreign:
             self.close()
             raise StoreError(
-                f"The database {path} has tables that do what kb's do not ({', '.join(found[:5])}), and a backup of it"
+                f"The database {path} has tables that do what kb's do not ({', '.join(foreign[:5])}), and a"
+                " backup of it"
                 " could not be restored: see 'kb doctor'."
             )
 
@@ -117,7 +118,7 @@ class Moment:
             names = ", ".join(f"{kind} {name}" for kind, name in left_out)
             logger.warning("the backup leaves out what kb never declares (%s): see 'kb doctor'", names)
         sync(target)
-        if damage := damage_of(target):
+        if damage := find_damage(target):
             raise StoreError(f"The database {self._path} is damaged ({damage}): 'kb doctor' says more.")
 
     def _open(self) -> apsw.Connection:
@@ -126,12 +127,12 @@ class Moment:
         return connection
 
 
-def damage_of(path: Path) -> str | None:
+def find_damage(path: Path) -> str | None:
     """Return what SQLite finds wrong with a database that nobody uses."""
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.pragma("journal_mode", "DELETE")
-            found: str = connection.execute("PRAGMA quick_check(1)").get
+            report: str = connection.execute("PRAGMA quick_check(1)").get
     except apsw.Error as error:
         return str(error)
-    return None if found == "ok" else found
+    return None if report == "ok" else report

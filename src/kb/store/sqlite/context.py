@@ -88,33 +88,35 @@ class ContextReader:
         """Return those of these chunks that are short notes with their neighbours, and these with theirs."""
         snapshot = self._words.snapshot
         documents = np.unique(snapshot.documents[rows[snapshot.lengths[rows] <= SHORT]]).astype(np.int64)
-        if not (found := windows(self._lines(documents))):
+        if not (by_chunk := windows(self._lines(documents))):
             return NO_GROUPS
-        return grouped(found, self._rows({each for window in found.values() for each in window} | found.keys()))
+        return grouped(
+            by_chunk, self._rows({chunk_id for window in by_chunk.values() for chunk_id in window} | by_chunk.keys())
+        )
 
     def _lines(self, documents: NDArray[np.int64]) -> list[Line]:
         """Return those of these documents that are in a thread, with those around them."""
         sql = statements("context")
         if not documents.size or not self._execute(sql["has_threads"]).get:
             return []
-        found = self._execute(sql["select_in_threads"], (apsw.carray(documents),)).fetchall()
-        others = np.setdiff1d(documents, [document_id for document_id, _, _ in found])
+        rows = self._execute(sql["select_in_threads"], (apsw.carray(documents),)).fetchall()
+        others = np.setdiff1d(documents, [document_id for document_id, _, _ in rows])
         if others.size:
-            found += self._execute(sql["select_in_folders"], (apsw.carray(others),)).fetchall()
-        return [(document_id, _ids(before), _ids(after)) for document_id, before, after in found]
+            rows += self._execute(sql["select_in_folders"], (apsw.carray(others),)).fetchall()
+        return [(document_id, _ids(before), _ids(after)) for document_id, before, after in rows]
 
     def _rows(self, documents: Iterable[int]) -> dict[int, int]:
         """Return the rows of those documents that are short and that the filter admits."""
         snapshot = self._words.snapshot
-        wanted = np.array(sorted(documents), np.int64)
-        pairs = self._execute(statements("context")["select_only_chunks"], (apsw.carray(wanted),)).fetchall()
+        document_ids = np.array(sorted(documents), np.int64)
+        pairs = self._execute(statements("context")["select_only_chunks"], (apsw.carray(document_ids),)).fetchall()
         table = np.array(sorted(pairs, key=lambda pair: pair[1]), np.int64).reshape(-1, 2)
-        rows, found = snapshot.rows_of(table[:, 1])
+        rows, present = snapshot.rows_of(table[:, 1])
         is_taken = snapshot.lengths[rows] <= SHORT
         if self._admitted is not None:
             is_taken &= self._admitted.mask[rows]
-        return dict(zip(table[found, 0][is_taken].tolist(), rows[is_taken].tolist(), strict=True))
+        return dict(zip(table[present, 0][is_taken].tolist(), rows[is_taken].tolist(), strict=True))
 
 
 def _ids(text: str | None) -> list[int]:
-    return [int(each) for each in text.split(",")] if text else []
+    return [int(number) for number in text.split(",")] if text else []

@@ -133,8 +133,8 @@ class SqliteConditions(Conditions):
     def _resolved(self, where: Filter) -> TagIds | None:
         """Return the filter's tags that are in use; None if one is not that a document must have."""
         anys = [where.tag_any, where.limit.tags if where.limit else ()]
-        wanted = [(tag,) for tag in where.tags] + [tags for tags in anys if tags]
-        groups = tuple(self._tag_ids(group) for group in wanted)
+        tag_groups = [(tag,) for tag in where.tags] + [tags for tags in anys if tags]
+        groups = tuple(self._tag_ids(group) for group in tag_groups)
         return None if "" in groups else TagIds(groups, self._tag_ids(where.tag_not))
 
     def _tag_ids(self, tags: Collection[str]) -> str:

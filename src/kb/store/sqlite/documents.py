@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelChanged
-from kb.lexical.names import tokens_of
+from kb.lexical.names import tokens_of_names
 from kb.lexical.segment import segmented, varied
 from kb.store.analyzer import Tokenizer
 from kb.store.row_mapping import array, field_values, next_ids
@@ -121,7 +121,7 @@ class SqliteDocuments(Documents):
         self._drop_unused_tags(self._execute(self._sql["clear_tags_of"], {"id": document_id}).fetchall())
 
     def name_tokens(self, document: Named) -> list[str]:
-        return list(tokens_of(self._tokenizer.indexed, document.names, document.source_path))
+        return list(tokens_of_names(self._tokenizer.indexed, document.names, document.source_path))
 
     def insert_names(self, tokens: Sequence[tuple[int, str]]) -> None:
         self._connection.executemany(statements("names")["insert_name"], tokens)

@@ -70,9 +70,9 @@ def refuse_foreign(path: Path, what: str) -> None:
 
 def refuse_parts(connection: apsw.Connection, what: str) -> None:
     """Refuse a database that declares what kb never does. Raises as `refuse_foreign`."""
-    if found := foreign_names(connection):
+    if foreign := foreign_names(connection):
         raise StoreError(
-            f"{what} declares what kb never does ({', '.join(found[:5])}): somebody changed it. Use a backup from a"
+            f"{what} declares what kb never does ({', '.join(foreign[:5])}): somebody changed it. Use a backup from a"
             " place that nobody else can write to."
         )
 
@@ -110,8 +110,8 @@ def _is_known(kind: str, name: str, declared: str) -> bool:
         return bool(SHADOW.fullmatch(sql))
     if sql.startswith("create virtual"):
         return bool(VECTORS.fullmatch(sql))
-    found = TABLE.fullmatch(sql)
-    return found is not None and all(_is_harmless(each, name) for each in _parts(found[1]))
+    match = TABLE.fullmatch(sql)
+    return match is not None and all(_is_harmless(part, name) for part in _parts(match[1]))
 
 
 def _is_harmless(part: str, table: str) -> bool:
@@ -132,13 +132,13 @@ def known() -> frozenset[str]:
 def _declared_parts(table: str) -> frozenset[str]:
     """Return the columns and constraints that kb has declared in a table."""
     tables = (TABLE.fullmatch(sql) for sql in known() if sql.startswith(f"create table {table}("))
-    return frozenset(part for found in tables if found for part in _parts(found[1]))
+    return frozenset(part for match in tables if match for part in _parts(match[1]))
 
 
 def plain(sql: str) -> str:
     """Return a declaration without what does not change its meaning: comments, blanks, quotes of names, capitals."""
-    kept = [part for part in re.split(r"('(?:[^']|'')*')|--[^\n]*|/\*.*?\*/", sql, flags=re.DOTALL) if part]
-    return "".join(part if part.startswith("'") else _plain_code(part) for part in kept).strip()
+    pieces = [part for part in re.split(r"('(?:[^']|'')*')|--[^\n]*|/\*.*?\*/", sql, flags=re.DOTALL) if part]
+    return "".join(part if part.startswith("'") else _plain_code(part) for part in pieces).strip()
 
 
 def _plain_code(sql: str) -> str:
@@ -153,8 +153,8 @@ def _declarations(script: str) -> Iterator[str]:
     for piece in re.split(r"(?<=;)", script):
         statement += piece
         if apsw.complete(statement):
-            if found := STATEMENT.fullmatch(statement):
-                yield found[1].rstrip().removesuffix(";")
+            if match := STATEMENT.fullmatch(statement):
+                yield match[1].rstrip().removesuffix(";")
             statement = ""
 
 

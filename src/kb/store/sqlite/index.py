@@ -98,8 +98,8 @@ class SqliteSelection:
         """Return the chunks, ascending."""
         if self._words and self._admitted:
             return self._words.snapshot.ids[self._admitted.rows].astype(np.int64)
-        found = chunk_ids_of(self._execute, self._where)
-        return self._snapshot.ids if found is None else found
+        ids = admitted_chunk_ids(self._execute, self._where)
+        return self._snapshot.ids if ids is None else ids
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         return self._leg_for(words).best(self._completed(words), limit) if words else EMPTY_SCORES
@@ -163,7 +163,7 @@ class SqliteSelection:
 
     @cached_property
     def _table(self) -> TableLeg:
-        return TableLeg(self._execute, chunk_ids_of(self._execute, self._where))
+        return TableLeg(self._execute, admitted_chunk_ids(self._execute, self._where))
 
     def _admit(self, words: WordReader) -> Admitted | None:
         """Return what the filter admits; None if that is every chunk."""
@@ -175,10 +175,10 @@ class SqliteSelection:
             lacking=tuple(text for text in lacking if text not in known),
         )
         queries = SqliteConditions(self._execute).id_queries(where)
-        found = [(is_wanted, _ids(self._execute(sql, parameters).get)) for is_wanted, sql, parameters in queries]
-        found += [(True, known[text]) for text in holding if text in known]
-        found += [(False, known[text]) for text in lacking if text in known]
-        return words.snapshot.admit(found) if found else None
+        groups = [(is_wanted, _ids(self._execute(sql, parameters).get)) for is_wanted, sql, parameters in queries]
+        groups += [(True, known[text]) for text in holding if text in known]
+        groups += [(False, known[text]) for text in lacking if text in known]
+        return words.snapshot.admit(groups) if groups else None
 
 
 class MemoryLeg:
@@ -207,9 +207,9 @@ class MemoryLeg:
 
     def scores(self, words: Terms, ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of these chunks; NaN where there is none."""
-        rows, found = self._words.snapshot.rows_of(ids)
+        rows, present = self._words.snapshot.rows_of(ids)
         scores = np.full(ids.size, np.nan)
-        scores[found] = self.matches(words).scores(rows)
+        scores[present] = self.matches(words).scores(rows)
         return scores
 
     def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
@@ -220,8 +220,8 @@ class MemoryLeg:
         """Return the chunks that have any of the words."""
         if words not in self._matches:
             groups = [keys for group in alternatives(words) if (keys := self._words.keys(group))]
-            found = [(group_key(keys), merged([*map(self._words.postings, keys)])) for keys in groups]
-            self._matches[words] = Matches(self._words.snapshot, found)
+            keyed = [(group_key(keys), merged([*map(self._words.postings, keys)])) for keys in groups]
+            self._matches[words] = Matches(self._words.snapshot, keyed)
         return self._matches[words]
 
 
@@ -269,7 +269,7 @@ def match_expression(words: Iterable[str]) -> str:
     return " OR ".join(map(quoted, words))
 
 
-def chunk_ids_of(execute: Execute, where: Filter) -> NDArray[np.int64] | None:
+def admitted_chunk_ids(execute: Execute, where: Filter) -> NDArray[np.int64] | None:
     """Return the ids of the chunks that a filter admits, ascending; None if they are all there are."""
     condition, parameters = SqliteConditions(execute).admitted(where)
     if (condition, parameters) == EVERY_DOCUMENT:

@@ -78,9 +78,9 @@ def add_exact(
 def find_same(tx: SqliteTransaction, document: Document) -> list[Document]:
     """Return the documents with its content and path, the oldest first."""
     is_note = document.doc_type == NOTE
-    wanted = {"content_hash": document.content_hash, "source_path": document.source_path, "note": is_note}
-    ids: list[Any] = tx.connection.execute(statements("documents")["find_by_content"], wanted).fetchall()
-    return [found for (document_id,) in ids if (found := tx.documents.get(document_id))]
+    parameters = {"content_hash": document.content_hash, "source_path": document.source_path, "note": is_note}
+    ids: list[Any] = tx.connection.execute(statements("documents")["find_by_content"], parameters).fetchall()
+    return [candidate for (document_id,) in ids if (candidate := tx.documents.get(document_id))]
 
 
 def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None) -> int:
@@ -98,7 +98,7 @@ def find_binned(tx: SqliteTransaction, former: FormerVersion) -> list[int]:
     """Return the documents in the bin that were the same, at the same path, and went there at the same moment."""
     assert former.binned  # noqa: S101 - the caller saw to it
     document = former.version.document
-    found = tx.connection.execute(
+    cursor = tx.connection.execute(
         "SELECT bin.document_id FROM bin JOIN versions USING (document_id, number)"
         " WHERE deleted_at = ? AND content_hash = ? AND created_at = ? AND source_path IS ? ORDER BY bin.document_id",
         (
@@ -108,7 +108,7 @@ def find_binned(tx: SqliteTransaction, former: FormerVersion) -> list[int]:
             document.source_path,
         ),
     )
-    return [document_id for (document_id,) in found]
+    return [document_id for (document_id,) in cursor]
 
 
 def add_version(
@@ -136,11 +136,11 @@ def set_replaced(tx: SqliteTransaction, document_id: int, replaces: int | None) 
 def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk]) -> int:
     """Write what a former version held; return its id."""
     ids = tx.transfer.new_chunk_ids(len(chunks))
-    held = [
+    former_chunks = [
         Chunk(chunk_id, index, chunk.header, chunk.text, chunk.place)
         for index, (chunk_id, chunk) in enumerate(zip(ids, chunks, strict=True))
     ]
-    row = document_id, compressed(held)
+    row = document_id, compressed(former_chunks)
     content_id: int = tx.connection.execute(statements("history")["insert_content"], row).get
     return content_id
 

@@ -45,8 +45,8 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
     if version < FIRST:
         legacy.migrate(connection, path, declared_dimensions(connection))
     migrate(connection, path)
-    if found := foreign_names(connection):
-        logger.warning("the database declares what kb never does (%s): 'kb doctor' says what helps", ", ".join(found))
+    if foreign := foreign_names(connection):
+        logger.warning("the database declares what kb never does (%s): 'kb doctor' says what helps", ", ".join(foreign))
     return None
 
 

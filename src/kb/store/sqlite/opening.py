@@ -13,7 +13,7 @@ from kb.store.sqlite.connection import connect, write_transaction
 from kb.store.sqlite.reanalysis import is_due, next_changes, write_changes
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteTransaction
-from kb.store.sqlite.vector_space import space_of
+from kb.store.sqlite.vector_space import read_space
 from kb.store.sqlite.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -36,6 +36,6 @@ def moment(path: Path) -> Iterator[SqliteTransaction]:
                 with write_transaction(connection):
                     write_changes(connection, next_changes(connection.execute))
             # With nothing in memory but ids.
-            yield SqliteTransaction(connection, Vectors(connection, space_of(connection), 0), Retention())
+            yield SqliteTransaction(connection, Vectors(connection, read_space(connection), 0), Retention())
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be read: {error}.") from error

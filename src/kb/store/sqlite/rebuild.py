@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import apsw
 
 from kb.api.errors import StoreError
-from kb.filesystem import give_to_owner_of, sync
+from kb.filesystem import give_to_owner, sync
 from kb.lexical.segment import segmented, varied
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.migrate import prepare_schema
@@ -98,7 +98,7 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
 def _create(target: Path, path: Path) -> None:
     """Make a file that those alone can read who can read the one at `path`."""
     target.touch(mode=0o600)
-    give_to_owner_of(path, target)
+    give_to_owner(path, target)
     shutil.copymode(path, target)
 
 

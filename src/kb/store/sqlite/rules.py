@@ -202,9 +202,9 @@ AHEAD: Final = (
 
 def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]:
     """Yield type, name and declaration of what the schema declares and the database does not have."""
-    there = {row[:2] for row in connection.execute("SELECT type, name FROM sqlite_schema")}
+    existing = {row[:2] for row in connection.execute("SELECT type, name FROM sqlite_schema")}
     for kind, name, sql in _declared():
-        if (kind, name) not in there:
+        if (kind, name) not in existing:
             yield kind, name, sql
 
 

@@ -16,7 +16,7 @@ from kb.store.sql.second_vectors import SecondVectors
 from kb.store.sqlite.schema import declare_vectors
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, numbers, pack, unpack, unpacked_mean
-from kb.store.sqlite.vector_space import record_space, recount_precisions, space_of
+from kb.store.sqlite.vector_space import read_space, record_space, recount_precisions
 from kb.vectors.quantize import Quantizer
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class SqliteSecondVectors(SecondVectors):
         second = self.get()
         if second is None or self._execute(self._sql("is_incomplete")).get or self.code():
             return False
-        former = space_of(self._connection)
+        former = read_space(self._connection)
         self._keep_current()
         self._swap()
         declare_vectors(self._connection, second.space.dimensions)
@@ -133,9 +133,9 @@ class SqliteSecondVectors(SecondVectors):
         keys: Any
         blob: Any
         [(keys, blob)] = self._execute(self._sql("select_vectors"), (apsw.carray(ids), 4 * dimensions + CHECKSUM))
-        found = numbers(keys)
-        vectors, _ = unpack(found, blob or b"", dimensions)
-        return found, vectors
+        stored_ids = numbers(keys)
+        vectors, _ = unpack(stored_ids, blob or b"", dimensions)
+        return stored_ids, vectors
 
     def _sql(self, name: str) -> str:
         return statements("second")[name]

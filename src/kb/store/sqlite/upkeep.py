@@ -170,9 +170,9 @@ def agree(tx: SqliteTransaction, reader: WordReader, words: tuple[str, ...]) -> 
     """Return whether memory and SQLite find chunks of the same scores."""
     words = tuple(word for word, *_ in alternatives(words))  # whose spellings count once, but twice in FTS5
     memory = MemoryLeg(reader, None)
-    found, expected = memory.best(words, CHECKED), TableLeg(tx.connection.execute, None).best(words, CHECKED)
+    actual, expected = memory.best(words, CHECKED), TableLeg(tx.connection.execute, None).best(words, CHECKED)
     return bool(
-        found.ids.size == expected.ids.size
+        actual.ids.size == expected.ids.size
         and np.allclose(memory.scores(words, expected.ids), expected.scores, rtol=TOLERANCE)
-        and np.allclose(np.sort(found.scores), np.sort(expected.scores), rtol=TOLERANCE)
+        and np.allclose(np.sort(actual.scores), np.sort(expected.scores), rtol=TOLERANCE)
     )

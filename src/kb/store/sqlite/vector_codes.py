@@ -108,12 +108,12 @@ def _blocks(connection: apsw.Connection, width: int) -> Iterator[tuple[NDArray[n
     """Yield codes of the right length, by ascending id; none if there are no copies."""
     last = -1 if connection.execute(statements("vectors")["has_copies"]).get else None
     while last is not None:
-        found: Any
+        keys: Any
         blob: Any
-        [(found, blob)] = connection.execute(statements("vectors")["select_codes"], (last, 8 * width, BLOCK))
-        if found is None:
+        [(keys, blob)] = connection.execute(statements("vectors")["select_codes"], (last, 8 * width, BLOCK))
+        if keys is None:
             return
-        block = numbers(found)
+        block = numbers(keys)
         yield block, np.frombuffer(blob, np.uint64).reshape(-1, width)
         last = int(block[-1])
 
@@ -129,9 +129,9 @@ def read_copies(
         [(keys, blob)] = connection.execute(statements("vectors")["select_copies"], parameters)
     except apsw.CorruptError:
         keys = blob = None
-    found = numbers(keys)
-    vectors, intact = unpack(found, blob or b"", dimensions)
-    return (found, vectors) if intact.all() else (found[intact], vectors[intact])
+    stored_ids = numbers(keys)
+    vectors, intact = unpack(stored_ids, blob or b"", dimensions)
+    return (stored_ids, vectors) if intact.all() else (stored_ids[intact], vectors[intact])
 
 
 def existing(connection: apsw.Connection, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -140,10 +140,10 @@ def existing(connection: apsw.Connection, ids: NDArray[np.int64]) -> NDArray[np.
 
 
 def _fill(rows: Rows, quantizer: Quantizer, ids: NDArray[np.int64], codes: NDArray[np.uint64]) -> None:
-    places, found = rows.find(ids)
-    found &= quantizer.intact(ids, codes)
-    rows.data[places[found]] = codes[found]
-    rows.alive[places[found]] = True
+    places, present = rows.find(ids)
+    present &= quantizer.intact(ids, codes)
+    rows.data[places[present]] = codes[present]
+    rows.alive[places[present]] = True
 
 
 def pack(ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> Iterable[bytes]:

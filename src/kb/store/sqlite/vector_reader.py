@@ -53,13 +53,13 @@ class SqliteVectorReader:
         """Return the vectors of chunks with ascending ids, shape (n, dimensions); zeros for one without a vector."""
         if not ids.size:  # which carray refuses
             return np.empty((0, self._dimensions), np.float32)
-        found, copies = read_copies(self._connection, ids, self._dimensions)
-        if found.size == ids.size:
+        stored_ids, copies = read_copies(self._connection, ids, self._dimensions)
+        if stored_ids.size == ids.size:
             return usable(copies)
-        missing = np.setdiff1d(ids, found, assume_unique=True)
+        missing = np.setdiff1d(ids, stored_ids, assume_unique=True)
         self._report(missing)
         vectors = np.empty((ids.size, self._dimensions), np.float32)
-        vectors[np.searchsorted(ids, found)] = usable(copies)
+        vectors[np.searchsorted(ids, stored_ids)] = usable(copies)
         vectors[np.searchsorted(ids, missing)] = self.originals(missing)
         return vectors
 
@@ -69,9 +69,9 @@ class SqliteVectorReader:
         if not ids.size:  # which carray refuses
             return vectors
         rows: list[Any] = self._connection.execute(self._table.lookup, (apsw.carray(ids),)).fetchall()
-        found = np.fromiter((chunk_id for chunk_id, _ in rows), np.int64, len(rows))
+        stored_ids = np.fromiter((chunk_id for chunk_id, _ in rows), np.int64, len(rows))
         flat = np.frombuffer(b"".join(blob for _, blob in rows), np.float32)
-        vectors[np.searchsorted(ids, found)] = flat.reshape(-1, self._dimensions)
+        vectors[np.searchsorted(ids, stored_ids)] = flat.reshape(-1, self._dimensions)
         return usable(vectors)
 
     def nearest(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64] | None) -> ScoredChunks:
@@ -79,9 +79,9 @@ class SqliteVectorReader:
         # More than are wanted: among equals the older one counts, which sqlite-vec does not know.
         for count in (2 * limit, MAX_NEAREST):
             if limit < count <= MAX_NEAREST:
-                found = self._best(query, count, self._found(query, count, ids))
-                best = found.best(limit)
-                if found.ids.size < count or found.scores.min() < best.scores.min() - EQUAL:
+                scored_chunks = self._best(query, count, self._found(query, count, ids))
+                best = scored_chunks.best(limit)
+                if scored_chunks.ids.size < count or scored_chunks.scores.min() < best.scores.min() - EQUAL:
                     return best
         return self._best(query, limit, chunk_ids(self._connection) if ids is None else ids)
 

@@ -39,7 +39,7 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
             change_space(connection, space)
         elif not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get:
             record_space(connection, DEFAULT_SPACE)
-    recorded = space_of(connection)
+    recorded = read_space(connection)
     if recorded != space:
         raise StoreError(refusal(f"The database {path}", recorded, space))
     if recorded.folder != space.folder:
@@ -49,7 +49,9 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
 
 def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
     """Record what the vectors are of now."""
-    is_other = not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get or space_of(connection) != space
+    is_other = (
+        not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get or read_space(connection) != space
+    )
     record_space(connection, space)
     if is_other or not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
         recount_precisions(connection, space.precision)
@@ -61,7 +63,7 @@ def recount_precisions(connection: apsw.Connection, precision: str) -> None:
     connection.execute("INSERT INTO vector_precisions SELECT ?, count(*) FROM chunks", (precision,))
 
 
-def space_of(connection: apsw.Connection) -> VectorSpace:
+def read_space(connection: apsw.Connection) -> VectorSpace:
     """Return what the vectors are of, as the database says itself."""
     is_recorded = connection.table_exists("main", "vector_space")  # version 2 did not
     rows: list[Any] = connection.execute(SELECT_SPACE).fetchall() if is_recorded else []
@@ -72,8 +74,8 @@ def space_of(connection: apsw.Connection) -> VectorSpace:
 def declared_dimensions(connection: apsw.Connection) -> int:
     """Return the length of a vector."""
     declared: Any = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").get
-    found = re.search(r"float\s*\[\s*(\d+)", declared or "", re.IGNORECASE)
-    return int(found[1]) if found else DEFAULT_SPACE.dimensions
+    match = re.search(r"float\s*\[\s*(\d+)", declared or "", re.IGNORECASE)
+    return int(match[1]) if match else DEFAULT_SPACE.dimensions
 
 
 def recorded_space(path: Path) -> VectorSpace:
@@ -84,7 +86,7 @@ def recorded_space(path: Path) -> VectorSpace:
     """
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-            return space_of(connection)
+            return read_space(connection)
     except (apsw.Error, ValueError) as error:
         raise StoreError(f"The database {path} cannot be read: {error}.") from error
 
@@ -93,7 +95,7 @@ def space_in_use(path: Path) -> VectorSpace | None:
     """Return what the vectors of a database are of; None if it holds none, or cannot be read."""
     with suppress(apsw.Error), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
-            return space_of(connection)
+            return read_space(connection)
     return None
 
 

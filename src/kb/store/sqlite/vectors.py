@@ -228,8 +228,8 @@ def flat_index(connection: apsw.Connection, era: Era) -> FlatIndex:
     dimensions = era.space.dimensions
     ids = np.sort(np.array([chunk_id for (chunk_id,) in connection.execute(era.table.keys)], np.int64))
     rows = Rows.of(ids, np.empty((ids.size, dimensions), np.float32)).with_room()
-    found = connection.execute(era.table.scan)
-    while block := list(islice(found, BLOCK)):
+    cursor = connection.execute(era.table.scan)
+    while block := list(islice(cursor, BLOCK)):
         places = np.searchsorted(ids, [chunk_id for chunk_id, _ in block])
         vectors = np.frombuffer(b"".join(vector for _, vector in block), np.float32)
         rows.data[places] = usable(vectors.reshape(-1, dimensions))

@@ -98,7 +98,7 @@ class Verification:
     @property
     def checks(self) -> Sequence[Check]:
         """What there is to look at."""
-        found = (
+        steps = (
             ("pages", self._pages, Remedy.REBUILD),
             ("schema", self._schema, Remedy.ROWS),
             ("tables", self._foreign_tables, Remedy.BACKUP),
@@ -112,7 +112,7 @@ class Verification:
             ("notes", self._notes, Remedy.BACKUP),
             ("clock", self._clock, Remedy.NOTICE),
         )
-        return [Check(name, partial(_readable, find), remedy) for name, find, remedy in found]
+        return [Check(name, partial(_readable, find), remedy) for name, find, remedy in steps]
 
     def sample(self, size: int) -> list[tuple[str, str, bytes]]:
         """Return the headers, texts and vectors of some chunks; none where they cannot be read."""
@@ -236,8 +236,8 @@ def full_text_faults(connection: apsw.Connection) -> Iterator[str]:
     yield from _compared("full text", indexed, chunks)
     if cut := connection.execute(MISCUT).fetchall():
         yield f"{len(cut)} texts are indexed by other words than theirs"
-    found = _fingerprint(connection.execute("SELECT term, doc, col, offset FROM temp.instances"))
-    if found != _fingerprint(_words(connection)):
+    fingerprint = _fingerprint(connection.execute("SELECT term, doc, col, offset FROM temp.instances"))
+    if fingerprint != _fingerprint(_words(connection)):
         yield "the words in the index are not those of the texts"
 
 
@@ -266,10 +266,10 @@ def _readable(check: Callable[[], Iterator[str]]) -> Iterator[str]:
         yield f"cannot be read: {error}"
 
 
-def _compared(what: str, found: set[int], chunks: set[int]) -> Iterator[str]:
-    if missing := chunks - found:
+def _compared(what: str, actual: set[int], chunks: set[int]) -> Iterator[str]:
+    if missing := chunks - actual:
         yield f"{len(missing)} chunks are without {what}, such as chunk {min(missing)}"
-    if stray := found - chunks:
+    if stray := actual - chunks:
         yield f"{what} is there for {len(stray)} chunks that are not, such as chunk {min(stray)}"
 
 

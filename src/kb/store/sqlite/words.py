@@ -107,7 +107,7 @@ class Words:
     def replace(self, connection: apsw.Connection, number: int, changed: Sequence[int]) -> None:
         """Make the next snapshot, of which some chunks have other words now."""
         if (index := self._index) and (snapshot := index.snapshot(index.newest)):
-            index.replace(snapshot.with_lengths(number, *lengths_of(connection, changed)))
+            index.replace(snapshot.with_lengths(number, *chunk_lengths(connection, changed)))
 
     def withdraw(self) -> None:
         """Take the newest snapshot back: its transaction was rolled back."""
@@ -188,16 +188,16 @@ class WordReader:
         blob = self._connection.execute(statements("postings")["select_token"], (token,)).get
         values = _numbers(blob, ">u4", np.int64)
         ids, counts = _counted(values >> 1, values & 1)
-        rows, found = self.snapshot.rows_of(ids)
-        return Postings.of(rows, counts[found])
+        rows, present = self.snapshot.rows_of(ids)
+        return Postings.of(rows, counts[present])
 
     def _phrase(self, key: Key) -> Postings:
         """Return where FTS5 finds a phrase. How often it stands there is solved from the score: no place is read."""
         expression = quoted(self._phrases[key])
         blob = self._connection.execute(statements("postings")["select_phrase"], (expression,)).get
-        found = np.frombuffer(blob or b"", PHRASE_ROW)
-        rows, known = self.snapshot.rows_of(found["id"].astype(np.int64))
-        scores = np.ldexp(found["score"].astype(np.float64), -SCORE_BITS)
+        hits = np.frombuffer(blob or b"", PHRASE_ROW)
+        rows, known = self.snapshot.rows_of(hits["id"].astype(np.int64))
+        scores = np.ldexp(hits["score"].astype(np.float64), -SCORE_BITS)
         return Postings.of(rows, term_frequencies(self.snapshot, rows, scores[known]))
 
     @cached_property
@@ -207,8 +207,8 @@ class WordReader:
 
 def _terms(connection: apsw.Connection) -> Iterator[list[str]]:
     last = ""
-    while found := connection.execute(statements("postings")["select_terms"], (last, TERMS)).get:
-        yield (block := found.split(" "))
+    while rows := connection.execute(statements("postings")["select_terms"], (last, TERMS)).get:
+        yield (block := rows.split(" "))
         last = block[-1]
 
 
@@ -236,7 +236,7 @@ def read_snapshot(connection: apsw.Connection) -> LexicalSnapshot:
     return LexicalSnapshot.of(generation(connection), *(np.ascontiguousarray(column) for column in columns))
 
 
-def lengths_of(connection: apsw.Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def chunk_lengths(connection: apsw.Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return chunks by ascending id, with how many tokens they have."""
     if not ids:
         return np.empty(0, np.int64), np.empty(0, np.int32)
@@ -282,12 +282,12 @@ def _lengths(blob: bytes, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
     for first in range(0, sizes.size, BLOCK):
         block = slice(first, first + BLOCK)
         ends = np.cumsum(sizes[block], dtype=np.int64)
-        lengths[block] = _lengths_of(blob[start : start + ends[-1]], ends)
+        lengths[block] = _parse_lengths(blob[start : start + ends[-1]], ends)
         start += int(ends[-1])
     return lengths
 
 
-def _lengths_of(blob: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+def _parse_lengths(blob: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the lengths of some chunks, of which each is written up to one of these ends; raises as `_lengths`."""
     lasts = np.flatnonzero(np.frombuffer(blob, np.uint8) < 0x80)  # of each number
     if lasts.size != COLUMNS * ends.size or not np.array_equal(lasts[COLUMNS - 1 :: COLUMNS], ends - 1):

@@ -72,15 +72,15 @@ def check_columns(connection: apsw.Connection, path: Path) -> None:
         StoreError: a column is missing; it says which.
     """
     for table, column in NEEDED:
-        present = columns_of(connection, table)
-        if column not in present and not alias_of(table, column, present):
+        present = read_columns(connection, table)
+        if column not in present and not find_alias(table, column, present):
             raise StoreError(f"The database {path} cannot be migrated from version 2: {table} has no column {column}.")
 
 
-def columns_of(connection: apsw.Connection, table: str) -> dict[str, Column]:
+def read_columns(connection: apsw.Connection, table: str) -> dict[str, Column]:
     rows = connection.execute(f"SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_xinfo('{table}')")
     return {row[0].lower(): Column(row[0], row[1].upper(), bool(row[2]), row[3], row[4]) for row in rows}
 
 
-def alias_of(table: str, column: str, present: dict[str, Column]) -> str | None:
+def find_alias(table: str, column: str, present: dict[str, Column]) -> str | None:
     return next((name for name in ALIASES.get(table, {}).get(column, ()) if name in present), None)

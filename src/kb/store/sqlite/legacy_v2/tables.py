@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kb.store.sqlite.legacy_v2.detect import TABLES, Column, alias_of, columns_of
+from kb.store.sqlite.legacy_v2.detect import TABLES, Column, find_alias, read_columns
 from kb.store.sqlite.schema import VectorTable
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def fit_tables(connection: apsw.Connection, newest: apsw.Connection) -> None:
     _drop_derived(connection, newest)
     _set_foreign_jobs_aside(connection, newest)
     for table in TABLES:
-        before = columns_of(connection, table)
+        before = read_columns(connection, table)
         if _misfit(connection, newest, table):
             _make_anew(connection, newest, table)
         else:
@@ -95,10 +95,10 @@ def _set_foreign_jobs_aside(connection: apsw.Connection, newest: apsw.Connection
 
 def _misfit(connection: apsw.Connection, newest: apsw.Connection, table: str) -> bool:
     """Return whether rows of version 3 cannot be written into the table as it was declared."""
-    old, new = columns_of(connection, table), columns_of(newest, table)
+    old, new = read_columns(connection, table), read_columns(newest, table)
     missing = [column for name, column in new.items() if name not in old]
     return (
-        any(column.needed or alias_of(table, column.name, old) for column in missing)
+        any(column.needed or find_alias(table, column.name, old) for column in missing)
         or any(column.needed for name, column in old.items() if name not in new)
         or any(column.type == "INTEGER" and "INT" not in old[name].type for name, column in new.items() if name in old)
         or any(old[name].not_null and not column.not_null for name, column in new.items() if name in old)
@@ -129,8 +129,8 @@ def _definition(connection: apsw.Connection, table: str) -> str:
 
 def _add_columns(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
     """Give a table the columns that it lacks of the `newest` schema."""
-    present = columns_of(connection, table)
-    for name, column in columns_of(newest, table).items():
+    present = read_columns(connection, table)
+    for name, column in read_columns(newest, table).items():
         if name not in present:
             not_null = f" NOT NULL DEFAULT {column.default}" if column.not_null else ""
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column.name} {column.type}{not_null}")
@@ -138,7 +138,7 @@ def _add_columns(connection: apsw.Connection, newest: apsw.Connection, table: st
 
 def _make_anew(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
     """The table as version 3 declares it, with the rows and the other columns of version 2."""
-    old, new = columns_of(connection, table), columns_of(newest, table)
+    old, new = read_columns(connection, table), read_columns(newest, table)
     indexes = _own_objects(connection, table)
     made = _definition(newest, table).replace(f"CREATE TABLE {table}", f"CREATE TABLE {table}_v3", 1)
     connection.execute(made)
@@ -155,7 +155,7 @@ def _make_anew(connection: apsw.Connection, newest: apsw.Connection, table: str)
     connection.execute(f"ALTER TABLE {table}_v3 RENAME TO {table}")
     connection.execute("PRAGMA legacy_alter_table = OFF")
     for name in new:
-        if (alias := alias_of(table, name, old)) and name not in old and alias not in new:
+        if (alias := find_alias(table, name, old)) and name not in old and alias not in new:
             connection.execute(f'ALTER TABLE {table} ADD COLUMN "{alias}" GENERATED ALWAYS AS ({name}) VIRTUAL')
     for sql in indexes:
         connection.execute(sql)
@@ -173,12 +173,12 @@ def _own_objects(connection: apsw.Connection, table: str) -> list[str]:
 def _source(table: str, column: Column, old: dict[str, Column]) -> str | None:
     """Return the column of version 2 that holds what `column` shall."""
     name = column.name.lower()
-    return name if name in old else alias_of(table, name, old)
+    return name if name in old else find_alias(table, name, old)
 
 
 def _copy(connection: apsw.Connection, table: str, sources: dict[str, str | None]) -> None:
     values = []
-    new = columns_of(connection, f"{table}_v3")
+    new = read_columns(connection, f"{table}_v3")
     for name, source in sources.items():
         column = new[name]
         instead = column.default if column.default is not None else FALLBACKS.get(name)
@@ -213,8 +213,8 @@ def drop_stray_vectors(connection: apsw.Connection) -> None:
     """Vectors of no chunk would be found, and then not be there."""
     table = VectorTable.of(connection)
     known = {chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunks")}
-    kept = {key for (key,) in connection.execute(f"SELECT {table.key} FROM chunks_vec")}
-    connection.executemany(table.delete, [(key,) for key in kept - known])
+    keys = {key for (key,) in connection.execute(f"SELECT {table.key} FROM chunks_vec")}
+    connection.executemany(table.delete, [(key,) for key in keys - known])
 
 
 def missing_objects(newest: apsw.Connection) -> Iterator[str]:
