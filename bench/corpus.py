@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.collection import collection
 from kb.store.default_space import DEFAULT_SPACE
-from kb.store.rows import Content, NewChunk, Place
+from kb.store.rows import ChunkPosition, Content, NewChunk
 from kb.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -126,5 +126,5 @@ def texts_of(sentences: Sentences, document: Drawn) -> list[str]:
 
 
 def _content(number: int, texts: list[str], vectors: NDArray[np.float32]) -> Content:
-    chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+    chunks = [NewChunk(text, "", ChunkPosition(1, 1, 0, len(text))) for text in texts]
     return Content("note", texts[0][:60], f"{number}", chunks, vectors)

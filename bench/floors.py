@@ -19,8 +19,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from kb.api.models import Status
-from kb.asgi.subapps import Context, SubApp, compose
-from kb_cli.server import Settings, listen, run_loop, serve
+from kb.asgi.subapps import AppContext, SubApp, compose
+from kb_cli.server import ServeSettings, listen, run_loop, serve
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -45,7 +45,7 @@ STATUS = Status.model_validate(
 ).model_dump()
 
 
-def starlette(_: Context) -> Starlette:
+def starlette(_: AppContext) -> Starlette:
     """A route that parses the call and answers it as JSON."""
 
     async def answer(request: Request) -> Response:
@@ -57,7 +57,7 @@ def starlette(_: Context) -> Starlette:
     return Starlette(routes=[Route("/mcp", answer, methods=["POST"])])
 
 
-def mcp(_: Context) -> Starlette:
+def mcp(_: AppContext) -> Starlette:
     """The protocol's own server with one tool."""
 
     async def call_tool(*_: object) -> mcp_types.CallToolResult:
@@ -67,7 +67,7 @@ def mcp(_: Context) -> Starlette:
     return Server("floor", on_call_tool=call_tool).streamable_http_app(stateless_http=True)
 
 
-def fastmcp(_: Context) -> Starlette:
+def fastmcp(_: AppContext) -> Starlette:
     """The framework with one tool."""
     server: FastMCP = FastMCP("floor")
 
@@ -79,7 +79,7 @@ def fastmcp(_: Context) -> Starlette:
     return server.http_app(path="/mcp", stateless_http=True)
 
 
-def readiness(_: Context) -> Starlette:
+def readiness(_: AppContext) -> Starlette:
     """What `running` asks for."""
     return Starlette(routes=[Route("/readyz", lambda _: PlainTextResponse("ready"))])
 
@@ -94,7 +94,7 @@ def main() -> None:
         "readiness": SubApp("bench.floors:readiness", ("/readyz",)),
         flags.floor: SubApp(f"bench.floors:{flags.floor}", ("/mcp",)),
     }
-    with listen(Settings(port=flags.port)) as listener:
+    with listen(ServeSettings(port=flags.port)) as listener:
         run_loop(serve(listener, compose(apps, "", {})))
 
 

@@ -21,7 +21,7 @@ from kb.documents.update import NoteChange, update_note
 from kb.embed.open import open_embedder
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
-from kb.search.recall import RecallMonitor
+from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.rows import NOBODY, Filter, Retention, VectorSpace

@@ -22,7 +22,7 @@ import numpy as np
 from bench.serving import serving
 from kb.store.default_space import DEFAULT_SPACE
 from kb.store.row_mapping import cursor_after
-from kb.store.rows import Content, NewChunk, Place
+from kb.store.rows import ChunkPosition, Content, NewChunk
 from kb.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Engine:
 
 def _content(text: str, vector: np.ndarray) -> Content:
     unit = (vector / np.linalg.norm(vector)).astype(np.float32)
-    return Content("note", text[:20], text, [NewChunk(text, "", Place(1, 1, 0, len(text)))], unit)
+    return Content("note", text[:20], text, [NewChunk(text, "", ChunkPosition(1, 1, 0, len(text)))], unit)
 
 
 def _delete(engine: Engine) -> httpx2.Response:

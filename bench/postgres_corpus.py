@@ -15,11 +15,11 @@ import apsw
 import numpy as np
 
 from bench.corpus import CHUNKS, drawn, tags_of, texts_of
-from kb.store.analyzer import Tokenizer
+from kb.store.analyzer import FtsTokenizer
 from kb.store.default_space import DEFAULT_SPACE
+from kb.store.postgres.full_text import index_term
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore, connect
-from kb.store.postgres.words import index_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +53,7 @@ class Words:
     """The terms of sentences, numbered."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        tokenizer = Tokenizer(apsw.Connection(":memory:"))
+        tokenizer = FtsTokenizer(apsw.Connection(":memory:"))
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers) + 1)
         self._of = [
             np.array([numbers[index_term(each)] for each in tokenizer.indexed(text)], np.int64) for text in texts

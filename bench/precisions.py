@@ -29,7 +29,7 @@ from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
-from kb.search.recall import RecallMonitor
+from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.rows import Filter, VectorSpace

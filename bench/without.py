@@ -12,7 +12,7 @@ import numpy as np
 
 from kb.lexical import bm25, index
 from kb.search import fusion, query, retrieve
-from kb.store.sqlite import context, words
+from kb.store.sqlite import context, full_text_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ INGREDIENTS: Final[dict[str, Callable[[], None]]] = {
     "stop words": set_to(frozenset(), (query, "STOP_WORDS")),
     "identifiers as written": set_to(nothing, (query, "compounds")),
     "corrections": set_to(nothing, (query, "plain_words")),
-    "headers that count twice": set_to(1, (index, "HEADER_WEIGHT"), (words, "HEADER_WEIGHT")),
+    "headers that count twice": set_to(1, (index, "HEADER_WEIGHT"), (full_text_cache, "HEADER_WEIGHT")),
 }
 """What the ranking is made of, each with what takes it away."""
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kb.app import create_app
-from kb.asgi.subapps import Context
+from kb.asgi.subapps import AppContext
 from reference import markdown
 from reference.schemas import fields, kind, meaning
 
@@ -24,7 +24,7 @@ FAILED = "application/problem+json"
 
 def page() -> str:
     """Every call, then the models they answer with."""
-    api = create_app(Context({})).openapi()
+    api = create_app(AppContext({})).openapi()
     models = api["components"]["schemas"]
     calls = (
         call(f"{method.upper()} {path}", operation, models)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le
 from pydantic import SecretStr
 
-from kb.asgi.metrics import Settings as MetricsSettings
+from kb.asgi.metrics import MetricsSettings as MetricsSettings
 from kb.settings import Settings as EngineSettings
 from kb.settings import variable
 from kb.telemetry.logging import LogSettings
 from kb_cli.runtime.config import VARIABLES, Config
-from kb_cli.server import Settings as ServeSettings
-from kb_mcp.settings import Settings as GatewaySettings
+from kb_cli.server import ServeSettings as ServeSettings
+from kb_mcp.settings import GatewaySettings as GatewaySettings
 from reference import markdown
 
 if TYPE_CHECKING:

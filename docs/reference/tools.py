@@ -11,7 +11,7 @@ from fastmcp import Client
 from kb.client.client import EngineClient
 from kb_mcp.app import upload_limits
 from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
-from kb_mcp.settings import Settings
+from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_store import UploadStore
 from reference import markdown
@@ -49,7 +49,7 @@ def page() -> str:
 
 async def offered() -> tuple[list[Tool], list[ResourceTemplate], list[Prompt]]:
     """What a client finds; the engine is not needed for that."""
-    settings = Settings.model_construct()
+    settings = GatewaySettings.model_construct()
     uploads = UploadStore(upload_limits(settings), None)
     server = create_server([])
     register_surface(server, EngineClient(settings.engine_url), uploads, AnswerLimiter(settings.mcp_max_tokens))

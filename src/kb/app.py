@@ -22,30 +22,30 @@ from kb import __version__
 from kb.access.keyring import FILE, KeyFile, Keyring, token_digest
 from kb.api.errors import KbError, SettingError, Unavailable
 from kb.asgi.bearer import BearerMiddleware
-from kb.asgi.bodies import BodyLimitMiddleware
+from kb.asgi.body_limits import BodyLimitMiddleware
 from kb.asgi.hosts import HostMiddleware
-from kb.asgi.keys import identify_engine_key
+from kb.asgi.key_check import identify_engine_key
 from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, VersionMiddleware, request_seconds
-from kb.asgi.subapps import Context
+from kb.asgi.subapps import AppContext
 from kb.core import check_settings, start, start_worker
 from kb.ingest.draft import DOC_TYPES
 from kb.routes import (
-    access,
     document_map,
     documents,
     folders,
     history,
     jobs,
+    keys,
     maintenance,
     notes,
     search,
     status,
 )
-from kb.routes.limits import most_bytes
 from kb.routes.openapi import STATIC, add_docs, describe
 from kb.routes.problems import on_invalid, on_refused, problems
+from kb.routes.request_limits import most_bytes
 from kb.routes.status import ready
 from kb.settings import Settings, listed
 from kb.store.open import is_postgres
@@ -55,7 +55,7 @@ from kb.telemetry.tracing import start_tracing
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from kb.api.access import Caller
+    from kb.api.rights import Caller
     from kb.core import Core
     from kb.routes.dependencies import Services
 
@@ -82,13 +82,13 @@ ERRORS: Final[dict[Any, Any]] = {
 }
 
 
-def create_app(context: Context | None = None) -> FastAPI:
+def create_app(context: AppContext | None = None) -> FastAPI:
     """Return the engine; its model, store and worker live as long as its lifespan.
 
     Raises:
         SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
     """
-    settings = Settings.read((context or Context()).environment)
+    settings = Settings.read((context or AppContext()).environment)
     check_settings(settings)
     tracer, stop_tracing = start_tracing("kb-engine")
     instruments = Instruments(tracer, DOC_TYPES)
@@ -144,7 +144,7 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
         history,
         folders,
         maintenance,
-        access,
+        keys,
     ):
         app.include_router(
             module.router,
@@ -154,13 +154,13 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
         )
 
 
-def create_worker(context: Context | None = None) -> Starlette:
+def create_worker(context: AppContext | None = None) -> Starlette:
     """Return a process that only works on the queue, as an app: its probes, and a registry for the metrics.
 
     Raises:
         SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
     """
-    settings = Settings.read((context or Context()).environment)
+    settings = Settings.read((context or AppContext()).environment)
     if not is_postgres(settings.database_url):
         raise SettingError(
             "KB_DATABASE_URL: 'kb worker' is for PostgreSQL; the jobs of a database in a file are done by its engine"

@@ -60,19 +60,19 @@ Seconds = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ClockReading:
     """The machine's time in seconds, and the time since its boot, which has a number."""
 
     at: Seconds
     uptime: Seconds
     boot: str
 
-    def gap(self, now: Mark) -> float:
+    def gap(self, now: ClockReading) -> float:
         """Return by how much the machine's time is elsewhere than it should be at `now`."""
         passed = now.uptime - self.uptime if now.boot == self.boot else 0.0
         return now.at - self.at - passed
 
-    def explains(self, now: Mark) -> bool:
+    def explains(self, now: ClockReading) -> bool:
         """Return whether the machine's time may be what it is."""
         is_new_boot = now.boot != self.boot or self.uptime < BOOT_SECONDS
         most = OFF_SECONDS if is_new_boot else STEP_SECONDS
@@ -93,7 +93,7 @@ class Jump:
 
     moved: Seconds
     since: Seconds
-    seen: Mark
+    seen: ClockReading
     own: Seconds
     is_dated_by_machine: bool
 
@@ -105,13 +105,13 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    mark: Mark
+    mark: ClockReading
     jump: Jump | None
     last: Seconds
 
 
 _NOTES: Final = TypeAdapter(_Noted)
-_MARKS: Final = TypeAdapter(Mark)
+_MARKS: Final = TypeAdapter(ClockReading)
 
 
 class Clock:
@@ -121,12 +121,12 @@ class Clock:
         read: returns the machine's time now.
     """
 
-    def __init__(self, read: Callable[[], Mark] | None = None) -> None:
+    def __init__(self, read: Callable[[], ClockReading] | None = None) -> None:
         self._read = read or read_machine
         self._lock = threading.Lock()
         self._folder: Path | None = None
         self._noted_at = float("-inf")
-        self._mark: Mark | None = None
+        self._mark: ClockReading | None = None
         self._jump: Jump | None = None
         self._last = 0.0
 
@@ -179,7 +179,7 @@ class Clock:
             self._noted_at = now.uptime
         return now.at if self._jump is None or self._jump.is_dated_by_machine else self._jump.own
 
-    def _come_back(self, now: Mark) -> None:
+    def _come_back(self, now: ClockReading) -> None:
         """Go by the machine's clock, which is where it should be."""
         if self._jump:
             logger.warning("the machine's clock is back where it should be: things expire again")
@@ -193,7 +193,7 @@ class Clock:
         if self._folder:
             (self._folder / ACCEPTED).unlink(missing_ok=True)
 
-    def _follow(self, mark: Mark, now: Mark) -> None:
+    def _follow(self, mark: ClockReading, now: ClockReading) -> None:
         """Note where the clock is that jumped; believe it when it has stayed there."""
         jump = self._jump
         if jump is None or not jump.seen.explains(now):
@@ -211,11 +211,11 @@ class Clock:
             passed = now.uptime - jump.seen.uptime if now.boot == jump.seen.boot else max(now.at - jump.seen.at, 0.0)
             self._jump = replace(jump, seen=now, own=jump.own + passed)
 
-    def _believe(self, now: Mark) -> None:
+    def _believe(self, now: ClockReading) -> None:
         self._mark, self._jump, self._last = now, None, 0.0
         self._noted_at = float("-inf")
 
-    def _is_accepted(self, now: Mark) -> bool:
+    def _is_accepted(self, now: ClockReading) -> bool:
         """Return whether another process says that the clock is right, and let it know that this was heard."""
         is_ahead = self._last > now.at + TICK
         if self._folder is None or not (self._jump or is_ahead):
@@ -238,13 +238,13 @@ class Clock:
             part.replace(self._folder / MARK)
 
 
-def accept(folder: Path, now: Mark | None = None) -> None:
+def accept(folder: Path, now: ClockReading | None = None) -> None:
     """Say to the engine of a data folder that the machine's clock is right as it stands now, and no other time."""
     (folder / ACCEPTED).touch(mode=0o600)
     (folder / ACCEPTED).write_bytes(_MARKS.dump_json(now or read_machine()))
 
 
-def _accepted(path: Path) -> Mark | None:
+def _accepted(path: Path) -> ClockReading | None:
     """Return the machine's time that a person said is right, if one did."""
     try:
         return _MARKS.validate_json(path.read_bytes())
@@ -280,14 +280,14 @@ LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
 _LAST_YEAR: Final = LAST.timestamp()
 
 
-def _left(folder: Path) -> Mark | None:
+def _left(folder: Path) -> ClockReading | None:
     """Return when an earlier kb, which noted no time, wrote its database for the last time."""
     with suppress(OSError, ValueError):
-        return Mark(max(path.stat().st_mtime for path in folder.glob("kb.db*")), 0.0, "")
+        return ClockReading(max(path.stat().st_mtime for path in folder.glob("kb.db*")), 0.0, "")
     return None
 
 
-def _load(path: Path) -> tuple[Mark | None, Jump | None, float]:
+def _load(path: Path) -> tuple[ClockReading | None, Jump | None, float]:
     """Return what was noted; nothing if that cannot be read."""
     try:
         noted = _NOTES.validate_json(path.read_bytes())
@@ -296,9 +296,9 @@ def _load(path: Path) -> tuple[Mark | None, Jump | None, float]:
     return noted.mark, noted.jump, noted.last
 
 
-def read_machine() -> Mark:
+def read_machine() -> ClockReading:
     """Return the machine's time now."""
-    return Mark(time.time(), uptime(), boot_id())
+    return ClockReading(time.time(), uptime(), boot_id())
 
 
 def uptime() -> float:

@@ -19,31 +19,31 @@ from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
 from kb.filesystem import make_folder
+from kb.ingest.active_model import ActiveModel, open_model_for
 from kb.ingest.draft import DOC_TYPES
-from kb.ingest.models import ActiveModel, open_model_for
-from kb.ingest.stop import Stop
+from kb.ingest.stop_signal import StopSignal
+from kb.maintenance.backup_schedule import BackupSchedule
 from kb.maintenance.gauges import Gauges
 from kb.maintenance.inbox import Inbox
 from kb.maintenance.named_model import open_named_model
-from kb.maintenance.restoring import complete_restore
-from kb.maintenance.schedule import BackupSchedule
+from kb.maintenance.restore_swap import complete_restore
 from kb.maintenance.tasks import MaintenanceTasks
-from kb.parser.confine import forbid_inspection
-from kb.parser.extraction import ExtractingSandbox
+from kb.parser.drop_privileges import forbid_inspection
+from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
+from kb.routes.admission import Admission
 from kb.routes.dependencies import Services
-from kb.routes.queue import TurnQueue
-from kb.running import lock_path
-from kb.search.document_map import DocumentMap
-from kb.search.recall import RecallMonitor
+from kb.running_engine import lock_path
+from kb.search.document_map import DocumentMapper
+from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
-from kb.store.lock import sole_user
+from kb.store.engine_lock import sole_user
 from kb.store.open import is_postgres, open_store
 from kb.store.rows import Retention, VectorSpace
 from kb.telemetry.instruments import FollowingPool
 from kb.worker.job import WorkerParts
-from kb.worker.job_ends import JobEnds
+from kb.worker.job_waiters import JobWaiters
 from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
 
@@ -105,7 +105,7 @@ class Core:
     wanted: VectorSpace
     originals: Originals
     worker: Worker
-    stop: Stop
+    stop: StopSignal
 
 
 def open_core(
@@ -132,7 +132,7 @@ def open_core(
         open_store(settings.database_url, settings.data_dir, space, words_limit, make_retention(settings), read_url)
     )
     originals = open_originals(settings, store)
-    stop = Stop()
+    stop = StopSignal()
     extractors = make_extractors(settings)
     sandbox = ExtractingSandbox(
         parser_limits(settings),
@@ -141,7 +141,7 @@ def open_core(
         settings.staging_dir,
         unconfined=settings.extractors_unconfined,
     )
-    ends = JobEnds(LOOK_SECONDS if is_postgres(settings.database_url) else None)
+    ends = JobWaiters(LOOK_SECONDS if is_postgres(settings.database_url) else None)
     parts = WorkerParts(store, embedder, originals, sandbox, instruments, stop, ends)
     worker = Worker(parts, settings.staging_dir, settings.keep_jobs_days)
     stack.callback(worker.stop)  # before it starts: an interruption may come in between
@@ -197,7 +197,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     has_gpu = embedder.device != "cpu"
     at_once = searches_at_once(settings, has_gpu=has_gpu)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
-    queue = TurnQueue(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
+    queue = Admission(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
     pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
     reembedder = start_reembedder(core, settings, instruments, stack)
@@ -217,9 +217,9 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         keyring=keyring,
         pages=pictures,
         reembedder=reembedder,
-        picture_queue=TurnQueue(MAX_PICTURES, 1, TOO_MANY_PICTURES),
-        map=stack.enter_context(DocumentMap(store)),
-        map_queue=TurnQueue(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
+        picture_queue=Admission(MAX_PICTURES, 1, TOO_MANY_PICTURES),
+        map=stack.enter_context(DocumentMapper(store)),
+        map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
         maintenance=stack.enter_context(MaintenanceTasks(settings)),
         instruments=instruments,
         originals_use=DiskUse(partial(kept_sizes, originals.blobs)),

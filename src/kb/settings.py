@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from kb.api.errors import SettingError
-from kb.running import data_folder
+from kb.running_engine import data_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

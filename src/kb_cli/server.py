@@ -22,10 +22,10 @@ from kb.api.errors import SettingError
 from kb.asgi.security_headers import ANSWER_HEADERS
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.filesystem import raise_file_limit
-from kb.running import Running, data_folder, find_running, write_running
+from kb.running_engine import Running, data_folder, find_running, write_running
 from kb.settings import EnvSettings, listed, variable, with_flags
 from kb.telemetry.logging import LogSettings, configure
-from kb_cli.connection import Connection, Connections
+from kb_cli.http_protocol import Connections, HttpProtocol
 from kb_cli.runtime import banner
 from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
@@ -65,13 +65,13 @@ APPS = {
         paths=("/mcp", "/collections/mcp", "/chatgpt", "/upload", "/healthz", "/readyz"),
         keys=("mcp_api_key", "mcp_api_key_file"),
         extras="gateway",
-        settings="kb_mcp.settings:Settings",
+        settings="kb_mcp.settings:GatewaySettings",
     ),
     "metrics": SubApp(
         "kb.asgi.metrics:create_app",
         paths=("/metrics",),
         keys=("metrics_api_key", "api_key", "api_key_file"),
-        settings="kb.asgi.metrics:Settings",
+        settings="kb.asgi.metrics:MetricsSettings",
     ),
     "web": SubApp("kb.web.app:create_app", paths=("/",), keys=("api_key", "api_key_file")),
 }
@@ -84,7 +84,7 @@ WORKER_APPS = {
 """What `kb worker` serves: probes, which need no key, and metrics."""
 
 
-class Settings(EnvSettings):
+class ServeSettings(EnvSettings):
     """How the process listens.
 
     Args:
@@ -116,7 +116,7 @@ def run(**flags: object) -> None:
     log = LogSettings.read(environment)
     is_for_person = banner.is_for_person(environment)
     configure(log.model_copy(update={"log_level": "warning"}) if is_for_person else log)
-    settings = Settings.read(environment)
+    settings = ServeSettings.read(environment)
     chosen = choose(installed(APPS), listed(settings.apps))
     refuse_open(settings, chosen, environment)
     prepare_process()
@@ -143,7 +143,7 @@ def work(**flags: object) -> None:
     environment = with_flags(os.environ, **flags)
     environment = with_flags(environment, port=environment.get(variable("port")) or 0)
     configure(LogSettings.read(environment))
-    settings = Settings.read(environment)
+    settings = ServeSettings.read(environment)
     refuse_open(settings, {name: app for name, app in WORKER_APPS.items() if app.keys}, environment)
     prepare_process()
     with listen(settings) as listener:
@@ -210,7 +210,7 @@ def local_address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def refuse_open(settings: Settings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
+def refuse_open(settings: ServeSettings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
     """Refuse to serve an app without a key where others can connect, or where another key is set (requirement R-5).
 
     Raises:
@@ -248,7 +248,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def listen(settings: Settings, folder: Path | None = None) -> socket.socket:
+def listen(settings: ServeSettings, folder: Path | None = None) -> socket.socket:
     """The socket. Whoever connects before the apps have started waits.
 
     Raises:
@@ -272,13 +272,13 @@ def listen(settings: Settings, folder: Path | None = None) -> socket.socket:
 async def serve(
     listener: socket.socket,
     app: Starlette,
-    settings: Settings | None = None,
+    settings: ServeSettings | None = None,
     announce: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> None:
     """Start the apps, answer requests, stop the apps."""
-    settings = settings or Settings()
+    settings = settings or ServeSettings()
     connections = Connections(most_connections(settings.max_connections), settings.receive_seconds)
-    protocol: Any = partial(Connection, connections)
+    protocol: Any = partial(HttpProtocol, connections)
     config = uvicorn.Config(
         app,
         http=protocol,
@@ -294,7 +294,7 @@ async def serve(
             await stack.enter_async_context(app.router.lifespan_context(app))
         stack.enter_context(announce())
         trim()
-        server = Server(config, app.state.before_stop, connections, partial(end_in_time, 0))
+        server = HttpServer(config, app.state.before_stop, connections, partial(end_in_time, 0))
         app.state.started.add_done_callback(server.on_started)
         host, port = listener.getsockname()[:2]
         logger.info("serving http://%s:%s", f"[{host}]" if ":" in host else host, port)
@@ -310,7 +310,7 @@ def most_connections(requested: int) -> int:
     return most
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """uvicorn raises the signal that stopped it once more, which would end the process before the apps have stopped.
 
     Args:

@@ -22,11 +22,11 @@ from starlette.types import ASGIApp
 
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import OriginMiddleware
-from kb.asgi.keys import Identify, SecretFile
+from kb.asgi.key_check import Identify, SecretFile
 from kb.asgi.probes import ProbesFirst
-from kb.asgi.rate import GCRA
+from kb.asgi.rate_limit import GCRA
 from kb.asgi.request import RequestMiddleware, request_seconds
-from kb.asgi.subapps import Context, mount
+from kb.asgi.subapps import AppContext, mount
 from kb.client.asgi import ASGITransport
 from kb.client.client import Around, EngineClient
 from kb.settings import listed, reveal
@@ -36,15 +36,15 @@ from kb_mcp.auth import CallerMiddleware, behalf_headers, key_verifier, with_nam
 from kb_mcp.clients import client_headers
 from kb_mcp.middleware.argument_errors import ArgumentErrors
 from kb_mcp.middleware.arguments import ArgumentNormalizer
-from kb_mcp.middleware.body import BoundedBody
-from kb_mcp.middleware.calls import CallMetrics, RateLimit
+from kb_mcp.middleware.body_limit import BoundedBody
+from kb_mcp.middleware.call_metering import CallMetrics, RateLimit
 from kb_mcp.middleware.faceted_instructions import FacetedInstructions
 from kb_mcp.middleware.jsonrpc import FriendlyJSONRPCErrors, JSONResponses, TrimmedHeaders
 from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
-from kb_mcp.settings import Settings
+from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter
-from kb_mcp.upload_address import UploadAddresses
 from kb_mcp.upload_store import UploadLimits, UploadStore
+from kb_mcp.upload_url import UploadAddresses
 
 logger = logging.getLogger(__name__)
 
@@ -52,14 +52,14 @@ MOST_UPLOADS_MB: Final = 2048
 """How much all uploads in progress together may announce, in MiB."""
 
 
-def create_app(context: Context | None = None) -> Starlette:
+def create_app(context: AppContext | None = None) -> Starlette:
     """Return the gateway. It starts with or without the engine (requirement G-2).
 
     Raises:
         SettingError: a setting is wrong.
     """
-    context = context or Context()
-    settings = Settings.read(context.environment)
+    context = context or AppContext()
+    settings = GatewaySettings.read(context.environment)
     configure_fastmcp()
     registry = CollectorRegistry()
     tracer, stop_tracing = start_tracing("kb-gateway")
@@ -116,7 +116,7 @@ def mount_search_fetch(
     app: Starlette,
     client: EngineClient,
     uploads: UploadStore,
-    settings: Settings,
+    settings: GatewaySettings,
     middleware_with: Callable[[str], Sequence[CallMiddleware]],
     over_http: Callable[[FastMCP], Starlette],
 ) -> None:
@@ -130,7 +130,7 @@ def mount_search_fetch(
     mount(app, PATH, inner)
 
 
-def http_app(server: FastMCP, path: str, settings: Settings, identify: Identify | None) -> Starlette:
+def http_app(server: FastMCP, path: str, settings: GatewaySettings, identify: Identify | None) -> Starlette:
     """Return the app of a server over Streamable HTTP at `path`, without sessions, for allowed hosts and keys."""
     streaming = server.http_app(path=path, stateless_http=True, json_response=False, host_origin_protection=False)
     names = listed(settings.mcp_allowed_hosts)
@@ -165,7 +165,7 @@ def configure_fastmcp() -> None:
         fastmcp.settings.telemetry_mode = "off"
 
 
-def upload_limits(settings: Settings) -> UploadLimits:
+def upload_limits(settings: GatewaySettings) -> UploadLimits:
     return UploadLimits(
         file_size=settings.mcp_max_upload_mb << 20,
         reserved_bytes=max(MOST_UPLOADS_MB, settings.mcp_max_upload_mb) << 20,
@@ -173,7 +173,7 @@ def upload_limits(settings: Settings) -> UploadLimits:
     )
 
 
-def engine_client(settings: Settings, engine: ASGIApp | None, tracer: Tracer) -> EngineClient:
+def engine_client(settings: GatewaySettings, engine: ASGIApp | None, tracer: Tracer) -> EngineClient:
     """Return a client of the engine in this process, or over the network.
 
     Raises:

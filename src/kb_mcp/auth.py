@@ -16,10 +16,10 @@ from typing import ParamSpec, TypeVar
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kb.api.access import ANYONE, KEY_PREFIX, ON_BEHALF_OF, Caller, Right
 from kb.api.errors import Forbidden, KbError, NotFound, SettingError, Unauthorized, Unavailable
+from kb.api.rights import ANYONE, KEY_PREFIX, ON_BEHALF_OF, Caller, Right
 from kb.asgi.bearer import CALLER
-from kb.asgi.keys import Identify, identify_by
+from kb.asgi.key_check import Identify, identify_by
 from kb.client.client import EngineClient
 from kb.settings import listed
 from kb_mcp.clients import note_headers

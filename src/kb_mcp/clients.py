@@ -11,7 +11,7 @@ from typing import Final
 from fastmcp.server.dependencies import get_context
 from starlette.types import Scope
 
-from kb.api.versions import USER_AGENT
+from kb.api.version_check import USER_AGENT
 
 MAX_CLIENT: Final = 60
 UNSAFE: Final = re.compile(r"[^\x20-\x27\x2a-\x7e]")

@@ -26,7 +26,7 @@ from kb.client.client import JSON, EngineClient
 from kb.clock import own_time
 from kb_mcp.auth import acting_for, current_name
 from kb_mcp.server import READ_ONLY, create_server, register_tool, schema
-from kb_mcp.tools import lean
+from kb_mcp.tools import compact_answers
 from kb_mcp.tools.documents import MAX_INTEGER
 from kb_mcp.tools.rendering import NOTICE, UNPRINTABLE, quoted
 from kb_mcp.tools.token_budget import AnswerLimiter, tool_result
@@ -139,8 +139,8 @@ class SearchFetchTools:
         text = self._limiter.truncate(whole)
         is_whole = len(text) == len(whole) and len(document["chunks"]) == document["chunk_count"]
         tags = ", ".join(quoted(tag)[1:-1] for tag in document["tags"])
-        metadata = lean.given(
-            notice=NOTICE, date=lean.document_date(document), tags=tags, doc_type=document["doc_type"]
+        metadata = compact_answers.given(
+            notice=NOTICE, date=compact_answers.document_date(document), tags=tags, doc_type=document["doc_type"]
         )
         return tool_result(
             {

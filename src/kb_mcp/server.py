@@ -12,7 +12,7 @@ from fastmcp.utilities.versions import VersionSpec
 from mcp_types import ToolAnnotations
 
 from kb import __version__
-from kb.api.access import Right
+from kb.api.rights import Right
 from kb.client.client import EngineClient
 from kb_mcp.auth import needs
 from kb_mcp.errors import translate_errors
@@ -48,7 +48,7 @@ ADDITIVE_IDEMPOTENT: Final = {"read_only_hint": False, "destructive_hint": False
 DESTRUCTIVE: Final = {"read_only_hint": False, "destructive_hint": True, "idempotent_hint": True}
 
 
-class Server(FastMCP):
+class McpServer(FastMCP):
     """A server whose tools are the same for every session, key and version, so that their name alone finds them."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - FastMCP's own
@@ -67,9 +67,9 @@ class Server(FastMCP):
         return self._tools_by_name.get(name) or await super().get_tool(name, version)
 
 
-def create_server(middleware: Sequence[Middleware], instructions: str = INSTRUCTIONS, **options: Any) -> Server:  # noqa: ANN401 - FastMCP's own
+def create_server(middleware: Sequence[Middleware], instructions: str = INSTRUCTIONS, **options: Any) -> McpServer:  # noqa: ANN401 - FastMCP's own
     """Return a server without tools yet. Faults of its own are not described to clients."""
-    return Server(
+    return McpServer(
         instructions=instructions,
         version=__version__,
         middleware=list(middleware),

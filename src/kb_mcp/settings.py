@@ -9,7 +9,7 @@ from pydantic import Field
 from kb.settings import EngineKey, Key, Url, UserPath
 
 
-class Settings(EngineKey):
+class GatewaySettings(EngineKey):
     """What the gateway can be told.
 
     Args:

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from kb.access import store as access
-from kb.access.store import CallerStore
-from kb.api.access import Caller, Limit
+from kb.access import restricted_store as access
+from kb.access.restricted_store import CallerStore
 from kb.api.errors import Forbidden, NotInBin
+from kb.api.rights import Caller, Limit
 from kb.store import protocol
 from kb.store.rows import NOBODY, AuditEvent, Author, Retention
 from kb.store.sqlite.store import SqliteStore

@@ -15,10 +15,10 @@ from fastmcp import Client
 
 from kb.access import keyring
 from kb.access.keyring import KeyFile, Keyring, token_digest
-from kb.api.access import Limit
 from kb.api.errors import KeyRotated, NotFound, SettingError
+from kb.api.rights import Limit
 from kb.asgi.bearer import GUESSES_PER_MINUTE, Guesses, address_network
-from kb.asgi.rate import MAX_CALLERS
+from kb.asgi.rate_limit import MAX_CALLERS
 from kb.store.rows import NamedKey
 from tests.access.conftest import Api
 from tests.conftest import ALL_APPS, KEY, MCP_KEY

@@ -11,9 +11,9 @@ from fastmcp import Client
 from fastmcp.exceptions import ToolError
 from starlette.routing import Mount, Route
 
-from kb.api.access import RIGHTS
+from kb.api.rights import RIGHTS
 from kb.app import create_app
-from kb.asgi.subapps import Context, installed
+from kb.asgi.subapps import AppContext, installed
 from kb.routes.dependencies import RequiredRight
 from kb.routes.thread_route import ThreadRoute
 from kb_cli.server import APPS
@@ -92,7 +92,7 @@ def walk(routes, prefix=""):
 
 def operations(environment):
     """Method, path and route of each call of the HTTP API."""
-    app, found = create_app(Context(environment)), []
+    app, found = create_app(AppContext(environment)), []
     for path, route in walk(app.routes):
         if path.startswith("/api/"):
             assert isinstance(route, ThreadRoute), f"{path} is not a route that checks rights"
@@ -142,7 +142,7 @@ def test_a_route_that_names_no_right_cannot_be_made():
 
 def test_every_path_of_every_app_asks_for_a_key_or_is_known_to_be_open(guarded, environment, reader):
     paths = set(chain.from_iterable(app.paths for app in APPS.values()))
-    for path, _ in walk(create_app(Context(environment)).routes):
+    for path, _ in walk(create_app(AppContext(environment)).routes):
         assert path.startswith("/api/v1/") or path in OPEN, path
     for path in sorted(paths - OPEN - SIGNED - {"/api", "/chatgpt"}):
         for who, token in NO_KEYS.items():
@@ -156,7 +156,7 @@ def test_every_path_of_every_app_asks_for_a_key_or_is_known_to_be_open(guarded, 
 
 def test_every_route_and_mount_of_the_gateway_asks_for_a_key_or_is_an_address(guarded, environment):
     known = set(SURFACES) | OPEN | SIGNED
-    for path, route in walk(create_gateway(Context(environment)).routes):
+    for path, route in walk(create_gateway(AppContext(environment)).routes):
         assert isinstance(route, Route), path
         assert path in known, path
     for surface in SURFACES:

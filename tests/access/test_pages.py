@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from kb.app import create_app
-from kb.asgi.subapps import Context
+from kb.asgi.subapps import AppContext
 from kb.web.app import create_app as create_pages
 from tests.conftest import KEY
 
@@ -29,7 +29,7 @@ OPEN = {
 def test_every_page_is_shut_to_strangers(guarded, admin, tmp_path):
     secret = admin.note("# Zanzibar\n\nthe zanzibar ledger", tags=["zanzibar"])
     environment = {"KB_DATA_DIR": str(tmp_path), "KB_API_KEY": KEY}
-    routes = create_pages(Context(environment, create_app(Context(environment)))).routes
+    routes = create_pages(AppContext(environment, create_app(AppContext(environment)))).routes
     asked = 0
     for route in routes:
         for method in sorted((getattr(route, "methods", None) or {"GET"}) - {"HEAD"}):
@@ -67,7 +67,7 @@ def test_no_form_changes_anything_for_a_key_that_only_reads_or_is_limited_to_a_t
 ):
     secret = admin.note("# Zanzibar\n\nthe zanzibar vault", tags=["zanzibar"])
     environment = {"KB_DATA_DIR": str(tmp_path), "KB_API_KEY": KEY}
-    routes = create_pages(Context(environment, create_app(Context(environment)))).routes
+    routes = create_pages(AppContext(environment, create_app(AppContext(environment)))).routes
     for key in (reader, tagged):
         browser, token = signed_in(guarded.url, key)
         stack.callback(browser.close)

@@ -10,7 +10,7 @@ import pytest
 
 from kb.client.client import EngineClient
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync import disk
+from kb_cli.sync import disk_view
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.round import sync_folder
@@ -107,7 +107,7 @@ def test_nothing_is_in_the_bin_that_no_one_deleted_and_no_id_changes(server, tmp
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "own.md").write_text("Another machine's own.\n")
     world = World(tmp_path / "vault", chance)
-    monkeypatch.setattr(disk, "mounted_devices", world.mounts)
+    monkeypatch.setattr(disk_view, "mounted_devices", world.mounts)
     synced = Synced(server, world, tag, monkeypatch, tmp_path)
     done = 0
     while done < steps:

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync import disk
+from kb_cli.sync import disk_view
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.follow import Follower
@@ -53,8 +53,8 @@ def test_a_yes_is_good_for_the_round_that_was_asked_for_and_no_later_one(server,
 
 
 def test_a_disk_that_is_away_is_remembered_by_rounds_that_delete_nothing(go, vault, has, monkeypatch):
-    mounted = {disk.Path(vault.anchor): "", vault / "usb": "4711"}
-    monkeypatch.setattr(disk, "mounted_devices", lambda: mounted)
+    mounted = {disk_view.Path(vault.anchor): "", vault / "usb": "4711"}
+    monkeypatch.setattr(disk_view, "mounted_devices", lambda: mounted)
     go()
     del mounted[vault / "usb"]
     for path in (vault / "usb").iterdir():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kb_cli.agents.client_files import merge
+from kb_cli.agents.client_config import merge
 from kb_cli.runtime.files import back_up, replace_file
 
 KEY = 'a "quoted" key\\'

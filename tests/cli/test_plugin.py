@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from jsonschema import validate
 
-from kb_cli.agents.session import read_session
+from kb_cli.agents.session_transcript import read_session
 from tests.conftest import free_port
 from tests.support.eventually import eventually
 
@@ -152,7 +152,7 @@ def test_messages_with_line_ends_of_other_kinds_and_halves_of_characters_are_kep
 
 
 def test_only_the_end_of_a_long_transcript_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("kb_cli.agents.session.MOST_BYTES", 200)
+    monkeypatch.setattr("kb_cli.agents.session_transcript.MOST_BYTES", 200)
     assert (
         said_by_user(tmp_path, *("x" * 50 for _ in range(100)), "the end")
         == f"**User:** {'x' * 50}\n\n**User:** the end"

@@ -16,7 +16,7 @@ from unittest.mock import ANY
 import httpx2
 import pytest
 
-from kb_cli.sync.remote import RemoteFile, with_pending
+from kb_cli.sync.remote_files import RemoteFile, with_pending
 from tests.support.eventually import SECONDS, eventually
 from tests.unit.test_extract_exports import chatgpt
 

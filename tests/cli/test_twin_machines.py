@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync import disk
-from kb_cli.sync.claim import claim
+from kb_cli.sync import disk_view
 from kb_cli.sync.folder import Folder
+from kb_cli.sync.folder_claim import claim
 from tests.support.rounds import keep, plan, with_client
 
 FILES = 8
@@ -17,7 +17,7 @@ FILES = 8
 def vault(tmp_path, monkeypatch):
     """A folder at the same place, on a disk of the same number, on every machine."""
     (tmp_path / "vault").mkdir()
-    monkeypatch.setattr(disk, "mounted_devices", lambda: {disk.mount_point(tmp_path): "4711"})
+    monkeypatch.setattr(disk_view, "mounted_devices", lambda: {disk_view.mount_point(tmp_path): "4711"})
     write(tmp_path / "vault", tmp_path)
     return tmp_path / "vault"
 

@@ -8,8 +8,8 @@ import pytest
 
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
+from kb_cli.sync.folder_names import named
 from kb_cli.sync.follow import Follower
-from kb_cli.sync.names import named
 from tests.conftest import KEY, free_port
 from tests.support.rounds import with_client
 

@@ -13,8 +13,8 @@ from threading import Thread
 import pytest
 
 from kb.formats.readers import html
-from kb_cli.sync import web
-from kb_cli.sync.readable import decode_markup, readable
+from kb_cli.sync import web_fetch
+from kb_cli.sync.article import decode_markup, readable
 from tests.hostile.files import docx, paragraph
 from tests.support.pdf import pdf
 from tests.support.web_pages import AROUND, CAME_FOR, page
@@ -242,7 +242,7 @@ def test_a_page_that_its_parser_gives_up_on_is_kept_whole(kb, site, tag):
 )
 def test_a_page_of_ten_megabytes_takes_no_more_than_it_may(piece):
     content = io.BytesIO(b"<html><body>" + piece * (10_000_000 // len(piece)))
-    fetched = web.readable(web.Fetched("page.html", content), ADDRESS)
+    fetched = web_fetch.readable(web_fetch.Fetched("page.html", content), ADDRESS)
     assert (fetched.content, fetched.why_whole) == (content, "no main text was found in it")
 
 

@@ -13,7 +13,7 @@ import mcp.client
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from kb.running import find_running
+from kb.running_engine import find_running
 from tests.conftest import ROOT, free_port, without_settings
 from tests.mcp.test_session import TOOLS
 

@@ -22,7 +22,7 @@ from kb.api.errors import EngineUnreachable
 from kb.client.client import EngineClient
 from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
-from kb.maintenance.archive import backup_folders
+from kb.maintenance.backup_storage import backup_folders
 from kb.maintenance.doctor import examine, is_well
 from kb.maintenance.restore import verify_backups
 from kb.settings import Settings

@@ -23,7 +23,7 @@ from kb.settings import Settings as EngineSettings
 from kb_cli.main import COMMANDS
 from kb_cli.runtime.config import PROFILE_VARIABLE, VARIABLES
 from kb_cli.server import APPS, refuse_open
-from kb_cli.server import Settings as ServeSettings
+from kb_cli.server import ServeSettings as ServeSettings
 from tests.conftest import ROOT, without_settings
 from tests.docs.blocks import WRITTEN, blocks
 

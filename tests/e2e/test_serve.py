@@ -22,7 +22,7 @@ from kb.api.errors import SettingError
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.client.client import EngineClient
 from kb.store.sqlite.schema import SCHEMA_VERSION
-from kb_cli.server import APPS, Server
+from kb_cli.server import APPS, HttpServer
 from tests.conftest import ALL_APPS, free_port, without_settings
 from tests.e2e import hello
 from tests.http.conftest import begun
@@ -393,7 +393,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from kb.asgi.bearer import BearerMiddleware
-from kb.asgi.keys import identify_by
+from kb.asgi.key_check import identify_by
 from kb.asgi.subapps import SubApp
 from kb.settings import EnvSettings, Key, reveal
 
@@ -515,13 +515,13 @@ def test_a_served_process_has_the_environment_that_it_was_given(tmp_path, model_
 STOPPED = """
 import asyncio, os, signal, sys
 import uvicorn
-from kb_cli.connection import Connections
-from kb_cli.server import Server
+from kb_cli.http_protocol import Connections
+from kb_cli.server import HttpServer
 
 raised = []
 signal.signal(signal.SIGTERM, lambda *_: raised.append("again"))
 config = uvicorn.Config(lambda: None, port=0, lifespan="off", log_config=None)
-server = Server(config, lambda: None, Connections(10, 1)) if sys.argv[1] == "ours" else uvicorn.Server(config)
+server = HttpServer(config, lambda: None, Connections(10, 1)) if sys.argv[1] == "ours" else uvicorn.Server(config)
 
 async def main():
     serving = asyncio.create_task(server.serve())
@@ -550,7 +550,7 @@ def test_the_signal_that_stops_the_server_is_raised_again_by_uvicorn_and_not_by_
 
 
 def test_only_a_second_ctrl_c_waits_for_nobody():
-    server = Server(None, lambda: None, None)
+    server = HttpServer(None, lambda: None, None)
     states = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         server.handle_exit(number, None)

@@ -15,10 +15,10 @@ import httpx2
 import pytest
 
 from kb.api.errors import AtWork
-from kb.maintenance import process, restore
+from kb.maintenance import child_process, restore
 from kb.maintenance import tasks as maintenance_tasks
-from kb.maintenance.archive import backup_folders
 from kb.maintenance.backup import back_up
+from kb.maintenance.backup_storage import backup_folders
 from kb.maintenance.tasks import MaintenanceTasks
 from kb.settings import Settings
 from kb.store.sqlite.store import SqliteStore
@@ -237,20 +237,22 @@ def test_what_is_left_of_a_backup_that_is_tried_lies_where_the_next_start_remove
         back_up(settings, settings.backup_dir, 1)
     tried = []
     monkeypatch.setattr(restore, "probe", lambda database: tried.append(database) or [])
-    assert process.verify(settings, lambda _: None) == {"faults": []}
+    assert child_process.verify(settings, lambda _: None) == {"faults": []}
     assert settings.staging_dir in tried[0].parents
 
 
 def test_of_many_faults_the_first_are_told_and_how_many_there_are(monkeypatch, tmp_path):
-    monkeypatch.setattr(process, "verify_backups", lambda *_: (f"file {number} is not there" for number in range(5000)))
+    monkeypatch.setattr(
+        child_process, "verify_backups", lambda *_: (f"file {number} is not there" for number in range(5000))
+    )
     settings = Settings(data_dir=tmp_path, backup_dir=tmp_path)
-    faults = process.verify(settings, lambda _: None)["faults"]
+    faults = child_process.verify(settings, lambda _: None)["faults"]
     assert (len(faults), faults[0], faults[-1]) == (101, "file 0 is not there", "and 4,900 more")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_where_memory_runs_out_the_process_is_ended_and_not_the_engine():
-    program = "from kb.maintenance import process; process.give_way(); print(open('/proc/self/oom_score_adj').read())"
+    program = "from kb.maintenance import child_process; child_process.give_way(); print(open('/proc/self/oom_score_adj').read())"
     assert int(subprocess.check_output([sys.executable, "-c", program])) == 1000
 
 

@@ -11,13 +11,13 @@ import pytest
 from fastapi import FastAPI
 
 import kb.search.document_map
-from kb.api.access import Limit
 from kb.api.errors import KbError
+from kb.api.rights import Limit
 from kb.asgi.problem import on_kb_error
 from kb.routes import document_map
+from kb.routes.admission import Admission
 from kb.routes.dependencies import Services
-from kb.routes.queue import TurnQueue
-from kb.search.document_map import DocumentMap
+from kb.search.document_map import DocumentMapper
 from kb.settings import Settings
 from tests.conftest import KEY
 from tests.support.eventually import eventually
@@ -112,7 +112,7 @@ async def test_maps_are_answered_in_turn_and_one_too_many_is_refused(make_store)
             return None, False
 
     with make_store(dimensions=8) as store:
-        parts = {"settings": Settings(), "store": store, "map": SlowMap(), "map_queue": TurnQueue(2, 1)}
+        parts = {"settings": Settings(), "store": store, "map": SlowMap(), "map_queue": Admission(2, 1)}
         app = FastAPI(exception_handlers={KbError: on_kb_error})
         app.state.services = Services(**dict.fromkeys(Services.__slots__) | parts)
         app.include_router(document_map.router)
@@ -127,13 +127,13 @@ async def test_maps_are_answered_in_turn_and_one_too_many_is_refused(make_store)
 def test_the_maps_that_were_asked_for_last_are_kept(make_store, monkeypatch):
     monkeypatch.setattr(kb.search.document_map, "MAPS", 2)
     first, second, third = (Limit((name,)) for name in ("first", "second", "third"))
-    with make_store(dimensions=8) as store, DocumentMap(store) as maps:
+    with make_store(dimensions=8) as store, DocumentMapper(store) as maps:
         for limit in (first, second, first, third):
             eventually("the map is there", lambda limit=limit: maps.positions(limit)[1])
         assert list(maps._kept) == [first, third]
 
 
 def test_an_empty_base_has_an_empty_map(make_store):
-    with make_store(dimensions=8) as store, DocumentMap(store) as maps:
+    with make_store(dimensions=8) as store, DocumentMapper(store) as maps:
         positions, is_current = maps.positions(None)
         assert (positions.places, is_current) == ({}, True)

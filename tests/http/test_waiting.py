@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from kb.api.errors import Busy
-from kb.routes.queue import LONGEST_PAUSE, PAUSE, TurnQueue
+from kb.routes.admission import LONGEST_PAUSE, PAUSE, Admission
 from tests.conftest import KEY
 from tests.support.eventually import SECONDS
 
@@ -82,7 +82,7 @@ async def test_who_waits_is_answered_when_the_engine_stops(start_server, tmp_pat
 
 
 async def test_searches_run_a_few_at_a_time_and_in_the_order_they_came():
-    searches, order, running, most = TurnQueue(5, 2), [], 0, 0
+    searches, order, running, most = Admission(5, 2), [], 0, 0
 
     async def search(number):
         nonlocal running, most
@@ -101,7 +101,7 @@ async def test_searches_run_a_few_at_a_time_and_in_the_order_they_came():
 
 
 async def test_one_search_too_many_is_refused_and_the_others_are_not():
-    searches, go = TurnQueue(2, 1), asyncio.Event()
+    searches, go = Admission(2, 1), asyncio.Event()
 
     async def search():
         async with searches.turn({}):
@@ -122,7 +122,7 @@ async def test_one_search_too_many_is_refused_and_the_others_are_not():
 
 
 async def test_it_is_crowded_as_soon_as_one_waits():
-    searches, go, crowded = TurnQueue(2, 1), asyncio.Event(), []
+    searches, go, crowded = Admission(2, 1), asyncio.Event(), []
 
     async def search():
         async with searches.turn({}):
@@ -153,7 +153,7 @@ class Clock:
 async def searches_of(seconds, count):
     """When each of some searches begins that take so long and come at once, while there is other work."""
     clock, began = Clock(), []
-    searches = TurnQueue(9, 1, gives_way=lambda: True, clock=clock)
+    searches = Admission(9, 1, gives_way=lambda: True, clock=clock)
 
     async def search():
         async with searches.turn({}):
@@ -178,9 +178,9 @@ async def test_beside_other_work_a_long_search_does_not_let_the_next_one_wait_as
 
 
 async def test_beside_other_work_who_finds_nobody_else_does_not_wait(monkeypatch):
-    monkeypatch.setattr("kb.routes.queue.LONGEST_PAUSE", 100_000)
+    monkeypatch.setattr("kb.routes.admission.LONGEST_PAUSE", 100_000)
     clock = Clock()
-    searches = TurnQueue(9, 1, gives_way=lambda: True, clock=clock)
+    searches = Admission(9, 1, gives_way=lambda: True, clock=clock)
     async with searches.turn({}):
         clock.now += 100_000
     async with asyncio.timeout(SECONDS), searches.turn({}):

@@ -12,9 +12,9 @@ from fastmcp import Client
 from mcp import MCPError
 
 from kb.api.errors import SettingError
-from kb.asgi.rate import GCRA
+from kb.asgi.rate_limit import GCRA
 from kb_mcp.auth import key_verifier
-from kb_mcp.settings import Settings
+from kb_mcp.settings import GatewaySettings
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, done, refusal
 
@@ -120,7 +120,7 @@ def test_a_setting_that_brings_no_key_stops_the_start_instead_of_leaving_the_doo
 def test_an_engine_url_with_a_password_which_errors_would_tell_stops_the_start(monkeypatch):
     monkeypatch.setenv("KB_ENGINE_URL", "http://user:secret@127.0.0.1:8000")
     with pytest.raises(SettingError, match=r"^KB_ENGINE_URL: .*no user and password") as refused:
-        Settings.read()
+        GatewaySettings.read()
     assert "secret" not in str(refused.value)
 
 

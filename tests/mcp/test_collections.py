@@ -334,9 +334,9 @@ async def test_the_default_surface_is_the_same_byte_for_byte_with_collections_on
 @pytest.mark.requirement("G-16")
 def test_the_collections_are_a_module_that_is_loaded_only_when_they_are_on():
     program = (
-        "import sys; from kb_mcp.app import create_app; from kb.asgi.subapps import Context;"
-        "create_app(Context({})); off = 'kb_mcp.collections' in sys.modules;"
-        "create_app(Context({'KB_MCP_COLLECTIONS': '1'})); print(off, 'kb_mcp.collections' in sys.modules)"
+        "import sys; from kb_mcp.app import create_app; from kb.asgi.subapps import AppContext;"
+        "create_app(AppContext({})); off = 'kb_mcp.collections' in sys.modules;"
+        "create_app(AppContext({'KB_MCP_COLLECTIONS': '1'})); print(off, 'kb_mcp.collections' in sys.modules)"
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={})
     assert printed.stdout == "False True\n"

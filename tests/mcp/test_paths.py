@@ -9,7 +9,7 @@ import re
 import pytest
 
 from kb.client.client import EngineClient
-from kb_mcp.tools.paths import MOST_READ
+from kb_mcp.tools.path_hints import MOST_READ
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, connected, done, noted, refusal

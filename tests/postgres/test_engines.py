@@ -14,8 +14,8 @@ import pytest
 
 from kb.api.errors import Invalid, LeaseLost, SettingError, StoreError, StoreUnavailable
 from kb.app import create_app
-from kb.asgi.subapps import Context
-from kb.parser.extraction import ExtractingSandbox
+from kb.asgi.subapps import AppContext
+from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.store.migrations import FIRST, migrations
@@ -325,7 +325,7 @@ def test_a_path_that_no_index_holds_is_refused_as_invalid_not_as_if_the_database
 def test_backups_of_postgresql_are_refused_before_anything_begins(tmp_path):
     environment = {"KB_DATABASE_URL": "postgresql://127.0.0.1:1/kb", "KB_BACKUP_DIR": str(tmp_path)}
     with pytest.raises(SettingError, match="KB_BACKUP_DIR: backups are of a database in a file"):
-        create_app(Context(environment))
+        create_app(AppContext(environment))
 
 
 def test_a_pgvector_that_is_too_old_is_refused(url, monkeypatch):

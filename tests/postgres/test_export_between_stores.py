@@ -19,8 +19,8 @@ import psycopg
 import pytest
 
 from kb.access.keyring import FILE, KeyFile
-from kb.api.access import Caller
 from kb.api.errors import StoreError
+from kb.api.rights import Caller
 from kb.blobs.folder import KeptFiles
 from kb.documents.undo import Scope, find_operation, plan
 from kb.ingest.chunk import Chunker

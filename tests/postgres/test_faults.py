@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors
 
 from kb.api.errors import DiskFull, Overloaded, StoreUnavailable, Unconfirmed
-from kb.store.postgres import faults
+from kb.store.postgres import error_translation
 from kb.store.postgres.connection import conninfo
 from kb.store.postgres.store import PostgresStore, commit
 from kb.store.rows import NewJob
@@ -73,7 +73,7 @@ def test_a_statement_that_was_cancelled_is_no_lost_connection(store, admin):
     finally:
         done.set()
         cancelling.join()
-    fault = faults.translate_error(error, "")
+    fault = error_translation.translate_error(error, "")
     assert isinstance(fault, Overloaded)
     assert "canceling statement" in fault.detail
 
@@ -188,7 +188,7 @@ def refusal(store):
     ],
 )
 def test_errors_are_told_apart(error, kind):
-    assert type(faults.translate_error(error, "")) is kind
+    assert type(error_translation.translate_error(error, "")) is kind
 
 
 def test_what_no_replica_confirmed_is_not_said_to_be_written(url, admin):

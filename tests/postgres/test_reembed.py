@@ -19,7 +19,7 @@ from kb.client.client import EngineClient
 from kb.embed.artifact import WEIGHTS, load_model, save_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
-from kb.store.postgres import second_vectors
+from kb.store.postgres import reembed_vectors
 from kb.store.postgres.opening import moment
 from kb.store.postgres.store import PostgresStore
 from kb.store.rows import Filter, NewJob, VectorSpace
@@ -71,7 +71,7 @@ def test_one_that_hangs_is_relieved(url):
         begun(hung)
         assert takes(hung)
         with other.write() as tx:
-            late = f"interval '{second_vectors.HUNG_SECONDS + 1} seconds'"
+            late = f"interval '{reembed_vectors.HUNG_SECONDS + 1} seconds'"
             tx.connection.execute(f"UPDATE second_space SET heartbeat_at = heartbeat_at - {late}")
         assert takes(other)
         assert not takes(hung)

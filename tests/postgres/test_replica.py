@@ -16,7 +16,7 @@ import pytest
 
 from kb.api.errors import SettingError, StoreError, StoreUnavailable
 from kb.app import create_app
-from kb.asgi.subapps import Context
+from kb.asgi.subapps import AppContext
 from kb.client.client import EngineClient
 from kb.store.postgres.replica import is_at_least, last_change
 from kb.store.postgres.store import PostgresStore
@@ -284,7 +284,7 @@ def test_a_replica_of_another_database_is_refused(pair, tmp_path):
 def test_replicas_of_a_file_are_refused(url):
     environment = {"KB_DATABASE_READ_URL": "postgresql://127.0.0.1:1/kb"} | ({"KB_DATABASE_URL": url} if url else {})
     with pytest.raises(SettingError, match="KB_DATABASE_READ_URL: replicas are of a database in PostgreSQL"):
-        create_app(Context(environment))
+        create_app(AppContext(environment))
 
 
 def test_an_address_of_replicas_that_cannot_be_read_is_refused_and_its_password_is_not_told(pair):

@@ -10,7 +10,7 @@ import pytest
 
 from kb.lexical.stems import stemmed
 from kb.store.postgres.store import PostgresTransaction
-from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
 from tests.support import stores
 
 pytestmark = pytest.mark.postgres
@@ -55,7 +55,7 @@ def filled(store, count=300):
     for number in range(count):
         texts = [words(chosen, chosen.randint(1, 40)) for _ in range(chosen.randint(1, 4))]
         header = words(chosen, 2)
-        chunks = [NewChunk(text, header, Place(1, 1, 0, len(text))) for text in texts]
+        chunks = [NewChunk(text, header, ChunkPosition(1, 1, 0, len(text))) for text in texts]
         made = vectors.normal(size=(len(texts), DIMENSIONS)).astype(np.float32)
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         tags = [tag for tag, every in (("tenth", 10), ("half", 2), ("hundredth", 100)) if number % every == 0]

@@ -17,8 +17,8 @@ import psycopg
 import pytest
 
 from kb.access.keyring import KeyFile, Keyring, take_in, token_digest
-from kb.api.access import Limit
 from kb.api.errors import FilesUnavailable, KeyExists, NotFound, SettingError, StoreUnavailable
+from kb.api.rights import Limit
 from kb.blobs.folder import FolderBlobs
 from kb.blobs.protocol import KEPT, STAGED, kept_as, staged_as
 from kb.documents.blob_place import bring_in, open_blobs

@@ -19,15 +19,15 @@ from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
 from kb.documents.staging import stage
-from kb.maintenance.archive import Manifest, age_of_newest, backup_folders
 from kb.maintenance.backup import back_up, prune
+from kb.maintenance.backup_storage import BackupManifest, age_of_newest, backup_folders
 from kb.maintenance.doctor import examine, mend, mend_files, verify_data
 from kb.maintenance.export import export
 from kb.maintenance.reindex import reindex
 from kb.maintenance.restore import restore_backup, verify_backups
-from kb.maintenance.restoring import complete_restore
+from kb.maintenance.restore_swap import complete_restore
 from kb.settings import Settings
-from kb.store.lock import sole_user
+from kb.store.engine_lock import sole_user
 from kb.store.open import database_path
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
@@ -454,9 +454,9 @@ def test_a_manifest_that_names_other_files_is_refused(fields):
         "kb-backup": 1, "made_at": "", "kb": "", "schema": 8, "database": "0" * 64, "counts": {}, "originals": ["1" * 64],
         "staged": {"2" * 32: "3" * 64}, "missing": [],
     }  # fmt: skip
-    Manifest.load(json.dumps(whole).encode())
+    BackupManifest.load(json.dumps(whole).encode())
     with pytest.raises(ValueError, match=r"no backup|not a manifest"):
-        Manifest.load(json.dumps(whole | fields).encode())
+        BackupManifest.load(json.dumps(whole | fields).encode())
 
 
 def test_a_backup_from_the_future_puts_off_none(filled_data, backups):

@@ -11,8 +11,8 @@ from kb.documents.delete import delete
 from kb.documents.restore import restore, revert
 from kb.documents.update import Edit, NoteChange, change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance.archive import backup_folders
 from kb.maintenance.backup import back_up
+from kb.maintenance.backup_storage import backup_folders
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.restore import restore_backup, verify_backups
 from kb.store.rows import Author

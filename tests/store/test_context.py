@@ -12,7 +12,7 @@ import pytest
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
-from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
 from kb.store.sqlite.context import ContextReader
 from kb.telemetry.instruments import Instruments
 from kb.vectors.neighbours import NOBODY, windows
@@ -32,7 +32,7 @@ def vector_of(text):
 
 
 def content(*texts):
-    chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+    chunks = [NewChunk(text, "", ChunkPosition(1, 1, 0, len(text))) for text in texts]
     return Content("note", texts[0], " ".join(texts), chunks, np.array([vector_of(text) for text in texts]))
 
 
@@ -143,7 +143,7 @@ def test_without_words_in_memory_nothing_lends_and_no_length_is_read(filled, mon
     add(filled, "ferry monday", path="/chat/2")
     assert found(filled, "ferry tuesday")[first].context_score is not None
     filled.words.give_up("it is damaged")
-    monkeypatch.setattr("kb.store.sqlite.words.read_snapshot", None)
+    monkeypatch.setattr("kb.store.sqlite.full_text_cache.read_snapshot", None)
     results = found(filled, "ferry tuesday")
     assert next(iter(results)) == first
     assert {passage.context_score for passage in results.values()} == {None}

@@ -18,7 +18,7 @@ from kb.maintenance.doctor import examine, is_well, mend, mend_files
 from kb.settings import Settings
 from kb.store.rows import NOBODY, Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
-from kb.vectors.coded import CodedIndex
+from kb.vectors.coded_index import CodedIndex
 from tests.support.eventually import eventually
 from tests.support.spaces import space
 from tests.support.store_v2 import connect

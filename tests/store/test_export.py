@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import StoreError
-from kb.documents.lookup import existing_version
+from kb.documents.existing import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
@@ -23,7 +23,7 @@ from kb.maintenance.doctor import verify_data
 from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
 from kb.settings import Settings
-from kb.store.lock import sole_user
+from kb.store.engine_lock import sole_user
 from kb.store.rows import NOBODY, Author
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data

@@ -15,13 +15,13 @@ import pytest
 from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
-from kb.documents.lookup import existing_version
+from kb.documents.existing import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.documents.update import NoteChange, change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
-from kb.search.recall import RecallMonitor
+from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import Author, Filter

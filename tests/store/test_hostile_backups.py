@@ -11,13 +11,13 @@ import pytest
 from pydantic import SecretStr
 
 from kb.api.errors import StoreError
-from kb.maintenance.archive import MANIFEST, SEAL, backup_folders
 from kb.maintenance.backup import back_up
+from kb.maintenance.backup_storage import MANIFEST, SEAL, backup_folders
 from kb.maintenance.doctor import examine, mend
 from kb.maintenance.restore import restore_backup, seals, verify_backups
 from kb.settings import Settings
-from kb.store.sqlite.foreign import foreign_parts, known, plain
-from kb.store.sqlite.rules import missing_parts
+from kb.store.sqlite.foreign_objects import foreign_parts, known, plain
+from kb.store.sqlite.integrity_rules import missing_parts
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
 from tests.support import store_v2

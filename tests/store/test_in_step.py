@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from kb.documents.save import save
-from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
 from tests.store.test_store import look
 from tests.support.examples import examples
 from tests.support.stores import Database
@@ -37,7 +37,7 @@ def vector(text):
 def content(chunks):
     start, written = 0, []
     for text in chunks:
-        written.append(NewChunk(text, "", Place(1, 1, start, start + len(text))))
+        written.append(NewChunk(text, "", ChunkPosition(1, 1, start, start + len(text))))
         start += len(text)
     return Content("note", chunks[0], "|".join(chunks), written, np.stack([vector(text) for text in chunks]))
 

@@ -12,7 +12,7 @@ from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import examine, is_well, mend
 from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
-from kb.maintenance.restoring import complete_restore
+from kb.maintenance.restore_swap import complete_restore
 from tests.store.test_export import RealData
 from tests.support.cut_off import is_killed_after
 

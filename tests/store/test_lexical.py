@@ -17,14 +17,14 @@ import pytest
 from kb import compaction
 from kb.api.errors import StoreError
 from kb.lexical import index, snapshot
-from kb.lexical.bm25 import Matches
 from kb.lexical.index import KEPT_SNAPSHOTS
+from kb.lexical.matches import Matches
 from kb.lexical.postings import Postings
-from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
+from kb.store.sqlite.full_text_cache import read_snapshot
 from kb.store.sqlite.index import MemoryLeg, TableLeg, admitted_chunk_ids
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep
-from kb.store.sqlite.words import read_snapshot
 from kb.vectors.scores import ScoredChunks
 from tests.support.eventually import eventually
 from tests.support.spaces import space
@@ -79,7 +79,7 @@ class Writer:
 
     def content(self, chunks):
         parts = [
-            NewChunk(text, self.text(self.random.randint(0, 3)), Place(1, 1, 0, len(text)))
+            NewChunk(text, self.text(self.random.randint(0, 3)), ChunkPosition(1, 1, 0, len(text)))
             for text in (self.text(self.random.randint(0, 40)) for _ in range(chunks))
         ]
         vectors = np.ones((chunks, DIMENSIONS), np.float32) / np.sqrt(DIMENSIONS).astype(np.float32)
@@ -185,7 +185,7 @@ def test_a_word_counts_however_often_it_stands_in_a_text_and_a_header(store):
     texts = ["tide " * 300, "tide " * 70_000, "lamp " * 20_000 + "tide", "lamp"]
     with store.write() as tx:
         for text in texts:
-            chunk = NewChunk(text, "tide " * 100, Place(1, 1, 0, len(text)))
+            chunk = NewChunk(text, "tide " * 100, ChunkPosition(1, 1, 0, len(text)))
             tx.documents.add(replace(writer.content(1), chunks=[chunk]), None, ())
     for words in (("tide",), ("lamp", "tide")):
         assert assert_same(store, words)
@@ -223,7 +223,7 @@ def test_words_that_were_never_written_before_are_found_at_once(store):
         words = (f"fresh{number}", f"नमस्ते{number}")
         assert assert_same(store, words) == 0
         text = f"{words[0]} {writer.text(3)} {words[1]}"
-        chunk = NewChunk(text, words[0], Place(1, 1, 0, len(text)))
+        chunk = NewChunk(text, words[0], ChunkPosition(1, 1, 0, len(text)))
         with store.write() as tx:
             tx.documents.add(replace(writer.content(1), chunks=[chunk]), None, ())
         assert assert_same(store, words) == 1
@@ -243,7 +243,9 @@ def test_the_nearest_words_are_the_same_once_every_token_was_read_and_so_are_tho
 
 
 def noted(store, text):
-    content = replace(Writer(store, 1).content(1), content_hash=text, chunks=[NewChunk(text, "", Place(1, 1, 0, 9))])
+    content = replace(
+        Writer(store, 1).content(1), content_hash=text, chunks=[NewChunk(text, "", ChunkPosition(1, 1, 0, 9))]
+    )
     with store.write() as tx:
         return tx.documents.add(content, None, ())
 
@@ -320,7 +322,7 @@ def test_phrases_count_as_often_as_sqlite_counts_them(store):
     assert assert_same(store, PHRASES, FILTERS[1])
     vectors = np.eye(1, DIMENSIONS, dtype=np.float32)
     for times in (1, 2, 3, 7, 40, 700):
-        chunk = NewChunk("the of " * times, "the of " * (times % 3), Place(1, 1, 0, 7 * times))
+        chunk = NewChunk("the of " * times, "the of " * (times % 3), ChunkPosition(1, 1, 0, 7 * times))
         with store.write() as tx:
             tx.documents.add(Content("note", "title", str(times), [chunk], vectors), None, ())
     assert assert_same(store, ("the-of", "of-the"), limit=500)
@@ -417,8 +419,8 @@ def test_a_reader_of_old_rows_takes_nothing_of_what_was_written_in_new_ones(monk
     ids = np.arange(1, 11, dtype=np.int32)
     kept = index.LexicalIndex(snapshot.LexicalSnapshot.of(0, ids, ids, ids), 1 << 20)
     loaded = kept.postings(kept.snapshot(0), ("lamp",), lambda: Postings.of(np.array([3], np.int32), np.array([1])))
-    kept.publish(1, [snapshot.NewChunk(id_, 1, ["tide"], []) for id_ in range(11, 31)], ())
-    kept.publish(2, [snapshot.NewChunk(id_, 1, ["lamp"], []) for id_ in range(31, 41)], range(11, 21))
+    kept.publish(1, [snapshot.IndexedChunk(id_, 1, ["tide"], []) for id_ in range(11, 31)], ())
+    kept.publish(2, [snapshot.IndexedChunk(id_, 1, ["lamp"], []) for id_ in range(31, 41)], range(11, 21))
     assert (kept.snapshot(1).epoch, kept.snapshot(2).epoch) == (0, 1)
     for number, rows in ((1, [3]), (2, [3, *range(20, 30)]), (0, loaded.rows.tolist())):
         found = kept.postings(kept.snapshot(number), ("lamp",), lambda: loaded)
@@ -437,7 +439,7 @@ def kept_index(words, limit=1 << 24):
 def long_document(chunks, words, first=11):
     rng = random.Random(1)
     return [
-        snapshot.NewChunk(id_, 1, [f"word{rng.randrange(words)}" for _ in range(20)], [])
+        snapshot.IndexedChunk(id_, 1, [f"word{rng.randrange(words)}" for _ in range(20)], [])
         for id_ in range(first, first + chunks)
     ]
 
@@ -487,7 +489,7 @@ def test_a_long_document_that_is_taken_back_leaves_nothing_in_the_words_that_are
         return Postings.of(np.array(expected, np.int32), np.ones(len(expected), np.int64))
 
     assert kept.postings(kept.snapshot(1), ("word7",), load).rows.tolist() == expected
-    again = [snapshot.NewChunk(id_, 1, ["word7"] * (id_ % 2), []) for id_ in range(100, 110)]
+    again = [snapshot.IndexedChunk(id_, 1, ["word7"] * (id_ % 2), []) for id_ in range(100, 110)]
     kept.publish(2, again, ())
     assert kept.postings(kept.snapshot(2), ("word7",), pytest.fail).rows.tolist() == [*expected, 14, 16, 18, 20, 22]
 
@@ -502,7 +504,7 @@ def test_a_write_sees_what_it_wrote_and_leaves_nothing_of_it_in_memory(store):
             assert tx.index.select(Filter()).full_text(("zebra",), 10).ids.size == 1
             raise KeyError
 
-    chunk = NewChunk("zebra नमस्ते", "", Place(1, 1, 0, 5))
+    chunk = NewChunk("zebra नमस्ते", "", ChunkPosition(1, 1, 0, 5))
     with pytest.raises(KeyError):
         fail()
     assert assert_same(store, ("zebra",)) == 0
@@ -592,7 +594,7 @@ def test_lengths_are_the_same_however_many_are_read_at_a_time(tmp_path, monkeypa
         Writer(store, 1, phrases=0).add(20)
         with store.read() as tx:
             together = read_snapshot(tx.connection).lengths
-            monkeypatch.setattr("kb.store.sqlite.words.BLOCK", block)
+            monkeypatch.setattr("kb.store.sqlite.full_text_cache.BLOCK", block)
             assert read_snapshot(tx.connection).lengths.tolist() == together.tolist()
     assert len(set(together.tolist())) > 1
 

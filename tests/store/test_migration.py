@@ -12,7 +12,7 @@ import pytest
 
 import kb.store.sqlite.store as store_module
 from kb.api.errors import StoreError
-from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
+from kb.store.rows import ChunkPosition, Content, Filter, NewChunk, NewJob
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import look
@@ -42,7 +42,7 @@ def migrated(path):
 
 
 def a_note(text, seed=1000):
-    chunk = NewChunk(text, "", Place(1, 1, 0, len(text)))
+    chunk = NewChunk(text, "", ChunkPosition(1, 1, 0, len(text)))
     return Content("note", "A note", f"hash of {text}", [chunk], np.stack([vector(seed)]))
 
 

@@ -9,10 +9,10 @@ from unicodedata import normalize
 
 import pytest
 
-from kb.api.access import Limit
-from kb.lexical.names import folded_name
+from kb.api.rights import Limit
+from kb.lexical.document_names import folded_name
 from kb.store.rows import Filter
-from kb.store.sql.names import named
+from kb.store.sql.document_names import named
 from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.store import SqliteStore

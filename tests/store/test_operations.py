@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from kb import clock
-from kb.api.access import Caller
 from kb.api.errors import FolderTaken
+from kb.api.rights import Caller
 from kb.blobs.folder import FolderBlobs
 from kb.clock import Clock, read_machine
 from kb.documents.delete import delete
 from kb.documents.originals import Originals
 from kb.documents.save import save
-from kb.documents.undo import Scope, Step, _in_turn, carry_out, find_operation, plan
+from kb.documents.undo import PlannedUndo, Scope, _in_turn, carry_out, find_operation, plan
 from kb.routes.folders import claim
 from kb.store.rows import Author, NewJob, SyncedFolder
 from tests.store.test_store import content
@@ -204,7 +204,7 @@ def test_a_failed_job_with_an_idempotency_key_stays_for_who_asks_again(store):
 def test_taking_back_many_files_looks_at_each_a_few_times():
     looks = []
 
-    class Watched(Step):
+    class Watched(PlannedUndo):
         def __getattribute__(self, name):
             looks.append(name)
             return object.__getattribute__(self, name)
@@ -216,9 +216,9 @@ def test_taking_back_many_files_looks_at_each_a_few_times():
 
 
 def test_what_came_inside_a_document_that_stays_in_the_bin_stays_there():
-    whole = Step(1, "", "restore", skipped="It was changed.")
-    part, other = Step(2, "", "restore", part_of=1), Step(3, "", "restore", part_of=9)
-    inner = Step(4, "", "restore", part_of=2)
+    whole = PlannedUndo(1, "", "restore", skipped="It was changed.")
+    part, other = PlannedUndo(2, "", "restore", part_of=1), PlannedUndo(3, "", "restore", part_of=9)
+    inner = PlannedUndo(4, "", "restore", part_of=2)
     taken = _in_turn([whole, part, inner, other], lambda step: step)
     assert [step.skipped is None for step in taken] == [False, False, False, True]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kb.store.row_mapping import cursor_after
-from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
+from kb.store.rows import ChunkPosition, Content, Filter, NewChunk, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.support.spaces import space
 
@@ -42,7 +42,7 @@ SORTED = {
 
 
 def a_note(number):
-    chunk = NewChunk(f"text {number}", "", Place(1, 1, 0, 10))
+    chunk = NewChunk(f"text {number}", "", ChunkPosition(1, 1, 0, 10))
     return Content("note", "A note", f"hash{number}", [chunk], np.ones((1, DIMENSIONS), np.float32))
 
 

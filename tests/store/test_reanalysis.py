@@ -11,12 +11,12 @@ import pytest
 
 from kb.api.errors import DiskFull
 from kb.lexical.stems import stemmed
-from kb.store.rows import Filter, NewChunk, Place
+from kb.store.rows import ChunkPosition, Filter, NewChunk
 from kb.store.sqlite import reanalysis
+from kb.store.sqlite.full_text_cache import read_snapshot
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep, agree
 from kb.store.sqlite.verify import Verification
-from kb.store.sqlite.words import read_snapshot
 from tests.support.documents import DIMENSIONS, content
 from tests.support.eventually import eventually
 from tests.support.spaces import space
@@ -27,7 +27,7 @@ WORDS = ("Łódź tram", "getUserById", "Größe and Höhe", "plain harbour")
 
 def book(chunks):
     one = content("x")
-    texts = [NewChunk(f"{WORDS[number % 4]} {number}", "Müller", Place(1, 1, 0, 9)) for number in range(chunks)]
+    texts = [NewChunk(f"{WORDS[number % 4]} {number}", "Müller", ChunkPosition(1, 1, 0, 9)) for number in range(chunks)]
     return replace(one, chunks=texts, vectors=np.repeat(one.vectors, chunks, axis=0), content_hash=f"{chunks:064}")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import ModelChanged
-from kb.store.rows import NOBODY, Content, Filter, NewChunk, Place
+from kb.store.rows import NOBODY, ChunkPosition, Content, Filter, NewChunk
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.verify import Verification
 from tests.store.test_vectors import DIMENSIONS, LIMIT, assert_whole, coded, fill, found, unit, write
@@ -203,7 +203,7 @@ def test_what_the_former_model_made_is_not_written_after_the_switch(open_store):
 
 
 def late_content(of):
-    chunk = NewChunk("text 77", "", Place(1, 1, 0, 7))
+    chunk = NewChunk("text 77", "", ChunkPosition(1, 1, 0, 7))
     return Content("note", "late", sha256(b"late").hexdigest(), [chunk], unit(77)[None], space=of)
 
 

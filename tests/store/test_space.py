@@ -16,7 +16,7 @@ from kb.embed.artifact import DIMENSIONS, FP32, NAME, WEIGHTS
 from kb.embed.models.fetch import SOURCES
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.default_space import DEFAULT_SPACE
-from kb.store.sqlite.backup import Moment
+from kb.store.sqlite.backup import Snapshot
 from kb.store.sqlite.store import SqliteStore
 from tests.support import store_v2
 from tests.support.eventually import SECONDS
@@ -138,7 +138,7 @@ def test_a_start_waits_for_a_backup_that_takes_its_moment(database, monkeypatch)
             would_write.set()
         return True
 
-    with closing(Moment(database)) as moment, ThreadPoolExecutor(1) as pool:
+    with closing(Snapshot(database)) as moment, ThreadPoolExecutor(1) as pool:
         hooks = [*apsw.connection_hooks, lambda connection: connection.set_exec_trace(trace)]
         monkeypatch.setattr(apsw, "connection_hooks", hooks)
         with moment.taken():

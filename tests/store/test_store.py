@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kb.api.access import Limit
+from kb.api.rights import Limit
+from kb.documents.excerpts import Excerpt, excerpt_of_characters
 from kb.documents.save import save
-from kb.documents.window import Excerpt, excerpt_of_characters
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.store.row_mapping import cursor_after
-from kb.store.rows import Content, Extent, Filter, NewChunk, NewJob, Place
+from kb.store.rows import ChunkPosition, Content, Extent, Filter, NewChunk, NewJob
 from kb.telemetry.instruments import Instruments
 
 DIMENSIONS = 8
@@ -38,7 +38,7 @@ def unit(seed):
 def content(*texts, doc_type="note", title="A title", seed=0):
     start, chunks = 0, []
     for text in texts:
-        chunks.append(NewChunk(text, title, Place(1, 1, start, start + len(text), ("Part", "One"), 7)))
+        chunks.append(NewChunk(text, title, ChunkPosition(1, 1, start, start + len(text), ("Part", "One"), 7)))
         start += len(text)
     vectors = np.stack([unit(seed + number) for number in range(len(texts))])
     return Content(doc_type, title, f"hash of {texts}", chunks, vectors)
@@ -85,7 +85,7 @@ def test_a_document_comes_back_as_it_was_written(store):
     assert document.created_at.endswith("Z")
     assert document.updated_at is None
     assert [chunk.text for chunk in chunks] == ["one\x00 ", "two 🐘"]
-    assert chunks[1].place == Place(1, 1, 5, 10, ("Part", "One"), 7)
+    assert chunks[1].place == ChunkPosition(1, 1, 5, 10, ("Part", "One"), 7)
 
 
 def test_each_leg_finds_its_best_and_each_candidate_has_both_scores(store):

@@ -17,16 +17,16 @@ import sqlite_vec
 from hypothesis import settings
 
 from kb.search.query import Query
-from kb.search.recall import RecallMonitor
+from kb.search.recall_monitor import RecallMonitor
 from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
-from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_codes import read_codes, read_copies, read_quantizer
 from kb.telemetry.instruments import Instruments
-from kb.vectors.coded import CodedIndex
+from kb.vectors.coded_index import CodedIndex
 from kb.vectors.scores import ScoredChunks
 from tests.store.test_in_step import DocumentsInFile
 from tests.support.eventually import eventually
@@ -66,7 +66,7 @@ def database(tmp_path):
 
 def write(tx, seeds, tags=(), dimensions=DIMENSIONS):
     """A document with a chunk for each seed, whose vector it makes."""
-    chunks = [NewChunk(f"text {seed}", "", Place(1, 1, 0, 9)) for seed in seeds]
+    chunks = [NewChunk(f"text {seed}", "", ChunkPosition(1, 1, 0, 9)) for seed in seeds]
     vectors = np.stack([unit(seed, dimensions) for seed in seeds])
     return tx.documents.add(
         Content("note", "title", sha256(str(seeds).encode()).hexdigest(), chunks, vectors), None, tags
@@ -204,7 +204,8 @@ def test_what_is_written_is_seen_by_the_next_search_and_what_is_rolled_back_neve
             assert found(store, seed) == [f"text {seed}"]
             with store.write() as tx:
                 tx.documents.replace(
-                    document, Content("note", "", "", [NewChunk("new", "", Place(1, 1, 0, 3))], unit(seed + 500)[None])
+                    document,
+                    Content("note", "", "", [NewChunk("new", "", ChunkPosition(1, 1, 0, 3))], unit(seed + 500)[None]),
                 )
             assert found(store, seed + 500) == ["new"]
             with pytest.raises(KeyError):

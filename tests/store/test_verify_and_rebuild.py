@@ -17,10 +17,10 @@ from kb.ingest.draft import draft_note, embed_draft
 from kb.maintenance.doctor import examine
 from kb.maintenance.reindex import reindex
 from kb.settings import Settings
-from kb.store.lock import sole_user
+from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock
 from kb.store.rows import NOBODY
-from kb.store.sqlite.backup import Moment
+from kb.store.sqlite.backup import Snapshot
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.verify import Verification, is_unit
@@ -232,7 +232,7 @@ def test_a_database_that_another_program_reads_is_not_made_anew(tmp_path):
     path = tmp_path / "kb.db"
     with closing(SqliteStore(path, space(DIMENSIONS))) as store, store.write() as tx:
         id_ = tx.documents.add(content("first"), None, ())
-    with closing(Moment(path)) as moment:
+    with closing(Snapshot(path)) as moment:
         with moment.taken():
             pass
         with pytest.raises(StoreError, match="Another program"):

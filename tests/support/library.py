@@ -10,7 +10,7 @@ import numpy as np
 
 from kb.blobs.folder import FolderBlobs
 from kb.blobs.protocol import kept_as
-from kb.store.rows import AuditEvent, Author, Content, NewChunk, NewJob, Place
+from kb.store.rows import AuditEvent, Author, ChunkPosition, Content, NewChunk, NewJob
 
 SYLLABLES = ("ka", "lo", "mi", "run", "ning", "tes", "ted", "Zü", "rich", "ver", "ein", "bel", "sto", "ne", "qui", "ra")
 UNSPACED = ("教程", "編程語言", "データベース", "知識")
@@ -125,7 +125,7 @@ class Library:
             chosen = self.chance.choices(range(len(self.words)), k=length)
             text = " ".join(self.words[each] for each in chosen)
             heading = ("Part", f"Section {number // 2}") if number else ()
-            place_of = Place(number + 1, number + 1, place, place + len(text), heading, 1 if number else None)
+            place_of = ChunkPosition(number + 1, number + 1, place, place + len(text), heading, 1 if number else None)
             chunks.append(NewChunk(text, " ".join((title, *heading)) if number else title, place_of))
             vectors.append(self.vector(chosen))
             place += len(text)

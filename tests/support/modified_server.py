@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kb.asgi.subapps import choose, compose, installed
 from kb.settings import listed, with_flags
-from kb_cli.server import APPS, ENGINE, Settings, listen, serve
+from kb_cli.server import APPS, ENGINE, ServeSettings, listen, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ def serve_altered(alter: Callable[[Starlette], None]) -> None:
     parser.add_argument("--data-dir")
     flags = parser.parse_args()
     environment = with_flags(os.environ, **vars(flags))
-    settings = Settings.read(environment)
+    settings = ServeSettings.read(environment)
     app = compose(choose(installed(APPS), listed(settings.apps)), ENGINE, environment)
     alter(app)
     with listen(settings) as listener:

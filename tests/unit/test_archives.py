@@ -10,9 +10,9 @@ import zlib
 import pytest
 
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync import archive
-from kb_cli.sync.archive import unpacked
-from kb_cli.sync.zip_names import guess
+from kb_cli.sync import zip_archive
+from kb_cli.sync.zip_archive import unpacked
+from kb_cli.sync.zip_name_encoding import guess
 from tests.support.samples import zipped
 
 
@@ -24,8 +24,8 @@ def nested(count, files):
 
 @pytest.fixture
 def tight(monkeypatch):
-    monkeypatch.setattr(archive, "MAX_FILES", 20)
-    monkeypatch.setattr(archive, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(zip_archive, "MAX_FILES", 20)
+    monkeypatch.setattr(zip_archive, "MAX_BYTES", 100_000)
 
 
 @pytest.mark.parametrize(

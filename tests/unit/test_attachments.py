@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 import pytest
 
-from kb.api.omitted import phrase
+from kb.api.omissions import phrase
 from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
@@ -17,7 +17,7 @@ from kb.documents.restore import restore
 from kb.documents.staging import staged_jobs
 from kb.formats.text.extracted import Attachment
 from kb.ingest.draft import MAX_ATTACHMENTS
-from kb.store.rows import NOBODY, Content, Filter, NewChunk, NewJob, Place
+from kb.store.rows import NOBODY, ChunkPosition, Content, Filter, NewChunk, NewJob
 from kb.telemetry.instruments import Instruments
 from tests.support.eventually import eventually
 from tests.support.stores import sqlite
@@ -104,7 +104,7 @@ def jobs(store):
 
 
 def a_note():
-    chunk = NewChunk("mine", "", Place(1, 1, 0, 4))
+    chunk = NewChunk("mine", "", ChunkPosition(1, 1, 0, 4))
     return Content("note", "mine", "hash", [chunk], np.ones((1, 384), np.float32))
 
 

@@ -14,16 +14,16 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from kb.api.errors import Changed, Invalid, Stopped
 from kb.documents.edit import Edit, replace_once
-from kb.documents.window import Place, window
+from kb.documents.excerpts import ChunkTarget, window
 from kb.embed.onnx.embedder import MIN_TOKENS, OnnxEmbedder
 from kb.formats.text.extracted import Extracted, Section
 from kb.formats.text.titles import meaningful
 from kb.ingest.chunk import BLOCK_CHARS, CHUNK_TOKENS, TOKEN_CHARS, Chunker
-from kb.ingest.stop import Stop
+from kb.ingest.stop_signal import StopSignal
 from kb.store.rows import ChunkPlace
 from kb_mcp.errors import error_text
-from kb_mcp.tools import changes
-from kb_mcp.tools.changes import refused_change
+from kb_mcp.tools import change_conflicts
+from kb_mcp.tools.change_conflicts import refused_change
 from kb_mcp.tools.rendering import visible
 from tests.support.examples import examples
 
@@ -337,7 +337,7 @@ def test_cutting_can_be_stopped_at_any_block_and_chunk(embedder, text):
     calls = count(1)
     list(Chunker(embedder, lambda: next(calls)).split(extracted, None))
     assert next(calls) > len(text) // BLOCK_CHARS + len(text) // (TOKEN_CHARS * CHUNK_TOKENS)
-    stop = Stop()
+    stop = StopSignal()
     passages = Chunker(embedder, stop.check).split(extracted, None)
     next(passages)
     stop.request()
@@ -549,7 +549,7 @@ PLACES = [ChunkPlace(number + 1, number, heading, None) for number, heading in e
     ],
 )
 def test_a_section_is_found_with_the_passages_that_it_shares(heading, expected):
-    assert window(PLACES, 1, Place(heading=heading), 0) == expected
+    assert window(PLACES, 1, ChunkTarget(heading=heading), 0) == expected
 
 
 async def test_long_texts_are_compared_while_others_are_answered(monkeypatch):
@@ -559,7 +559,7 @@ async def test_long_texts_are_compared_while_others_are_answered(monkeypatch):
         threads.append(threading.current_thread())
         return f"-{before}\n+{after}"
 
-    monkeypatch.setattr(changes, "difference", difference)
+    monkeypatch.setattr(change_conflicts, "difference", difference)
     error = Changed(extra={"text": "there", "content_hash": "0" * 64})
     refused = await refused_change(None, 7, error, "mine", "")
     assert "-there\n+mine" in str(refused)

@@ -8,18 +8,18 @@ import os
 
 import pytest
 
-from kb_cli.sync import claim, disk
-from kb_cli.sync.claim import has_moved, is_from_here, is_mine
-from kb_cli.sync.disk import describe_mounts
+from kb_cli.sync import disk_view, folder_claim
+from kb_cli.sync.disk_view import describe_mounts
 from kb_cli.sync.folder import Folder
+from kb_cli.sync.folder_claim import has_moved, is_from_here, is_mine
 
 
 @pytest.fixture
 def stick(tmp_path, monkeypatch):
     """A folder on a stick, and what is mounted."""
     mounted = {tmp_path / "stick": "4711"}
-    monkeypatch.setattr(disk, "mounted_devices", lambda: mounted)
-    monkeypatch.setattr(disk.os.path, "ismount", lambda path: path in mounted or path == path.parent)
+    monkeypatch.setattr(disk_view, "mounted_devices", lambda: mounted)
+    monkeypatch.setattr(disk_view.os.path, "ismount", lambda path: path in mounted or path == path.parent)
     (tmp_path / "stick" / "notes").mkdir(parents=True)
     return tmp_path / "stick" / "notes", mounted
 
@@ -32,7 +32,7 @@ def known(folder, host="here", **changes):
 
 @pytest.fixture(autouse=True)
 def this_machine(monkeypatch):
-    monkeypatch.setattr(claim.socket, "gethostname", lambda: "here")
+    monkeypatch.setattr(folder_claim.socket, "gethostname", lambda: "here")
 
 
 def test_a_folder_whose_disk_is_away_has_not_moved(stick):
@@ -76,12 +76,12 @@ def test_the_number_of_a_file_system_is_not_that_of_the_place_where_it_is_plugge
     device, numbers = tmp_path / "sdb1", tmp_path / "by-uuid"
     device.touch()
     numbers.mkdir()
-    monkeypatch.setattr(disk, "BY_NUMBER", numbers)
-    monkeypatch.setattr(disk, "DEVICES", str(tmp_path))
-    assert disk.file_system(tmp_path, kind, str(device)) == ""
+    monkeypatch.setattr(disk_view, "BY_NUMBER", numbers)
+    monkeypatch.setattr(disk_view, "DEVICES", str(tmp_path))
+    assert disk_view.file_system(tmp_path, kind, str(device)) == ""
     (numbers / "5FB2-1C03").symlink_to(device)
-    assert disk.file_system(tmp_path, kind, str(device)) == "5FB2-1C03"
-    assert disk.file_system(tmp_path, kind, str(tmp_path / "absent")) == ""
+    assert disk_view.file_system(tmp_path, kind, str(device)) == "5FB2-1C03"
+    assert disk_view.file_system(tmp_path, kind, str(tmp_path / "absent")) == ""
 
 
 def test_a_folder_is_the_same_when_what_the_home_folder_noted_is_gone(stick):
@@ -105,7 +105,7 @@ def closed(tmp_path, monkeypatch):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return real(path, *arguments, **options)
 
-    monkeypatch.setattr(disk.os, "stat", refuse)
+    monkeypatch.setattr(disk_view.os, "stat", refuse)
     return folder
 
 
@@ -124,6 +124,6 @@ def test_a_path_that_cannot_be_here_stops_nothing(tmp_path, path):
 
 
 def test_the_disk_of_a_folder_of_another_machine_is_not_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setattr(claim, "describe_mounts", lambda path: pytest.fail(f"{path} was looked at"))
+    monkeypatch.setattr(folder_claim, "describe_mounts", lambda path: pytest.fail(f"{path} was looked at"))
     theirs = {"machine": "m2", "host": "there", "path": str(tmp_path), "mounts": '{"": "/ 1f"}'}
     assert not is_from_here(theirs, "m1")

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from kb.api.errors import Unreadable
-from kb.api.omitted import KINDS, phrase, together
+from kb.api.omissions import KINDS, phrase, together
 from kb.formats.extract import extract, limited
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted, Section, attached_room

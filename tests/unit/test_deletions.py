@@ -9,12 +9,12 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from kb.api.leftovers import is_leftover
-from kb_cli.sync import patience
+from kb.api.temporary_files import is_leftover
+from kb_cli.sync import timed_reads
 from kb_cli.sync.deletions import ITSELF, Judge, remembered
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.disk import DiskView, unescaped
-from kb_cli.sync.selection import select_files
+from kb_cli.sync.disk_view import DiskView, unescaped
+from kb_cli.sync.file_selection import select_files
 from kb_cli.sync.watching import explain, folder_state
 
 
@@ -171,11 +171,11 @@ def test_leftovers_are_counted_and_a_kbignore_lets_them_in(tmp_path):
 
 
 def test_a_file_that_gives_no_answer_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(patience, "BLOCKED_SECONDS", 0.1)
+    monkeypatch.setattr(timed_reads, "BLOCKED_SECONDS", 0.1)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="gave no answer"):
         DigestCache().digest(str(tmp_path / "pipe"))
-    patience.forget_silent()
+    timed_reads.forget_silent()
     (tmp_path / "file").write_text("words")
     assert len(DigestCache().digest(str(tmp_path / "file"))) == 64
 

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from kb.settings import Settings as EngineSettings
-from kb_mcp.settings import Settings as GatewaySettings
+from kb_mcp.settings import GatewaySettings as GatewaySettings
 from tests.conftest import ROOT
 from tests.images.conftest import fresh_copy, output_of
 

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from kb.formats.extract import extract
-from kb.formats.text.embedded import size_text, without_embedded
+from kb.formats.text.base64_data import size_text, without_embedded
 
 PNG = b"\x89PNG\r\n\x1a\n" + Random(7).randbytes(9000)
 CODED = b64encode(PNG).decode()

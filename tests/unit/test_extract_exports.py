@@ -13,7 +13,7 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
-from kb.formats.text.parts import MAX_PARTS, batch_name, batches, is_batch
+from kb.formats.text.batches import MAX_PARTS, batch_name, batches, is_batch
 
 RAINDROP = ["id", "title", "note", "excerpt", "url", "folder", "tags", "created", "cover", "highlights", "favorite"]
 ZOTERO = [

@@ -12,7 +12,7 @@ import pytest
 from kb.api.errors import Unreadable
 from kb.formats.detect import detect
 from kb.formats.extract import extract
-from kb.formats.text.parts import MAX_PARTS
+from kb.formats.text.batches import MAX_PARTS
 from kb.ingest.draft import MAX_ATTACHMENTS
 from tests.support import reading
 from tests.support.cms import element, signed, streamed

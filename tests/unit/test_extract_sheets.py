@@ -8,7 +8,7 @@ from kb.formats.containers.ooxml import Package
 from kb.formats.extract import extract
 from kb.formats.readers.sheet_extras import cell_name, cell_place, margin_lines, moved
 from kb.formats.readers.sheet_xlsx import xlsx_extras
-from kb.formats.text.units import unit_of_format, unit_of_text
+from kb.formats.text.number_formats import unit_of_format, unit_of_text
 from tests.support.office import (
     DRAWING,
     SHEETS,

@@ -5,7 +5,7 @@ from lxml import etree
 
 from kb.formats.extract import extract
 from kb.formats.readers import pptx
-from kb.formats.text.layout import Box, around, in_reading_order
+from kb.formats.text.reading_order import Box, around, in_reading_order
 from tests.support.office import document_content, document_styles, opendocument, position, presentation, shape, slide
 
 E10 = pytest.mark.requirement("E-10")

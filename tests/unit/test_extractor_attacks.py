@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.parser.launch import NEEDED
+from kb.parser.extractor_exec import NEEDED
 from tests.support import extractor_attacks
 from tests.support.scans import photo
 
@@ -26,7 +26,7 @@ PICTURE = photo("words", 1)
 ENGINE = """
 import sys
 from pathlib import Path
-from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 if "--without-landlock" in sys.argv:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kb.filesystem import remove_folder
-from kb.parser import extractor_run, launch
-from kb.parser.extraction import ExtractingSandbox
+from kb.parser import extractor_exec, extractor_run
+from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
+from kb.parser.resource_usage import files_below
 from kb.parser.sandbox import Limits
-from kb.parser.usage import files_below
 from tests.unit.test_devices import without_rights
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="rights on folders are those of POSIX")
@@ -81,10 +81,10 @@ def test_a_start_that_cannot_find_out_what_extractors_may_do_goes_on(monkeypatch
 LIMITS = """
 import resource, sys
 from pathlib import Path
-from kb.parser import launch
-launch.HOST = sys.argv[1] or launch.os.readlink("/proc/self/ns/pid")
+from kb.parser import extractor_exec
+extractor_exec.HOST = sys.argv[1] or extractor_exec.os.readlink("/proc/self/ns/pid")
 before = resource.getrlimit(resource.RLIMIT_NPROC)
-launch.limit(1 << 33, **launch.limits(1 << 20))
+extractor_exec.limit(1 << 33, **extractor_exec.limits(1 << 20))
 print(resource.getrlimit(resource.RLIMIT_NPROC) == before, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
 
@@ -94,4 +94,4 @@ print(resource.getrlimit(resource.RLIMIT_NPROC) == before, resource.getrlimit(re
 def test_processes_are_limited_only_where_all_that_the_limit_counts_can_be_seen(host, is_left):
     done = subprocess.run([sys.executable, "-c", LIMITS, host], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [is_left, "256"]
-    assert launch.FILES == 256
+    assert extractor_exec.FILES == 256

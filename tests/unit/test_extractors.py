@@ -15,7 +15,7 @@ import pypdfium2
 import pytest
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
-from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from tests.support.eventually import eventually

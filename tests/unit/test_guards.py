@@ -14,13 +14,13 @@ from starlette.testclient import TestClient
 
 from kb.asgi import bearer
 from kb.asgi.bearer import BearerMiddleware
-from kb.asgi.keys import identify_by
-from kb.asgi.rate import GCRA
+from kb.asgi.key_check import identify_by
+from kb.asgi.rate_limit import GCRA
 from kb.parser.sandbox import places_in
 from kb_cli.commands.mcp import warn_of_repository
-from kb_cli.runtime import banner, launch
+from kb_cli.runtime import banner, open_files
 from kb_cli.runtime.exit_codes import LocalError
-from kb_cli.sync.web import decoded, recoded
+from kb_cli.sync.web_fetch import decoded, recoded
 
 STARTS = (
     *(".hta", ".lnk", ".scr", ".msi", ".ps1", ".url", ".reg", ".jar", ".exe", ".bat", ".cmd", ".com", ".vbs", ".js"),
@@ -34,8 +34,8 @@ STARTS = (
 def opened(monkeypatch):
     """What was given to the program that opens files."""
     given = []
-    monkeypatch.setattr(launch, "launch", given.append)
-    monkeypatch.setattr(launch, "start", given.append)
+    monkeypatch.setattr(open_files, "launch", given.append)
+    monkeypatch.setattr(open_files, "start", given.append)
     monkeypatch.delenv("EDITOR", raising=False)
     monkeypatch.delenv("VISUAL", raising=False)
     return given
@@ -50,19 +50,19 @@ def test_what_may_start_something_is_not_opened(opened, tmp_path, suffix):
     for name in (f"invoice{suffix}", f"invoice.pdf{suffix}" if suffix else "invoice", f"INVOICE{suffix.upper()}"):
         (tmp_path / name).write_text("x")
         with pytest.raises(LocalError, match="not opened from here"):
-            launch.open_source(document(tmp_path / name))
+            open_files.open_source(document(tmp_path / name))
     assert opened == []
 
 
 @pytest.mark.parametrize("name", ["a.pdf:b.hta", "a.hta:b.pdf", "a.hta.", "a.hta ", "a.pdf\u202egnp.exe"])
 def test_a_name_that_windows_reads_otherwise_is_not_opened(name):
-    assert not launch.is_opened(name)
+    assert not open_files.is_opened(name)
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "A.PDF", "letter.docx", "photo.JPG", "page.html", "notes.md", "song.mp3", "all.zip"])  # fmt: skip
 def test_what_programs_only_show_is_opened(opened, tmp_path, name):
     (tmp_path / name).write_text("x")
-    launch.open_source(document(tmp_path / name))
+    open_files.open_source(document(tmp_path / name))
     assert opened == [str(tmp_path / name)]
 
 
@@ -72,12 +72,12 @@ def test_what_programs_only_show_is_opened(opened, tmp_path, name):
 )  # fmt: skip
 def test_a_path_of_another_machine_or_a_device_is_not_looked_at_on_windows(path):
     with pytest.raises(LocalError, match="is not looked at from here"):
-        launch.refuse_elsewhere(path, is_windows=True)
+        open_files.refuse_elsewhere(path, is_windows=True)
 
 
 @pytest.mark.parametrize("path", [r"C:\Users\ada\a.pdf", "C:/a.pdf", "a.pdf", "", "https://example.org/a.pdf"])
 def test_paths_of_this_machine_are_looked_at_on_windows(path):
-    launch.refuse_elsewhere(path, is_windows=True)
+    open_files.refuse_elsewhere(path, is_windows=True)
 
 
 def test_a_page_whose_server_names_an_encoding_that_takes_forever_is_read_at_once():
@@ -102,7 +102,7 @@ def test_what_takes_over_the_reading_of_a_page_can_open_no_files_and_reach_nobod
     secret.write_text("api_key")
     takeover = """
 import os, socket, subprocess, sys
-from kb_cli.sync import readable
+from kb_cli.sync import article
 def run(markup, address):
     for attack in (lambda: open(address).read(), lambda: socket.socket(), lambda: os.fork() or os._exit(0), lambda: open(address + '2', 'w')):
         try:
@@ -111,8 +111,8 @@ def run(markup, address):
         except OSError:
             pass
     return 'refused'
-readable.readable = run
-readable.main()
+article.readable = run
+article.main()
 """
     done = subprocess.run([sys.executable, "-c", takeover, secret], input=b"<p>x</p>", capture_output=True, check=False)
     assert done.stdout == b"refused", done.stderr
@@ -125,7 +125,7 @@ PAGE = (
 
 def test_a_page_is_still_read_without_those_rights():
     pytest.importorskip("trafilatura")
-    command = [sys.executable, "-P", "-m", "kb_cli.sync.readable", "https://example.org/a"]
+    command = [sys.executable, "-P", "-m", "kb_cli.sync.article", "https://example.org/a"]
     for page in (PAGE.encode(), PAGE.replace("harbour", "Häfen").encode("latin-1")):
         done = subprocess.run(command, input=page, capture_output=True, check=False)
         assert b"counts its boats" in done.stdout, done.stderr
@@ -191,12 +191,12 @@ def test_a_start_without_a_key_says_who_can_connect(capsys, tmp_path, is_open):
 
 
 def test_a_map_does_not_tell_a_limited_key_that_others_write(embedder, make_store):
-    from kb.api.access import Limit
-    from kb.search.document_map import DocumentMap
+    from kb.api.rights import Limit
+    from kb.search.document_map import DocumentMapper
     from tests.support.documents import content
 
     limit = Limit(tags=("pub",))
-    with make_store(dimensions=8) as store, DocumentMap(store) as maps:
+    with make_store(dimensions=8) as store, DocumentMapper(store) as maps:
         with store.write() as tx:
             tx.documents.add(content("mine"), None, ["pub"])
         answers = [maps.positions(limit)[1]]

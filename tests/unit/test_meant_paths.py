@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kb_mcp.tools.paths import same_path
+from kb_mcp.tools.path_hints import same_path
 
 
 class Engine:

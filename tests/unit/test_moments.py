@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pytest
 
+from kb.api.date_parsing import day, moment, own_day, read
 from kb.api.errors import Invalid
-from kb.api.moments import day, moment, own_day, read
 
 SUNDAY = datetime(2026, 11, 22)  # noqa: DTZ001 - read as the day of some zone
 

@@ -9,7 +9,7 @@ import pytest
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.moves import find_moves
-from kb_cli.sync.remote import RemoteFile
+from kb_cli.sync.remote_files import RemoteFile
 
 
 @pytest.fixture

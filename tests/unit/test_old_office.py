@@ -10,8 +10,8 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.api.job_errors import remedy_for
-from kb.formats.text.opaque import Opaque
-from kb.parser.extraction import ExtractingSandbox
+from kb.formats.text.external_types import Opaque
+from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from tests.support.office import paragraph, word

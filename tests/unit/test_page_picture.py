@@ -20,7 +20,7 @@ from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures, chunk_on_page
 from kb.formats.readers import pdf as pdf_reader
 from kb.formats.readers.pdf_page import tidy
-from kb.formats.readers.pdf_picture import Box, draw_page, find_passage, passage_boxes
+from kb.formats.readers.pdf_picture import TextBox, draw_page, find_passage, passage_boxes
 from kb.ingest.chunk import Chunker
 from kb.parser.sandbox import Limits, Sandbox
 from kb.store.rows import Chunk
@@ -62,7 +62,7 @@ def area(box):
 def common(one, other):
     """The area that two boxes share."""
     left, bottom = max(one.left, other.left), max(one.bottom, other.bottom)
-    return area(Box(left, bottom, min(one.right, other.right), min(one.top, other.top)))
+    return area(TextBox(left, bottom, min(one.right, other.right), min(one.top, other.top)))
 
 
 def covered(box, marks):
@@ -100,7 +100,7 @@ def test_the_marks_cover_the_words_of_a_passage_and_no_others(test_data, wanted)
                 marks = passage_boxes(text, passage, stretch.start / length)
                 for index in range(length):
                     letter = text.get_text_range(index, 1)
-                    box = Box(*text.get_charbox(index))
+                    box = TextBox(*text.get_charbox(index))
                     if not letter.isalnum() or not area(box):
                         continue
                     (shares if index in stretch else beside).append(covered(box, marks))
@@ -264,7 +264,7 @@ def words_of(text):
     words, boxes = [""], [[]]
     for index in range(text.count_chars()):
         character = text.get_text_range(index, 1)
-        box = Box(*text.get_charbox(index))
+        box = TextBox(*text.get_charbox(index))
         if character.isspace() or not character:
             words.append("")
             boxes.append([])

@@ -11,11 +11,11 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from kb_cli.sync import patience
+from kb_cli.sync import timed_reads
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.disk import DiskView
-from kb_cli.sync.patience import Reader
-from kb_cli.sync.selection import select_files
+from kb_cli.sync.disk_view import DiskView
+from kb_cli.sync.file_selection import select_files
+from kb_cli.sync.timed_reads import TimedReader
 from kb_cli.sync.upload import file_size, is_empty
 
 BLOCKED = 0.2
@@ -25,7 +25,7 @@ BLOCKED = 0.2
 def blocked(tmp_path, monkeypatch):
     """`blocked("a/b")` has the system give no answer for what is at that path."""
     paths = set()
-    monkeypatch.setattr(patience, "BLOCKED_SECONDS", BLOCKED)
+    monkeypatch.setattr(timed_reads, "BLOCKED_SECONDS", BLOCKED)
 
     def wrap(module, name):
         real = getattr(module, name)
@@ -47,7 +47,7 @@ def blocked(tmp_path, monkeypatch):
         for number in range(4):
             (tmp_path / folder / f"{number}.md").write_text("x" * 150)
     yield lambda place: paths.add(str(tmp_path / place))
-    patience.forget_silent()
+    timed_reads.forget_silent()
 
 
 def names(paths):
@@ -93,7 +93,7 @@ def test_a_server_that_says_that_it_timed_out_has_answered():
     def refuse():
         raise OSError(errno.ETIMEDOUT, "Connection timed out")
 
-    reader = Reader()
+    reader = TimedReader()
     with pytest.raises(OSError, match="Connection timed out"):
         reader.call(refuse)
     assert not reader.is_stuck

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from kb.maintenance.plain_names import LONGEST, Tree, safe_name
+from kb.maintenance.export_names import LONGEST, Tree, safe_name
 
 
 def placed(*paths):

@@ -8,8 +8,8 @@ import pytest
 
 from kb.documents.save import save
 from kb.embed.open import open_embedder
+from kb.ingest.active_model import ActiveModel
 from kb.ingest.draft import draft_note, embed_draft
-from kb.ingest.models import ActiveModel
 from kb.settings import Settings
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.store import SqliteStore

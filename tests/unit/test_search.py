@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from kb.formats.readers.front_matter import front_matter, inline_tags
 from kb.lexical.alternatives import alternatives
-from kb.lexical.names import file_ending, file_stem, folder_names
+from kb.lexical.document_names import file_ending, file_stem, folder_names
 from kb.search.apostrophes import apart, is_contraction
-from kb.search.copies import COUNTED, fold
+from kb.search.duplicates import COUNTED, fold
 from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale
 from kb.search.numbers import meant
 from kb.search.passages import Highlighter, in_succession
 from kb.search.query import MAX_TERMS, Query, keywords
-from kb.store.analyzer import Fts5Analyzer, Tokenizer
+from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
 from kb.store.rows import Filter
 from kb.store.sqlite.index import match_expression
 from kb.vectors.scores import ScoredChunks
@@ -228,7 +228,7 @@ def test_thousands_of_copies_are_compared_with_what_is_kept_alone():
 
 @pytest.fixture(scope="module")
 def analyzer():
-    return Fts5Analyzer(Tokenizer(apsw.Connection(":memory:")))
+    return Fts5Analyzer(FtsTokenizer(apsw.Connection(":memory:")))
 
 
 def parsed(text):

@@ -15,19 +15,19 @@ from kb.api.errors import ModelChanged
 from kb.core import MAX_SEARCHES
 from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.ingest.active_model import ActiveModel
 from kb.ingest.draft import draft_note, embed_draft
-from kb.ingest.models import ActiveModel
+from kb.lexical.document_names import file_stem, parse_aliases, telling, tokens_of_names, with_aliases
 from kb.lexical.language import guessed
-from kb.lexical.names import file_stem, parse_aliases, telling, tokens_of_names, with_aliases
-from kb.lexical.segment import aligned
+from kb.lexical.segmentation import aligned
 from kb.lexical.stems import stems_in
 from kb.lexical.variants import variants_in
-from kb.search.named import WHOLE, likeness, sought, unreadable
+from kb.search.name_match import WHOLE, likeness, sought, unreadable
 from kb.search.query import Query
-from kb.search.recall import RecallMonitor
+from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
-from kb.store.analyzer import Fts5Analyzer, Tokenizer
-from kb.store.rows import Content, Filter, Named, NewChunk, NewJob, Place, VectorSpace
+from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
+from kb.store.rows import ChunkPosition, Content, Filter, Named, NewChunk, NewJob, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from tests.support.documents import DIMENSIONS
 from tests.support.models import WrappedModel
@@ -77,7 +77,7 @@ def service(store, model):
 
 def add(store, texts, vector):
     """A document with a chunk for each text, all with the same vector."""
-    chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+    chunks = [NewChunk(text, "", ChunkPosition(1, 1, 0, len(text))) for text in texts]
     content = Content("note", texts[0], texts[0], chunks, np.tile(vector, (len(texts), 1)))
     with store.write() as tx:
         return tx.documents.add(content, None, ())
@@ -145,7 +145,7 @@ def test_the_best_documents_are_the_same_however_many_are_asked_for(store, servi
     random = np.random.default_rng(4)
     for number in range(14):
         texts = ["lamp " * random.integers(0, 5) + f"snow {number} {each}" for each in range(random.integers(1, 9))]
-        chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+        chunks = [NewChunk(text, "", ChunkPosition(1, 1, 0, len(text))) for text in texts]
         vectors = random.normal(size=(len(texts), 384)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         with store.write() as tx:
@@ -220,7 +220,7 @@ def replacing(store, earlier, texts, vector):
     """A note in the place of another one, with a chunk for each text, all with the same vector."""
     document_id = add(store, texts, vector)
     with store.write() as tx:
-        chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+        chunks = [NewChunk(text, "", ChunkPosition(1, 1, 0, len(text))) for text in texts]
         content = Content("note", texts[0], texts[0], chunks, np.tile(vector, (len(texts), 1)), replaces=earlier)
         tx.documents.replace(document_id, content)
     return document_id
@@ -452,7 +452,7 @@ def test_a_filter_leaves_out_files_that_it_would_not_admit(asked):
 
 @pytest.fixture(scope="module")
 def indexed():
-    return Fts5Analyzer(Tokenizer(apsw.Connection(":memory:"))).indexed
+    return Fts5Analyzer(FtsTokenizer(apsw.Connection(":memory:"))).indexed
 
 
 def likened(indexed, query, path, *, title="Something else", is_part=False, header=""):
@@ -725,7 +725,7 @@ def test_a_word_in_chinese_characters_is_there_before_one_that_only_has_its_lett
     assert found(service, "東京都")[0] == "tokyo"
 
 
-class Counted(Tokenizer):
+class Counted(FtsTokenizer):
     """Counts the calls."""
 
     def __init__(self):

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.lexical.emoji import emojis, written
-from kb.lexical.index import MOST_ADDED, TermSet
-from kb.lexical.segment import aligned, as_phrase, folded, parts, places, segmented, varied
+from kb.lexical.index import MOST_ADDED, TermFilter
+from kb.lexical.segmentation import aligned, as_phrase, folded, parts, places, segmented, varied
 from kb.search.passages import Highlighter
 from kb.search.query import Query
-from kb.store.analyzer import Fts5Analyzer, Tokenizer
+from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
 from kb.store.rows import Filter
 
 LETTERS = "天气预报のカ한ก\u0e34\u0e49ขខ\u17d2မ\u103c"
@@ -147,13 +147,13 @@ def words(count, start=0):
 
 
 def test_until_the_database_was_read_every_token_may_be_there():
-    terms = TermSet()
+    terms = TermFilter()
     terms.add(["one"])
     assert terms.possible(["one", "two"], 9) == ["one", "two"]
 
 
 def test_a_snapshot_before_that_reading_may_have_had_other_tokens():
-    terms = TermSet()
+    terms = TermFilter()
     terms.fill([["one"]], 5)
     assert terms.possible(["one", "two"], 4) == ["one", "two"]
     assert terms.possible(["one", "two"], 5) == ["one"]
@@ -161,7 +161,7 @@ def test_a_snapshot_before_that_reading_may_have_had_other_tokens():
 
 @pytest.mark.parametrize("count", [10, MOST_ADDED * 2 + 10])
 def test_tokens_of_new_chunks_are_there_whenever_they_were_added(count):
-    terms = TermSet()
+    terms = TermFilter()
     terms.add(words(count))
     terms.fill([words(5, 10**6), words(5, 2 * 10**6)], 1)
     for start in range(count, 2 * count, 1000):
@@ -171,7 +171,7 @@ def test_tokens_of_new_chunks_are_there_whenever_they_were_added(count):
 
 
 def test_a_set_that_must_be_read_again_lacks_nothing_meanwhile_and_afterwards():
-    terms = TermSet()
+    terms = TermFilter()
     terms.fill([["one"]], 1)
     terms.since = None
     assert terms.possible(["two"], 7) == ["two"]
@@ -181,7 +181,7 @@ def test_a_set_that_must_be_read_again_lacks_nothing_meanwhile_and_afterwards():
 
 @pytest.fixture(scope="module")
 def analyzer():
-    return Fts5Analyzer(Tokenizer(apsw.Connection(":memory:")))
+    return Fts5Analyzer(FtsTokenizer(apsw.Connection(":memory:")))
 
 
 @pytest.mark.parametrize(

@@ -12,23 +12,23 @@ import kb.telemetry.logging
 import kb_cli.server
 import kb_mcp.settings
 from kb.api.errors import SettingError
-from kb.asgi.subapps import Context, SubApp
+from kb.asgi.subapps import AppContext, SubApp
 from kb.settings import EnvSettings, reveal, with_flags
 from kb.store.open import database_path
 
 ALL = [
     kb.settings.Settings,
-    kb.asgi.metrics.Settings,
+    kb.asgi.metrics.MetricsSettings,
     kb.telemetry.logging.LogSettings,
-    kb_cli.server.Settings,
-    kb_mcp.settings.Settings,
+    kb_cli.server.ServeSettings,
+    kb_mcp.settings.GatewaySettings,
 ]
 
 
 @pytest.mark.requirement("R-3")
 def test_a_flag_counts_more_than_a_variable_and_that_more_than_the_default():
     def port(environment, **flags):
-        return kb_cli.server.Settings.read(with_flags(environment, **flags)).port
+        return kb_cli.server.ServeSettings.read(with_flags(environment, **flags)).port
 
     assert port({}) == 8000
     assert port({"KB_PORT": "8001"}) == 8001
@@ -40,8 +40,8 @@ def test_a_flag_counts_more_than_a_variable_and_that_more_than_the_default():
 @pytest.mark.requirement("R-3")
 def test_the_variables_of_the_process_count_where_no_others_are_given(monkeypatch):
     monkeypatch.setenv("KB_PORT", "8001")
-    assert kb_cli.server.Settings.read().port == 8001
-    assert kb_cli.server.Settings.read({}).port == 8000
+    assert kb_cli.server.ServeSettings.read().port == 8001
+    assert kb_cli.server.ServeSettings.read({}).port == 8000
 
 
 def test_flags_change_no_variable():
@@ -99,7 +99,7 @@ def test_an_app_whose_packages_are_not_installed_names_the_extra_that_brings_the
     with pytest.raises(
         SettingError, match=r"what answers /mcp needs absent_package.*'kb-local\[gateway\]', or leave it"
     ):
-        absent.build(Context())
+        absent.build(AppContext())
 
 
 @pytest.mark.parametrize(

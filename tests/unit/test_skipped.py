@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb_cli.sync.selection import select_files
+from kb_cli.sync.file_selection import select_files
 
 KEY = "SHA256E-s1048576--9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08.md"
 

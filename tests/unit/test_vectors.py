@@ -11,12 +11,12 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.vectors.coded import CodedIndex, StoredIndex, VectorCache
-from kb.vectors.flat import FlatIndex
+from kb.vectors.coded_index import CodedIndex, StoredIndex, VectorCache
+from kb.vectors.flat_index import FlatIndex
 from kb.vectors.projection import project
 from kb.vectors.quantize import Quantizer
-from kb.vectors.rows import Rows
 from kb.vectors.scores import ScoredChunks
+from kb.vectors.shared_rows import Rows
 from tests.support.models import embed_file
 
 TURNS, QUERIES = 1200, 100

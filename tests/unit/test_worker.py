@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kb.api.access import Limit
 from kb.api.errors import KbError, NotRetryable
 from kb.api.job_errors import remedy_for
 from kb.api.models import ENDED
+from kb.api.rights import Limit
 from kb.blobs.folder import FolderBlobs
 from kb.documents.edit import Edit
 from kb.documents.originals import Originals
@@ -27,15 +27,15 @@ from kb.documents.save import save
 from kb.documents.submit import drop, retry
 from kb.documents.update import NoteChange, update_note
 from kb.ingest.draft import draft_note, embed_draft
-from kb.ingest.stop import Stop
-from kb.parser.extraction import ExtractingSandbox
+from kb.ingest.stop_signal import StopSignal
+from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.store.rows import NOBODY, Author, Filter, NewJob
 from kb.worker import loop
 from kb.worker.job import MAX_ATTEMPTS
-from kb.worker.job_ends import JobEnds
-from kb.worker.loop import Room, in_lanes
+from kb.worker.job_waiters import JobWaiters
+from kb.worker.loop import Slots, in_lanes
 from tests.support.eventually import eventually
 from tests.support.models import WrappedModel
 from tests.support.scans import photo, scan
@@ -410,7 +410,7 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
 
 
 def test_stops_that_are_cut_off_do_not_count_against_the_job_that_was_under_way(store, failing, tmp_path):
-    stopped = Stop()
+    stopped = StopSignal()
     stopped.request()
     [job] = queued(store, NewJob("note", text="patience"))
     for _ in range(MAX_ATTEMPTS + 1):
@@ -554,7 +554,7 @@ def stage_before(store, folder, content, name="a", **job):
 
 
 def drafted(text, model):
-    return embed_draft(draft_note(text, None, model), model, Stop().check)
+    return embed_draft(draft_note(text, None, model), model, StopSignal().check)
 
 
 def engine_ended(store, failing, folder):
@@ -715,7 +715,7 @@ async def wait_for(ends, job_id, ended):
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_no_end_is_missed_however_waiting_and_ending_meet(seed):
-    ends, ended, chance = JobEnds(), set(), Random(seed)
+    ends, ended, chance = JobWaiters(), set(), Random(seed)
     jobs = list(range(JOBS))
     chance.shuffle(jobs)
 
@@ -740,7 +740,7 @@ async def test_no_end_is_missed_however_waiting_and_ending_meet(seed):
 
 
 async def test_an_end_wakes_those_who_wait_for_this_job_alone():
-    ends, ended = JobEnds(), set()
+    ends, ended = JobWaiters(), set()
     one, two = (asyncio.create_task(wait_for(ends, job_id, ended)) for job_id in (1, 2))
     await asyncio.sleep(0)
     ended.add(1)
@@ -751,7 +751,7 @@ async def test_an_end_wakes_those_who_wait_for_this_job_alone():
 
 
 async def test_a_job_that_was_begun_again_is_waited_for_on():
-    ends, ended = JobEnds(), set()
+    ends, ended = JobWaiters(), set()
     waiter = asyncio.create_task(wait_for(ends, 1, ended))
     await asyncio.sleep(0)
     ends.publish(1)  # it failed, and was retried before anyone looked
@@ -763,7 +763,7 @@ async def test_a_job_that_was_begun_again_is_waited_for_on():
 
 
 async def test_who_waits_is_woken_when_the_engine_stops_and_who_comes_later_does_not_wait():
-    ends = JobEnds()
+    ends = JobWaiters()
     waiters = [asyncio.create_task(wait_for(ends, job_id, set())) for job_id in range(5)]
     await asyncio.sleep(0)
     await asyncio.to_thread(ends.close)
@@ -773,13 +773,13 @@ async def test_who_waits_is_woken_when_the_engine_stops_and_who_comes_later_does
 
 
 async def test_no_wait_is_longer_than_its_deadline():
-    ends = JobEnds()
+    ends = JobWaiters()
     with ends.subscribe(1) as subscription:
         assert not await subscription.wait(asyncio.get_running_loop().time() + 0.01)
 
 
 def test_who_left_with_his_event_loop_does_not_disturb_an_end():
-    ends = JobEnds()
+    ends = JobWaiters()
     loop = asyncio.new_event_loop()
 
     async def subscribe():
@@ -850,7 +850,7 @@ class Queue:
         return bool(jobs)
 
     def meanwhile(self, *, files):
-        room = Room(loop.SHORT_FILES if files else 0, self.size_of)
+        room = Slots(loop.SHORT_FILES if files else 0, self.size_of)
         for _ in range(loop.SHORT_ROUNDS):
             with self.store.queue() as tx:
                 jobs = tx.jobs.claim_short(loop.SHORT_JOBS, loop.SHORT_NOTE, room.take if room.is_left else None)

@@ -18,7 +18,7 @@ from kb.api.errors import SettingError
 from kb.asgi.subapps import choose
 from kb.client.client import EngineClient
 from kb.ingest.draft import DOC_TYPES
-from kb_cli.server import APPS, Settings, refuse_open
+from kb_cli.server import APPS, ServeSettings, refuse_open
 from tests.conftest import ALL_APPS, KEY, MCP_KEY, ROOT
 from tests.http.conftest import added, begun, finished
 from tests.support.eventually import eventually_async
@@ -198,7 +198,7 @@ def test_without_a_key_it_is_not_for_pages_of_other_sites(open_server):
 
 @pytest.mark.requirement("R-5")
 def test_it_is_not_served_beyond_this_machine_without_a_key():
-    everywhere, chosen = Settings(host="0.0.0.0"), choose(APPS, ["metrics"])
+    everywhere, chosen = ServeSettings(host="0.0.0.0"), choose(APPS, ["metrics"])
     with pytest.raises(SettingError, match="KB_METRICS_API_KEY"):
         refuse_open(everywhere, chosen, {})
     refuse_open(everywhere, chosen, {"KB_API_KEY": "x"})

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from kb.access.keyring import FILE, KeyFile, Keyring, token_digest
-from kb.api.access import Limit
+from kb.api.rights import Limit
 from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import SECONDS, eventually
 from tests.support.pdf import pdf

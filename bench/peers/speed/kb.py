@@ -13,7 +13,7 @@ from kb.core import MAX_SEARCHES
 from kb.embed.onnx.session import available_cores
 from kb.embed.protocol import Embedder, ModelSpec
 from kb.search.query import Query
-from kb.search.recall import RecallMonitor
+from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.default_space import DEFAULT_SPACE

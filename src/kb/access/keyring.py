@@ -14,8 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from kb import clock
-from kb.api.access import KEY_PREFIX, Limit
 from kb.api.errors import Invalid, KeyExists, KeyRotated, NotFound, SettingError, StoreUnavailable, Unavailable
+from kb.api.rights import KEY_PREFIX, Limit
 from kb.clock import shown
 from kb.filesystem import sync
 from kb.store.rows import NamedKey, now_iso
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from pathlib import Path
 
-    from kb.api.access import Right
+    from kb.api.rights import Right
     from kb.store.protocol import Keys
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kb.api.access import Right, folder_prefix
 from kb.api.models import Like, Reply, Request, SourcePath, Tags, whole
+from kb.api.rights import Right, folder_prefix
 
 KeyName = Annotated[
     str,

@@ -12,9 +12,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import KbError, TooManyGuesses, Unauthorized
-from kb.asgi.keys import Identify
+from kb.asgi.key_check import Identify
 from kb.asgi.problem import problem
-from kb.asgi.rate import GCRA, MAX_CALLERS
+from kb.asgi.rate_limit import GCRA, MAX_CALLERS
 
 CALLER: Final = "kb.caller"
 """Where a request's scope has the `Caller` whose key it came with."""

@@ -24,8 +24,8 @@ from starlette.routing import Route
 
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
-from kb.asgi.keys import identify_by, identify_engine_key
-from kb.asgi.subapps import Context
+from kb.asgi.key_check import identify_by, identify_engine_key
+from kb.asgi.subapps import AppContext
 from kb.settings import EngineAccess, Key, listed, reveal
 
 PATH = "/metrics"
@@ -33,7 +33,7 @@ CREATED_SERIES = "PROMETHEUS_DISABLE_CREATED_SERIES"
 """The variable by which Prometheus' own library is told whether to show when each series began."""
 
 
-class Settings(EngineAccess):
+class MetricsSettings(EngineAccess):
     """Who may read the metrics.
 
     Args:
@@ -44,14 +44,14 @@ class Settings(EngineAccess):
     metrics_api_key: Key | None = None
 
 
-def create_app(context: Context | None = None) -> Starlette:
+def create_app(context: AppContext | None = None) -> Starlette:
     """Return the app that shows what the others of `context` count.
 
     Raises:
         SettingError: a setting is wrong.
     """
-    context = context or Context()
-    settings = Settings.read(context.environment)
+    context = context or AppContext()
+    settings = MetricsSettings.read(context.environment)
     if CREATED_SERIES not in context.environment:
         disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for each one, which nobody reads
     registry = CollectorRegistry()

@@ -24,7 +24,7 @@ START_SECONDS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class AppContext:
     """What an app is built from.
 
     Args:
@@ -43,7 +43,7 @@ class SubApp:
     """An app by name.
 
     Args:
-        factory: "module:function", which makes the app of a `Context`; it is imported only when the app is chosen.
+        factory: "module:function", which makes the app of a `AppContext`; it is imported only when the app is chosen.
         paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed. One
             with "/" gets what no other claims.
         keys: the settings of which any that is set keeps strangers out. An app that names none is open.
@@ -68,7 +68,7 @@ class SubApp:
             module, _, name = self.settings.partition(":")
             getattr(import_module(module), name).read(environment)
 
-    def build(self, context: Context) -> Starlette:
+    def build(self, context: AppContext) -> Starlette:
         """Return the app itself."""
         module, _, function = self.factory.partition(":")
         try:
@@ -154,7 +154,7 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
         for row in chosen.values():
             row.check(environment)
         rest = sorted((row for name, row in chosen.items() if name != engine_name), key=lambda row: "/" in row.paths)
-        engine = chosen[engine_name].build(Context(environment)) if engine_name in chosen else None
+        engine = chosen[engine_name].build(AppContext(environment)) if engine_name in chosen else None
         late = [RunningApp(row) for row in rest]
         started = outer.state.started = asyncio.get_running_loop().create_future()
         stopping = asyncio.Event()
@@ -165,7 +165,7 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
                 running.append(RunningApp(chosen[engine_name]))
                 running[0].decide(engine)
             running.extend(late)
-            keeping = asyncio.create_task(_keep(late, Context(environment, engine, apps), apps, started, stopping))
+            keeping = asyncio.create_task(_keep(late, AppContext(environment, engine, apps), apps, started, stopping))
             try:
                 if engine or await started:
                     yield
@@ -189,7 +189,7 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
 
 async def _keep(
     late: Sequence[RunningApp],
-    context: Context,
+    context: AppContext,
     apps: list[Starlette],
     started: asyncio.Future[bool],
     stopping: asyncio.Event,

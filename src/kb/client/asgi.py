@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.types import ASGIApp, Message, Scope
 
-from kb.client.transport import Answer, BrokenOff, Request
+from kb.client.transport import BrokenOff, Request, Response
 
 
 class ASGITransport:
@@ -21,7 +21,7 @@ class ASGITransport:
         self._app = app
         self._client = (address, 0) if address else None
 
-    async def ask(self, request: Request, seconds: float) -> Answer:
+    async def ask(self, request: Request, seconds: float) -> Response:
         """Have the app answer. For the errors see `Transport`."""
         body, has_all, is_answered = iter(request.body), False, asyncio.Event()
         messages: list[Message] = []
@@ -69,8 +69,8 @@ def asgi_scope(request: Request) -> Scope:
     }
 
 
-def read_response(messages: list[Message]) -> Answer:
+def read_response(messages: list[Message]) -> Response:
     """Return what the app sent."""
     start, *parts = messages
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
-    return Answer(start["status"], headers, b"".join(part.get("body", b"") for part in parts))
+    return Response(start["status"], headers, b"".join(part.get("body", b"") for part in parts))

@@ -14,9 +14,9 @@ from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 from kb.api import errors
-from kb.api.access import OPERATION
-from kb.api.versions import HEADER, USER_AGENT
-from kb.client.transport import Answer, BrokenOff, Request, Transport
+from kb.api.rights import OPERATION
+from kb.api.version_check import HEADER, USER_AGENT
+from kb.client.transport import BrokenOff, Request, Response, Transport
 
 if TYPE_CHECKING:
     import httpx2
@@ -433,7 +433,7 @@ class EngineClient:
         form: Form | None = None,
         repeatable: bool = True,
         timeout: float | None = None,  # noqa: ASYNC109 - of each part of the answer
-    ) -> Answer:
+    ) -> Response:
         own, body = _form(form) if form else _json(json)
         target = f"{PREFIX}/{path}" + (f"?{urlencode(params, doseq=True)}" if params else "")
         try:
@@ -464,7 +464,7 @@ class EngineClient:
             raise self._not_an_engine()
         return answer
 
-    async def _answer(self, request: Request, repeatable: bool, seconds: float) -> Answer:
+    async def _answer(self, request: Request, repeatable: bool, seconds: float) -> Response:
         try:
             return await self._transport.ask(request, seconds)
         except BrokenOff:
@@ -509,7 +509,7 @@ def _given(**fields: object) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _error(answer: Answer) -> errors.KbError:
+def _error(answer: Response) -> errors.KbError:
     """The error that a problem+json answer stands for; any other answer becomes a plain `KbError` of its status."""
     try:
         problem = answer.json()

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from kb.client.transport import Answer, BodyUnreadable, BrokenOff
+from kb.client.transport import BodyUnreadable, BrokenOff, Response
 
 if TYPE_CHECKING:
     import ssl
@@ -43,7 +43,7 @@ class HTTPTransport:
         self._idle: deque[Connection] = deque()
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
 
-    async def ask(self, request: Request, seconds: float) -> Answer:
+    async def ask(self, request: Request, seconds: float) -> Response:
         """Send the request over a connection that no other uses meanwhile. For the errors see `Transport`."""
         async with asyncio.timeout(seconds):
             await self._slots.acquire()
@@ -57,7 +57,7 @@ class HTTPTransport:
         while self._idle:
             self._idle.pop().close()
 
-    async def _exchange(self, request: Request, seconds: float) -> Answer:
+    async def _exchange(self, request: Request, seconds: float) -> Response:
         connection = self._pop_idle() or await self._connect(min(seconds, CONNECT_SECONDS))
         try:
             answer = await connection.exchange(self._head(request), request, seconds)
@@ -110,7 +110,7 @@ class Connection(asyncio.Protocol):
         """Close it, whatever is under way."""
         self._transport.abort()
 
-    async def exchange(self, head: bytes, request: Request, seconds: float) -> Answer:
+    async def exchange(self, head: bytes, request: Request, seconds: float) -> Response:
         """Send a request and await its answer, which may come before all is sent. For the errors see `Transport`."""
         self._seconds = seconds
         incoming = self._incoming = Incoming()
@@ -185,7 +185,7 @@ class Incoming:
     """
 
     def __init__(self) -> None:
-        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._parser = httptools.HttpResponseParser(self)
         self._headers: dict[str, str] = {}
         self._content: list[bytes] = []
@@ -221,7 +221,7 @@ class Incoming:
 
     def on_message_complete(self) -> None:
         """The end of an answer; one that only says to wait for the other is none."""
-        answer = Answer(self._parser.get_status_code(), self._headers, b"".join(self._content))
+        answer = Response(self._parser.get_status_code(), self._headers, b"".join(self._content))
         self._headers, self._content, self._ends_with_connection = {}, [], False
         if answer.status >= HTTPStatus.OK and not self.answer.done():
             self.is_reusable = self._parser.should_keep_alive()

@@ -26,7 +26,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """An HTTP response.
 
     Args:
@@ -59,7 +59,7 @@ class BodyUnreadable(Exception):
 class Transport(Protocol):
     """A way to the engine."""
 
-    async def ask(self, request: Request, seconds: float) -> Answer:
+    async def ask(self, request: Request, seconds: float) -> Response:
         """Send the request, and read all of the answer.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.api.models import NOTE
-from kb.documents.lookup import existing_document
+from kb.documents.existing import existing_document
 from kb.documents.staging import discard
 from kb.store.rows import NOBODY
 

@@ -16,21 +16,21 @@ MAX_EDITS = 400
 """Texts that differ in more words are said to differ as a whole, between what they begin and end with alike."""
 
 
-class Change(NamedTuple):
+class DiffPart(NamedTuple):
     """A stretch of text that both have, or one of them."""
 
     kind: DiffKind
     text: str
 
 
-def diff(before: str, after: str) -> list[Change]:
+def diff(before: str, after: str) -> list[DiffPart]:
     """Return the stretches of both texts, in order: joined without insertions they are the one, else the other."""
     old, new = TOKEN.findall(before), TOKEN.findall(after)
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
     middle = _edits(old[start : len(old) - end], new[start : len(new) - end])
-    tail = [Change("equal", token) for token in old[len(old) - end :]]
-    return list(_joined([Change("equal", token) for token in old[:start]] + middle + tail))
+    tail = [DiffPart("equal", token) for token in old[len(old) - end :]]
+    return list(_joined([DiffPart("equal", token) for token in old[:start]] + middle + tail))
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
@@ -39,12 +39,12 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _joined(changes: Sequence[Change]) -> Iterator[Change]:
+def _joined(changes: Sequence[DiffPart]) -> Iterator[DiffPart]:
     for kind, group in groupby(changes, key=lambda change: change.kind):
-        yield Change(kind, "".join(change.text for change in group))
+        yield DiffPart(kind, "".join(change.text for change in group))
 
 
-def _edits(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def _edits(old: Sequence[str], new: Sequence[str]) -> list[DiffPart]:
     """Return the fewest changes from one to the other (Myers 1986), if they are few."""
     ends = {1: 0}
     """How many old tokens the furthest path on each diagonal has passed; a diagonal is those less the new ones."""
@@ -59,7 +59,7 @@ def _edits(old: Sequence[str], new: Sequence[str]) -> list[Change]:
             ends[diagonal] = x
             if x >= len(old) and y >= len(new):
                 return _walked(trace, old, new)
-    return [Change("delete", token) for token in old] + [Change("insert", token) for token in new]
+    return [DiffPart("delete", token) for token in old] + [DiffPart("insert", token) for token in new]
 
 
 def _next(ends: dict[int, int], diagonal: int, edits: int) -> int:
@@ -69,20 +69,20 @@ def _next(ends: dict[int, int], diagonal: int, edits: int) -> int:
     return ends[diagonal - 1] + 1
 
 
-def _walked(trace: Sequence[dict[int, int]], old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def _walked(trace: Sequence[dict[int, int]], old: Sequence[str], new: Sequence[str]) -> list[DiffPart]:
     """Return the changes of the path that reached the end, walked back."""
-    x, y, changes = len(old), len(new), list[Change]()
+    x, y, changes = len(old), len(new), list[DiffPart]()
     for edits in range(len(trace) - 1, -1, -1):
         diagonal, ends = x - y, trace[edits]
         is_insertion = diagonal == -edits or (diagonal != edits and ends[diagonal - 1] < ends[diagonal + 1])
         entry = _next(ends, diagonal, edits)
         while x > entry:
             x, y = x - 1, y - 1
-            changes.append(Change("equal", old[x]))
+            changes.append(DiffPart("equal", old[x]))
         if edits and is_insertion:
             y -= 1
-            changes.append(Change("insert", new[y]))
+            changes.append(DiffPart("insert", new[y]))
         elif edits:
             x -= 1
-            changes.append(Change("delete", old[x]))
+            changes.append(DiffPart("delete", old[x]))
     return changes[::-1]

@@ -12,7 +12,7 @@ from kb.api.errors import DiskFull, FilesUnavailable, NotFound
 from kb.api.models import NOTE
 from kb.blobs.protocol import KEPT, kept_as, kept_names, staged_as
 from kb.documents.staging import STRAY_SECONDS, remove_while
-from kb.formats.pictures import BEGINNING, lacks_ocr
+from kb.formats.ocr_text import BEGINNING, lacks_ocr
 from kb.store.rows import NewJob
 
 if TYPE_CHECKING:

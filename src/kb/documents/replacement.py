@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import AlreadyReplaced, NotANote, NotFound
 from kb.api.models import NOTE
-from kb.documents.lookup import missing_document
+from kb.documents.existing import missing_document
 
 if TYPE_CHECKING:
     from collections.abc import Collection

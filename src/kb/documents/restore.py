@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb.api.errors import NotInBin, Occupied
-from kb.documents.lookup import check_match, existing_document, existing_version, missing_document
+from kb.documents.existing import existing_document, existing_version, missing_document
+from kb.documents.preconditions import check_match
 from kb.documents.replacement import drop_taken_link
+from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import NO_VECTORS, Draft, embed_draft
-from kb.ingest.models import again_if_model_changed
 from kb.lexical.language import guessed
 from kb.store.rows import NOBODY, NewChunk, VectorSpace
 

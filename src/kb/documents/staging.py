@@ -14,11 +14,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from kb.api.access import OF_JOB
 from kb.api.errors import FilesUnavailable, StoreUnavailable, Unconfirmed
+from kb.api.rights import OF_JOB
 from kb.blobs.protocol import STAGED, staged_as
+from kb.formats.text.batches import is_batch
 from kb.formats.text.encoding import clean, one_line
-from kb.formats.text.parts import is_batch
 from kb.store.rows import NewJob
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kb.api.errors import JobDone, KeyReused, NotRetryable, Unconfirmed
 from kb.api.models import NOTE, JobAccepted, JobDropped
-from kb.documents.lookup import existing_job
+from kb.documents.existing import existing_job
 from kb.documents.replacement import check_current, check_replaceable
 from kb.documents.staging import discard, stage
-from kb.formats.text.embedded import without_embedded
-from kb.formats.text.parts import filename_from_title
+from kb.formats.text.base64_data import without_embedded
+from kb.formats.text.batches import filename_from_title
 from kb.ingest.draft import first_line
 from kb.store.rows import NOBODY, NewJob
 

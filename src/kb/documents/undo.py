@@ -18,7 +18,7 @@ from kb.store.rows import NOBODY
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kb.api.access import Caller
+    from kb.api.rights import Caller
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store, Transaction
@@ -33,7 +33,7 @@ ALL = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedUndo:
     """What is done to take back the changes of a document: `version` is what it becomes again.
 
     `skipped` says why nothing is done. `state` is the document's newest version, and whether it is in the bin;
@@ -67,14 +67,14 @@ class Past:
         return self.binned.deleted_at if self.binned else self.versions[0].at
 
     @property
-    def step(self) -> Step:
+    def step(self) -> PlannedUndo:
         """The step that would delete it."""
         state = self.versions[0].number, self.binned is not None
         part_of = self.binned.part_of if self.binned else None
-        return Step(self.newest.id, self.newest.title, "delete", state=state, part_of=part_of)
+        return PlannedUndo(self.newest.id, self.newest.title, "delete", state=state, part_of=part_of)
 
 
-class Change(NamedTuple):
+class PastChange(NamedTuple):
     """A change: the version that it made, which a deletion does not, who made it, in which operation, and when."""
 
     number: int | None
@@ -107,7 +107,7 @@ class Plan:
     """What takes back the changes of a scope: a step for each document, and the jobs that end before they are done."""
 
     scope: Scope
-    steps: list[Step]
+    steps: list[PlannedUndo]
     jobs: list[int]
 
 
@@ -118,7 +118,7 @@ def carry_out(
     planned: Plan,
     author: Author = NOBODY,
     checkpoint: Callable[[], None] = lambda: None,
-) -> list[Step]:
+) -> list[PlannedUndo]:
     """Do what was planned; return what was done.
 
     Each document is taken back in a transaction of its own; those that cannot be are skipped. Done again, the same
@@ -134,7 +134,7 @@ def carry_out(
     bring_back = partial(restore, store, embedder, checkpoint=checkpoint, together=together)
     take_back = partial(revert, store, embedder, originals, checkpoint=checkpoint, together=together)
 
-    def done(step: Step) -> Step:
+    def done(step: PlannedUndo) -> PlannedUndo:
         try:
             # What came inside another document has gone, or come back, with it.
             with suppress(NotFound, NotInBin):
@@ -187,9 +187,9 @@ def plan(store: Store, scope: Scope) -> Plan:
     return Plan(scope, _in_turn(ordered, lambda step: step), jobs)
 
 
-def _in_turn(steps: Sequence[Step], act: Callable[[Step], Step]) -> list[Step]:
+def _in_turn(steps: Sequence[PlannedUndo], act: Callable[[PlannedUndo], PlannedUndo]) -> list[PlannedUndo]:
     """Take the steps one after another; what came inside a document that stays in the bin stays there with it."""
-    taken: list[Step] = []
+    taken: list[PlannedUndo] = []
     in_bin: set[int | None] = set()
     for step in steps:
         if not step.skipped and step.part_of in in_bin:
@@ -201,7 +201,7 @@ def _in_turn(steps: Sequence[Step], act: Callable[[Step], Step]) -> list[Step]:
     return taken
 
 
-def _unchanged(step: Step) -> Callable[[Transaction], None]:
+def _unchanged(step: PlannedUndo) -> Callable[[Transaction], None]:
     """Return what refuses a document that is not as it was when the step was planned."""
 
     def check(tx: Transaction) -> None:
@@ -212,7 +212,7 @@ def _unchanged(step: Step) -> Callable[[Transaction], None]:
     return check
 
 
-def _state_of_restored(step: Step) -> tuple[int, bool]:
+def _state_of_restored(step: PlannedUndo) -> tuple[int, bool]:
     number, is_binned = step.state
     return number + is_binned, False
 
@@ -226,7 +226,7 @@ def _check_since(tx: Transaction, instant: datetime) -> None:
         raise HistoryGone(f"since: history goes back to {begins} and not further.", extra={"begins": begins})
 
 
-def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]) -> Step | None:
+def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]) -> PlannedUndo | None:
     """Return what takes back a document's changes; `begun` is when each operation was, as far as that was asked."""
     past = Past(tx.history.versions(document_id, limit=ALL), tx.history.binned(document_id))
     if scope.since and _is_after(past.at, clock.own.now()):
@@ -251,16 +251,16 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
     return step
 
 
-def _changes(past: Past) -> list[Change]:
+def _changes(past: Past) -> list[PastChange]:
     """Return the changes of a document, the last one first."""
     binned = past.binned
-    deleted = [Change(None, binned.author, binned.operation, binned.deleted_at)] if binned else []
+    deleted = [PastChange(None, binned.author, binned.operation, binned.deleted_at)] if binned else []
     return deleted + [
-        Change(version.number, version.author, version.operation, version.at) for version in past.versions
+        PastChange(version.number, version.author, version.operation, version.at) for version in past.versions
     ]
 
 
-def _is_meant(tx: Transaction, change: Change, scope: Scope, begun: dict[int, str]) -> bool:
+def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int, str]) -> bool:
     """Return whether a change is to be taken back."""
     if scope.operation:
         return change.operation == scope.operation.id
@@ -275,7 +275,7 @@ def _is_meant(tx: Transaction, change: Change, scope: Scope, begun: dict[int, st
     return scope.since is not None and _is_after(at, scope.since)
 
 
-def _back(past: Past, number: int, since: datetime | None) -> Step | None:
+def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None:
     """Return the step back to a version; to none if it is 0, or the document was in the bin then."""
     newest = past.newest
     step = past.step

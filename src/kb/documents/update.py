@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
 from kb.api.models import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
-from kb.documents.lookup import check_match, existing_document
+from kb.documents.existing import existing_document
+from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
 from kb.formats.readers.front_matter import front_matter
-from kb.formats.text.embedded import without_embedded
+from kb.formats.text.base64_data import without_embedded
+from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note, embed_draft
-from kb.ingest.models import again_if_model_changed
 from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:

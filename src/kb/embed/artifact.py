@@ -45,7 +45,7 @@ class InvalidArtifact(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ModelManifest:
     """What a model is.
 
     Args:
@@ -83,7 +83,7 @@ class ModelFiles:
 
     onnx: Path
     tokenizer: Path
-    manifest: Manifest
+    manifest: ModelManifest
     precision: str
 
     def stamps(self) -> list[tuple[int, int, int]]:
@@ -110,7 +110,7 @@ def load_model(folder: Path) -> ModelFiles:
         raise InvalidArtifact("a file is missing or unreadable") from None
     try:
         intact = recorded.pop("files") == hashes
-        manifest = Manifest(**recorded)
+        manifest = ModelManifest(**recorded)
         valid = intact and manifest.converter == converter_version(manifest.precision) and bool(manifest.digest)
     except (AttributeError, KeyError, TypeError):
         valid = False
@@ -119,7 +119,7 @@ def load_model(folder: Path) -> ModelFiles:
     return ModelFiles(folder / ONNX, folder / TOKENIZER, manifest, manifest.precision)
 
 
-def save_model(folder: Path, model: ModelProto, tokenizer: Path, manifest: Manifest) -> None:
+def save_model(folder: Path, model: ModelProto, tokenizer: Path, manifest: ModelManifest) -> None:
     """Write a model into the new `folder`, down to the disk."""
     import onnx  # slow, and who runs models has no need of it
 
@@ -127,7 +127,7 @@ def save_model(folder: Path, model: ModelProto, tokenizer: Path, manifest: Manif
     onnx.save_model(model, folder / ONNX, save_as_external_data=True, location=DATA, size_threshold=MIN_APART)
     shutil.copymode(folder / ONNX, folder / DATA)  # it would be its owner's alone
     shutil.copyfile(tokenizer, folder / TOKENIZER)
-    defaults = asdict(Manifest())
+    defaults = asdict(ModelManifest())
     record = {name: value for name, value in asdict(manifest).items() if name in REQUIRED or value != defaults[name]}
     (folder / MANIFEST).write_text(json.dumps(record | {"files": _hashes(folder)}, indent=2) + "\n", encoding="utf-8")
     for path in (*folder.iterdir(), folder):

@@ -12,12 +12,12 @@ from typing import Final, cast, get_args
 
 from kb.api.errors import Unreadable
 from kb.api.job_errors import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WPD
-from kb.formats.containers.mail import begins_message, is_mailbox, message_in, without_separator
+from kb.formats.containers.mailbox import begins_message, is_mailbox, message_in, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
+from kb.formats.delimiter import looks_delimited
 from kb.formats.registry import FORMATS
-from kb.formats.sniff import looks_delimited
 from kb.formats.text.encoding import NOT_TEXT, as_utf8, decode
-from kb.formats.text.opaque import Kind, Opaque
+from kb.formats.text.external_types import Kind, Opaque
 
 ENCRYPTED: Final = "it is encrypted: it can only be read with its key"
 _ZIP: Final = b"PK\x03\x04"

@@ -8,11 +8,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Unreadable
-from kb.api.omitted import together
+from kb.api.omissions import together
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
 from kb.formats.registry import FORMATS, reader_module
-from kb.formats.text.embedded import without_embedded_bytes
+from kb.formats.text.base64_data import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room
 

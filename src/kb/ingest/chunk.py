@@ -10,8 +10,8 @@ from functools import reduce
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from kb.lexical.names import HEADING_MARK
-from kb.store.rows import NewChunk, Place
+from kb.lexical.document_names import HEADING_MARK
+from kb.store.rows import ChunkPosition, NewChunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -328,12 +328,12 @@ class _Lines:
         self._position = 0
         self._line = 1
 
-    def place(self, start: int, end: int, heading: tuple[str, ...], page: int | None) -> Place:
+    def place(self, start: int, end: int, heading: tuple[str, ...], page: int | None) -> ChunkPosition:
         """The place of `text[start:end]`; lines are those of its words, without the white space around them."""
         inside = self._text[start:end]
         first = start + len(inside) - len(inside.lstrip())
         last = start + max(len(inside.rstrip()) - 1, 0)
-        return Place(
+        return ChunkPosition(
             line_start=self._line_at(min(first, last)),
             line_end=self._line_at(last),
             char_start=start,

@@ -14,13 +14,13 @@ import numpy as np
 from kb.api.emphasis import without_emphasis
 from kb.api.errors import ModelChanged, Unreadable
 from kb.api.models import MAX_TITLE, NOTE
-from kb.api.omitted import phrase, together
+from kb.api.omissions import phrase, together
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Attachment, Extracted
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
+from kb.lexical.document_names import with_aliases
 from kb.lexical.language import guessed
-from kb.lexical.names import with_aliases
 from kb.store.rows import Content, NewChunk, VectorSpace
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.lexical.segment import folded
+from kb.lexical.segmentation import folded
 from kb.lexical.stems import stem_language, stemmed
 from kb.lexical.variants import spellings
 

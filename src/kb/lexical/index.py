@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.lexical.postings import Postings
-    from kb.lexical.snapshot import Key, LexicalSnapshot, NewChunk
+    from kb.lexical.snapshot import IndexedChunk, Key, LexicalSnapshot
 
 KEPT_SNAPSHOTS = 16
 HEADER_WEIGHT = 2
@@ -59,7 +59,7 @@ class Pending:
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def add(self, added: Iterable[NewChunk]) -> None:
+    def add(self, added: Iterable[IndexedChunk]) -> None:
         """Append chunks."""
         for row, chunk in enumerate(added, self.first + len(self)):
             text, header = [*map(intern, chunk.text)], [*map(intern, chunk.header)]
@@ -143,7 +143,7 @@ class LexicalIndex:
         self._words_size = 0
         self._pending = Pending(snapshot.size)
         self._kept_from = snapshot.size
-        self.terms = TermSet()
+        self.terms = TermFilter()
 
     @property
     def newest(self) -> int:
@@ -177,7 +177,7 @@ class LexicalIndex:
             self._keep(snapshot, key, loaded)
         return loaded
 
-    def publish(self, number: int, added: Sequence[NewChunk], removed: Collection[int]) -> None:
+    def publish(self, number: int, added: Sequence[IndexedChunk], removed: Collection[int]) -> None:
         """Make the next snapshot, visible to those who read its number."""
         with self._writing:
             before = self._snapshots[self._newest]
@@ -315,7 +315,7 @@ def _fits(word: Word, snapshot: LexicalSnapshot) -> bool:
     return word.epoch == snapshot.epoch or (word.epoch == snapshot.epoch - 1 and snapshot.numbers is not None)
 
 
-class TermSet:
+class TermFilter:
     """Tells of most tokens that stand nowhere that they do not, without looking in the database.
 
     A token takes eight bytes: its hash. It stays when its last chunk is deleted, and of another one the hash may be the

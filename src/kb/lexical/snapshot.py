@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb import compaction
+from kb.lexical.bm25 import K1, B
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
-K1 = 1.2
-B = 0.75
-"""BM25's parameters, which are fixed in FTS5."""
 
 MAX_ID = 2**31 - 1
 """The highest id of a chunk or a document that fits."""
@@ -31,7 +29,7 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NewChunk:
+class IndexedChunk:
     """A chunk that was added, with the tokens of its text and its header."""
 
     id: int
@@ -153,7 +151,7 @@ class LexicalSnapshot:
         dead = np.sort(np.concatenate([self.dead, rows])) if rows.size else self.dead
         return LexicalSnapshot(number, self.epoch, self.size, *self._buffers, dead, tokens, self.numbers)
 
-    def with_chunks(self, added: Sequence[NewChunk]) -> LexicalSnapshot:
+    def with_chunks(self, added: Sequence[IndexedChunk]) -> LexicalSnapshot:
         """Return the snapshot with more chunks, whose ids ascend; the buffers are written only past this one's rows."""
         end = self.size + len(added)
         buffers = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from functools import cache
 
-from kb.lexical.segment import folded
+from kb.lexical.segmentation import folded
 
 SHORTEST, LONGEST = 5, 32
 """Shorter words are spelled like too many others to be corrected, and of longer ones no change is worth trying."""

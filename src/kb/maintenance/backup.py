@@ -13,28 +13,28 @@ from filelock import FileLock, Timeout
 from kb import __version__, clock
 from kb.api.errors import StoreError
 from kb.blobs.folder import KeptFiles
-from kb.maintenance.archive import (
+from kb.maintenance.backup_storage import (
     ARCHIVE,
     NAME,
     PART,
     STAGED,
-    Backup,
-    Manifest,
+    BackupManifest,
+    OpenBackup,
     backup_folders,
     discarded_unless_finished,
     objects_in,
     stream_digest,
     write_to,
 )
-from kb.maintenance.restoring import finish_restore
+from kb.maintenance.restore_swap import finish_restore
 from kb.store.open import database_path
-from kb.store.sqlite.backup import Moment
+from kb.store.sqlite.backup import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from kb.maintenance.archive import Collector
+    from kb.maintenance.backup_storage import Collector
     from kb.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ MOST_OPEN: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BackupResult:
     """A backup that was made.
 
     Args:
@@ -55,12 +55,12 @@ class Made:
     """
 
     path: Path
-    manifest: Manifest
+    manifest: BackupManifest
     added: int
     absent: int
 
 
-def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[], None] = lambda: None) -> Made:
+def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[], None] = lambda: None) -> BackupResult:
     """Make a backup in the folder `target`, of which the newest `keep` stay, or in an archive (`.tar`).
 
     With KB_BACKUP_KEY it is sealed. It holds one moment: the files are looked at while nobody can write, and opened, so
@@ -75,12 +75,12 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
     try:
         with (
             _sole_writer(target),
-            closing(Moment(path)) as moment,
+            closing(Snapshot(path)) as moment,
             discarded_unless_finished(write_to(target, settings.backup_key)) as writer,
         ):
             copier = Copier(settings, moment, writer, checkpoint)
             manifest = copier.copy()
-            made = Made(writer.finish(manifest), manifest, copier.added, copier.absent)
+            made = BackupResult(writer.finish(manifest), manifest, copier.added, copier.absent)
             if target.suffix != ARCHIVE:
                 prune(target, keep)
     except OSError as error:
@@ -96,7 +96,7 @@ def prune(root: Path, keep: int) -> None:
         if NAME.fullmatch(part.stem):
             shutil.rmtree(part, ignore_errors=True)
     try:
-        needed = set().union(*(Backup(folder).manifest.objects for folder in backup_folders(root)))
+        needed = set().union(*(OpenBackup(folder).manifest.objects for folder in backup_folders(root)))
     except StoreError as error:
         logger.warning("files of old backups stay: %s", error)
         return
@@ -115,7 +115,7 @@ class Copier:
         checkpoint: is called again and again, and may end the work by raising.
     """
 
-    def __init__(self, settings: Settings, moment: Moment, writer: Collector, checkpoint: Callable[[], None]) -> None:
+    def __init__(self, settings: Settings, moment: Snapshot, writer: Collector, checkpoint: Callable[[], None]) -> None:
         self.added = self.absent = 0
         self._originals = KeptFiles(settings.files_dir)
         self._staging = settings.staging_dir
@@ -124,7 +124,7 @@ class Copier:
         self._checkpoint = checkpoint
         self._damaged: set[Path] = set()
 
-    def copy(self) -> Manifest:
+    def copy(self) -> BackupManifest:
         """Return what a backup of the copies is made of."""
         with ExitStack() as stack:
             while True:
@@ -150,7 +150,7 @@ class Copier:
         self._moment.copy(self._writer.database, self._checkpoint)
         with self._writer.database.open("rb") as database:
             digest = stream_digest(database)
-        return Manifest(
+        return BackupManifest(
             made_at=made_at,
             kb=__version__,
             schema=self._moment.schema_version,

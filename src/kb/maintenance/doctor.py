@@ -16,15 +16,15 @@ from kb.api.errors import ModelError
 from kb.blobs.folder import KeptFiles
 from kb.filesystem import is_exposed
 from kb.ingest.chunk import Chunker
-from kb.maintenance.archive import age_of_newest
+from kb.maintenance.backup_storage import age_of_newest
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.reindex import reindex
-from kb.maintenance.restoring import Places, complete_restore
-from kb.running import lock_path
-from kb.store.lock import sole_user
+from kb.maintenance.restore_swap import RestoreFolders, complete_restore
+from kb.running_engine import lock_path
+from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
-from kb.store.sqlite.rules import mend_codes, mend_rows
+from kb.store.sqlite.integrity_rules import mend_codes, mend_rows
 from kb.store.sqlite.vector_space import recorded_space
 from kb.store.sqlite.verify import Check, Remedy, Verification
 
@@ -199,7 +199,7 @@ def _strays(settings: Settings) -> Iterator[str]:
 
 
 def _unfinished_restore(settings: Settings) -> Iterator[str]:
-    if Places.of(settings).are_unpacked:
+    if RestoreFolders.of(settings).are_unpacked:
         yield "a restore was cut off; the next start finishes it, too"
 
 
@@ -210,7 +210,7 @@ def _leftovers(path: Path, settings: Settings) -> Iterator[str]:
 def _cut_off(path: Path, settings: Settings) -> list[Path]:
     """Return what a reindex or a restore left that was cut off."""
     rebuilt = (path.with_name(f"{path.name}{ending}") for ending in CUT_OFF)
-    return [leftover for leftover in (*rebuilt, *Places.of(settings).unfinished) if leftover.exists()]
+    return [leftover for leftover in (*rebuilt, *RestoreFolders.of(settings).unfinished) if leftover.exists()]
 
 
 def _exposed(path: Path, settings: Settings) -> Iterator[str]:

@@ -30,21 +30,21 @@ from kb.blobs.protocol import kept_as, staged_as
 from kb.blobs.scratch import Blocks
 from kb.documents.blob_place import blobs_apart
 from kb.filesystem import sync
-from kb.maintenance.archive import PART, copy, discarded_unless_finished
 from kb.maintenance.backup import Copier
-from kb.maintenance.exported import KEYS, VECTORS, exported_lines, exported_vectors, key_lines, keys_of
-from kb.maintenance.plain_names import Tree
-from kb.maintenance.restoring import finish_restore
+from kb.maintenance.backup_storage import PART, copy, discarded_unless_finished
+from kb.maintenance.export_names import Tree
+from kb.maintenance.export_rows import KEYS, VECTORS, exported_lines, exported_vectors, key_lines, keys_of
+from kb.maintenance.restore_swap import finish_restore
 from kb.store.open import database_path, is_postgres, open_moment
-from kb.store.sql.transfer import DOCUMENTS as DOCUMENT_TABLE
-from kb.store.sql.transfer import PRECISIONS
-from kb.store.sqlite.backup import Moment
+from kb.store.sql.export_tables import DOCUMENTS as DOCUMENT_TABLE
+from kb.store.sql.export_tables import PRECISIONS
+from kb.store.sqlite.backup import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kb.blobs.protocol import Blobs, Readable
-    from kb.maintenance.archive import Manifest
+    from kb.maintenance.backup_storage import BackupManifest
     from kb.settings import Settings
     from kb.store.open import MovedTransaction
     from kb.store.rows import Document
@@ -125,8 +125,8 @@ def _taken(settings: Settings, writer: _ExportWriter) -> Iterator[tuple[MovedTra
         ):
             yield tx, _copy_files(tx, blobs, writer)
         return
-    with closing(Moment(database_path(url, settings.data_dir))) as moment:
-        manifest: Manifest = Copier(settings, moment, writer, lambda: None).copy()
+    with closing(Snapshot(database_path(url, settings.data_dir))) as moment:
+        manifest: BackupManifest = Copier(settings, moment, writer, lambda: None).copy()
     with open_moment(url, writer.database) as tx:
         yield tx, Exported(staged=manifest.staged, missing=manifest.missing)
 

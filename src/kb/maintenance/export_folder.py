@@ -19,12 +19,12 @@ from kb.blobs.protocol import kept_as, staged_as
 from kb.documents.staging import discard, stage
 from kb.filesystem import open_regular
 from kb.lexical.language import guessed
-from kb.maintenance.archive import LARGEST_MANIFEST, stream_digest
+from kb.maintenance.backup_storage import LARGEST_MANIFEST, stream_digest
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.export_lines import ROW_LINES, DocumentLine, ExportHeader, KeyLine, VersionLine, wrong_field
-from kb.maintenance.exported import KEYS, PLAIN, VECTORS
+from kb.maintenance.export_rows import KEYS, PLAIN, VECTORS
 from kb.store.rows import NOBODY, Author, Content, Document, NewChunk
-from kb.store.sqlite.merging import FormerVersion
+from kb.store.sqlite.import_merge import FormerVersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

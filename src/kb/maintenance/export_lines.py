@@ -8,13 +8,13 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from kb.api.access import Right  # noqa: TC001 - pydantic reads it
 from kb.api.key_models import KeyName  # noqa: TC001 - likewise
 from kb.api.models import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
+from kb.api.rights import Right  # noqa: TC001 - pydantic reads it
 from kb.blobs.protocol import DIGEST
-from kb.maintenance.archive import STAGED
-from kb.maintenance.exported import PLAIN
-from kb.store.rows import Author, Binned, Chunk, Document, NamedKey, NewChunk, Place, VectorSpace, Version
+from kb.maintenance.backup_storage import STAGED
+from kb.maintenance.export_rows import PLAIN
+from kb.store.rows import Author, Binned, Chunk, ChunkPosition, Document, NamedKey, NewChunk, VectorSpace, Version
 
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
 
@@ -96,7 +96,7 @@ class ChunkLine(Line):
 
     def row(self) -> NewChunk:
         """Return the chunk."""
-        return NewChunk(self.text, self.header, Place(*self.lines, *self.characters, self.heading, self.page))
+        return NewChunk(self.text, self.header, ChunkPosition(*self.lines, *self.characters, self.heading, self.page))
 
     def former(self, index: int, new_id: int) -> Chunk:
         """Return the chunk of a former version, under its id, or the new one if the export says none."""

@@ -11,24 +11,24 @@ import numpy as np
 
 from kb.api.errors import StoreError
 from kb.documents.blob_place import blobs_apart
-from kb.documents.lookup import existing_version
+from kb.documents.existing import existing_version
 from kb.documents.originals import Originals
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
 from kb.lexical.language import guessed
 from kb.maintenance.export import DOCUMENTS, VERSIONS
 from kb.maintenance.export_folder import SLICE, ExportFolder, Imported, slices
-from kb.maintenance.exported import KEYS, PLAIN, VECTORS, exported_lines, exported_vectors, keys_of
-from kb.maintenance.merging import merge_export
+from kb.maintenance.export_rows import KEYS, PLAIN, VECTORS, exported_lines, exported_vectors, keys_of
+from kb.maintenance.import_merge import merge_export
 from kb.maintenance.named_model import open_named_model
-from kb.maintenance.restoring import complete_restore
-from kb.running import lock_path
+from kb.maintenance.restore_swap import complete_restore
+from kb.running_engine import lock_path
 from kb.store.default_space import refusal
-from kb.store.lock import sole_user
+from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path, is_postgres, open_alone, space_in_use
 from kb.store.row_mapping import iso
 from kb.store.rows import Content, VectorSpace
-from kb.store.sql import transfer
+from kb.store.sql import export_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -252,9 +252,9 @@ class _Refill:
             tx.transfer.set_beginning(begins)
             tx.transfer.set_last_ids(self._export.last_ids)
             if self._export.has_vectors:
-                tx.transfer.clear(transfer.PRECISIONS)
+                tx.transfer.clear(export_tables.PRECISIONS)
                 for precision, vectors in about.precisions.items():
-                    tx.transfer.insert(transfer.PRECISIONS, {"precision": precision, "vectors": vectors})
+                    tx.transfer.insert(export_tables.PRECISIONS, {"precision": precision, "vectors": vectors})
             tx.transfer.finish()
 
     def _verify(self) -> None:
@@ -289,7 +289,7 @@ def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.
     language = line.language if says_language else guessed([chunk.text for chunk in line.chunks])
     chunks = [chunk.row() for chunk in line.chunks]
     ids = [chunk.id for chunk in line.chunks if chunk.id]
-    tx.transfer.insert(transfer.DOCUMENTS, dict(line) | {"language": language})
+    tx.transfer.insert(export_tables.DOCUMENTS, dict(line) | {"language": language})
     content = Content(line.doc_type, line.title, line.content_hash, chunks, vectors, language=language)
     tx.documents.add_chunks(line.id, content, ids if len(ids) == len(chunks) else None)
     tx.documents.add_tags(line.id, line.tags)
@@ -298,7 +298,7 @@ def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.
 def _add_version(tx: MovedTransaction, line: VersionLine) -> None:
     """Write a former version, and that it is in the bin; what it held is that of no version before it, or of one."""
     content_id = existing_version(tx, line.id, line.chunks_of).content_id if line.chunks_of else None
-    tx.transfer.insert(transfer.VERSIONS, dict(line) | {"content_id": content_id})
+    tx.transfer.insert(export_tables.VERSIONS, dict(line) | {"content_id": content_id})
     if line.chunks is not None:
         new_ids = repeat(0) if all(chunk.id for chunk in line.chunks) else tx.transfer.new_chunk_ids(line.size)
         numbered_chunks = zip(line.chunks, new_ids, strict=False)
@@ -306,4 +306,4 @@ def _add_version(tx: MovedTransaction, line: VersionLine) -> None:
             line.id, [chunk.former(index, new) for index, (chunk, new) in enumerate(numbered_chunks)]
         )
     if line.deleted:
-        tx.transfer.insert(transfer.BIN, dict(line.deleted) | {"id": line.id, "version": line.version})
+        tx.transfer.insert(export_tables.BIN, dict(line.deleted) | {"id": line.id, "version": line.version})

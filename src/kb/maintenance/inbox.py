@@ -13,11 +13,11 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from kb.access.store import CallerStore
-from kb.api.access import Caller
+from kb.access.restricted_store import CallerStore
 from kb.api.errors import DiskFull, SettingError
-from kb.api.leftovers import is_leftover
 from kb.api.models import FileRequest
+from kb.api.rights import Caller
+from kb.api.temporary_files import is_leftover
 from kb.documents.submit import submit_file
 from kb.filesystem import sync
 from kb.store.rows import Author

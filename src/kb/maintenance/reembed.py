@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.ingest.models import ActiveModel
+from kb.ingest.active_model import ActiveModel
 from kb.maintenance.named_model import open_named_model
-from kb.maintenance.restoring import complete_restore
-from kb.running import lock_path
-from kb.store.lock import sole_user
+from kb.maintenance.restore_swap import complete_restore
+from kb.running_engine import lock_path
+from kb.store.engine_lock import sole_user
 from kb.store.open import open_store
 from kb.store.rows import Retention, VectorSpace
 from kb.worker.reembed import Reembedder

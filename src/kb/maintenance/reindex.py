@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from kb.api.errors import StoreError
 from kb.ingest.chunk import Chunker
 from kb.maintenance.named_model import open_named_model
-from kb.maintenance.restoring import complete_restore
-from kb.running import lock_path
-from kb.store.lock import sole_user
+from kb.maintenance.restore_swap import complete_restore
+from kb.running_engine import lock_path
+from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.rebuild import rebuild

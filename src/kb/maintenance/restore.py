@@ -1,7 +1,7 @@
 """A backup is tried, or takes the place of what is there.
 
 A restore unpacks beside what it will replace, verifies what it unpacked, sets aside what is there, and moves
-(`kb.maintenance.restoring`).
+(`kb.maintenance.restore_swap`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,23 @@ from typing import TYPE_CHECKING, BinaryIO
 from kb.api.errors import StoreError
 from kb.blobs.folder import KeptFiles
 from kb.filesystem import give_to_owner, make_folder, sync
-from kb.maintenance.archive import DATABASE, Backup, Manifest, copy, object_name, opened_backups, stream_digest
+from kb.maintenance.backup_storage import (
+    DATABASE,
+    BackupManifest,
+    OpenBackup,
+    copy,
+    object_name,
+    opened_backups,
+    stream_digest,
+)
 from kb.maintenance.doctor import verify_data
-from kb.maintenance.restoring import PART, Places, complete_restore
-from kb.running import lock_path
+from kb.maintenance.restore_swap import PART, RestoreFolders, complete_restore
+from kb.running_engine import lock_path
 from kb.settings import Settings
-from kb.store.lock import sole_user
+from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path
-from kb.store.sqlite.backup import Moment, find_damage
-from kb.store.sqlite.foreign import refuse_foreign
+from kb.store.sqlite.backup import Snapshot, find_damage
+from kb.store.sqlite.foreign_objects import refuse_foreign
 from kb.store.sqlite.migrate import OF_DEVELOPMENT, of_development
 from kb.store.sqlite.probe import probe
 from kb.store.sqlite.schema import SCHEMA_VERSION
@@ -52,7 +60,7 @@ class Restored:
     """
 
     name: str
-    manifest: Manifest
+    manifest: BackupManifest
     seal: Seal
     set_aside: list[Path]
 
@@ -118,12 +126,12 @@ def seals(path: Path, key: SecretStr | None) -> Iterator[tuple[str, Seal]]:
                 yield backup.name, backup.seal
 
 
-def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None]) -> Restored:
+def _restore(settings: Settings, backup: OpenBackup, on_step: Callable[[str], None]) -> Restored:
     if backup.manifest.schema > SCHEMA_VERSION:
         raise StoreError(f"The backup {backup.name} was made by a later kb ({backup.manifest.kb}): use that one.")
     if backup.manifest.schema in OF_DEVELOPMENT:
         raise of_development(f"The database of the backup {backup.name}", backup.manifest.schema)
-    places = Places.of(settings)
+    places = RestoreFolders.of(settings)
     for folder in {places.files.parent, places.database.parent, settings.data_dir}:
         make_folder(folder, "KB_DATA_DIR")
     with sole_user(lock_path(settings.data_dir)), sole_user(database_lock(places.database)):
@@ -139,7 +147,7 @@ def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None])
         return Restored(backup.name, backup.manifest, backup.seal, complete_restore(settings))
 
 
-def _unpack_beside(places: Places, backup: Backup, stamp: str) -> None:
+def _unpack_beside(places: RestoreFolders, backup: OpenBackup, stamp: str) -> None:
     """Unpack and verify a backup; it is complete when the last folder has its name."""
     parts = [root / f"{places.prefix}{stamp}{PART}" for root in places.roots]
     for part in parts:
@@ -156,7 +164,7 @@ def _unpack_beside(places: Places, backup: Backup, stamp: str) -> None:
         sync(root)
 
 
-def unpack(backup: Backup, database: Path, files: Path, staging: Path) -> None:
+def unpack(backup: OpenBackup, database: Path, files: Path, staging: Path) -> None:
     """Write what a backup holds, and compare it with the manifest.
 
     Raises:
@@ -175,7 +183,7 @@ def unpack(backup: Backup, database: Path, files: Path, staging: Path) -> None:
             sync(path)
 
 
-def _unpack(backup: Backup, name: str, digest: str, target: Path) -> None:
+def _unpack(backup: OpenBackup, name: str, digest: str, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with backup.open(name) as file:
         check_room(file, target)
@@ -195,7 +203,7 @@ def check_room(file: BinaryIO, target: Path) -> None:
         raise OSError(errno.ENOSPC, f"{target.name} has {size:,} bytes, for which there is no room")
 
 
-def _damaged_parts(backup: Backup, seen: dict[str, str | None]) -> Iterator[str]:
+def _damaged_parts(backup: OpenBackup, seen: dict[str, str | None]) -> Iterator[str]:
     """Yield the parts that are not what they were; `seen` are the files that were read before."""
     objects = {object_name(digest): digest for digest in backup.manifest.objects}
     for name, digest in ({DATABASE: backup.manifest.database} | objects).items():
@@ -206,7 +214,7 @@ def _damaged_parts(backup: Backup, seen: dict[str, str | None]) -> Iterator[str]
             yield f"{name} is {'not there' if seen[key] is None else 'not what it was'}"
 
 
-def _digest(backup: Backup, name: str) -> str | None:
+def _digest(backup: OpenBackup, name: str) -> str | None:
     try:
         with backup.open(name) as file:
             return stream_digest(file)
@@ -214,7 +222,7 @@ def _digest(backup: Backup, name: str) -> str | None:
         return None
 
 
-def _tried(backup: Backup, place: Path | None) -> Iterator[str]:
+def _tried(backup: OpenBackup, place: Path | None) -> Iterator[str]:
     """Yield what is wrong with a backup that is restored in a scratch place."""
     with tempfile.TemporaryDirectory(dir=place) as scratch:
         settings = Settings(data_dir=Path(scratch), model_dir=None)
@@ -224,7 +232,7 @@ def _tried(backup: Backup, place: Path | None) -> Iterator[str]:
             refuse_foreign(database, "The database")
             yield from probe(database)
             yield from verify_data(settings)
-            with closing(Moment(database)) as moment, moment.taken():
+            with closing(Snapshot(database)) as moment, moment.taken():
                 counts = moment.counts()
         except (OSError, StoreError) as error:
             yield str(error)

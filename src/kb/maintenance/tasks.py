@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from kb.api.errors import AtWork, NoBackupFolder, StoreError
 from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
 from kb.clock import shown
-from kb.maintenance import archive
+from kb.maintenance import backup_storage
 from kb.settings import Settings, reveal
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class MaintenanceTasks:
     def _backups(self, folder: Path) -> list[Backup]:
         """Return the backups of a folder, the newest first. What is in one never changes."""
         try:
-            names = [backup_folder.name for backup_folder in reversed(archive.backup_folders(folder))]
+            names = [backup_folder.name for backup_folder in reversed(backup_storage.backup_folders(folder))]
         except OSError as error:
             raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
         key = self._settings.backup_key
@@ -145,7 +145,7 @@ def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[
     asked = {"action": action, "settings": told}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # no keys
     process = subprocess.Popen(  # noqa: S603 - ourselves
-        [sys.executable, "-P", "-m", "kb.maintenance.process", str(os.getpid())],
+        [sys.executable, "-P", "-m", "kb.maintenance.child_process", str(os.getpid())],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -165,7 +165,7 @@ def _ended(task: Task, outcome: dict[str, Any]) -> Task:
 
 def _backup_in(folder: Path, key: SecretStr | None) -> Backup:
     try:
-        backup = archive.Backup(folder, key)
+        backup = backup_storage.OpenBackup(folder, key)
     except StoreError as error:
         unknown = dict.fromkeys(("made_at", "version", "documents", "files", "seal"))
         return Backup(name=folder.name, fault=error.detail, **unknown)

@@ -17,11 +17,11 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
+from kb.parser.extractor_exec import NOT_NOW, TASKS
 from kb.parser.extractors import SUFFIX, Extractor
-from kb.parser.launch import NOT_NOW, TASKS
 from kb.parser.old_office import FILE
+from kb.parser.resource_usage import disk_sizes, files_below, group_members, memory_use, removed_files, thread_count
 from kb.parser.sandbox import Limits, ending, environment
-from kb.parser.usage import disk_sizes, files_below, group_members, memory_use, removed_files, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,7 +168,7 @@ def launcher(limits: Limits, scratch: str, *options: str) -> list[str]:
         "--largest-file": limits.output_mb * _MIB,
     }
     given = [word for name, number in numbers.items() for word in (name, str(number))]
-    return [sys.executable, "-P", "-m", "kb.parser.launch", *given, "--scratch", scratch, *options]
+    return [sys.executable, "-P", "-m", "kb.parser.extractor_exec", *given, "--scratch", scratch, *options]
 
 
 def confined_extractor(limits: Limits, folder: Path | None = None) -> list[Restriction]:

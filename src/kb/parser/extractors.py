@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, get_args
 from urllib.parse import urlsplit
 
-from kb.formats.text.opaque import SUFFIXES, Kind
+from kb.formats.text.external_types import SUFFIXES, Kind
 from kb.parser.old_office import FILE, old_office_command
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _type(name: str) -> str:
 
 def _extractor(target: str) -> Extractor:
     if target.startswith(("http://", "https://")):
-        return Extractor(_shown(target), (sys.executable, "-P", "-m", "kb.parser.post", target), is_service=True)
+        return Extractor(_shown(target), (sys.executable, "-P", "-m", "kb.parser.service", target), is_service=True)
     words = shlex.split(target)
     if not words:
         raise ValueError("an entry is a type, '=', and a command or an address, as in image=tesseract - -")

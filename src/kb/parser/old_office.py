@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from kb.formats.text.opaque import Kind
+    from kb.formats.text.external_types import Kind
 
 
 FILE: Final = "{file}"

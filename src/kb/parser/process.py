@@ -18,9 +18,9 @@ from kb.api.errors import Unreadable
 from kb.formats.extract import extract
 from kb.formats.readers.pdf_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS
+from kb.formats.text.external_types import Opaque
 from kb.formats.text.extracted import Picture, attached_room
-from kb.formats.text.opaque import Opaque
-from kb.parser.confine import confine, end_with, limit
+from kb.parser.drop_privileges import confine, end_with, limit
 from kb.parser.protocol import MAX_PICTURES, pack, receive, receive_bytes, send
 
 if TYPE_CHECKING:

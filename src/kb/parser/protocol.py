@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from kb.api.models import MAX_TITLE, Tag
-from kb.api.omitted import KINDS
+from kb.api.omissions import KINDS
 from kb.formats.registry import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted, Picture, Scan, Section
@@ -102,7 +102,7 @@ def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
     }
 
 
-class Reply(BaseModel):
+class ParserReply(BaseModel):
     """A document as a message: its types are these, whoever wrote it.
 
     A section is its start, its end, its heading path and its page, a scan its page and its heading path, a picture
@@ -127,14 +127,14 @@ class Reply(BaseModel):
     omitted: dict[OmittedKind, Annotated[int, Field(ge=1, le=MAX_OMITTED)]]
 
 
-def check(message: dict[str, Any]) -> Reply:
+def check(message: dict[str, Any]) -> ParserReply:
     """Return a message as the document that it is.
 
     Raises:
         Malformed: it is none.
     """
     try:
-        reply = Reply.model_validate(message)
+        reply = ParserReply.model_validate(message)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         raise Malformed(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -143,7 +143,7 @@ def check(message: dict[str, Any]) -> Reply:
     return reply
 
 
-def unpack(reply: Reply, blobs: Sequence[bytes], max_chars: int, max_tags: int, max_tag_chars: int) -> Extracted:
+def unpack(reply: ParserReply, blobs: Sequence[bytes], max_chars: int, max_tags: int, max_tag_chars: int) -> Extracted:
     """Return a document's content, with names no longer than they may be.
 
     Args:
@@ -175,7 +175,7 @@ def unpack(reply: Reply, blobs: Sequence[bytes], max_chars: int, max_tags: int, 
     )
 
 
-def _sections(reply: Reply) -> Iterator[Section]:
+def _sections(reply: ParserReply) -> Iterator[Section]:
     position, paths = 0, dict[tuple[str, ...], tuple[str, ...]]()
     for start, end, heading, page in reply.sections:
         if start != position or end < start:
@@ -191,7 +191,7 @@ def _sections(reply: Reply) -> Iterator[Section]:
         raise Malformed(f"sections: they end at {position} of {len(reply.text)} characters, or one is a NUL")
 
 
-def _scans(reply: Reply) -> Iterator[Scan]:
+def _scans(reply: ParserReply) -> Iterator[Scan]:
     page_before = 0
     for page, heading in reply.scans:
         if page <= page_before:
@@ -200,7 +200,7 @@ def _scans(reply: Reply) -> Iterator[Scan]:
         page_before = page
 
 
-def _pictures(reply: Reply, blobs: Sequence[bytes]) -> Iterator[Picture]:
+def _pictures(reply: ParserReply, blobs: Sequence[bytes]) -> Iterator[Picture]:
     place_before = 0
     for (place, page, name), data in zip(reply.pictures, blobs, strict=True):
         if not place_before <= place <= len(reply.text):

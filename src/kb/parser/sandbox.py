@@ -1,7 +1,7 @@
 """Parsing in a process of its own with limits, so that no file takes the engine down.
 
 The process is kept from file to file and replaced when a file killed it. It gets the bytes of one file at a time and
-sends back what it read; `kb.parser.confine` says what it cannot do.
+sends back what it read; `kb.parser.drop_privileges` says what it cannot do.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
-from kb.formats.pictures import with_remark
+from kb.formats.ocr_text import with_remark
+from kb.formats.text.external_types import Kind, Opaque
 from kb.formats.text.extracted import Extracted, attached_room
-from kb.formats.text.opaque import Kind, Opaque
 from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
 
 if TYPE_CHECKING:

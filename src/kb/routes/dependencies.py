@@ -12,19 +12,19 @@ from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from kb.access.keyring import Keyring
-from kb.access.store import CallerStore
-from kb.api.access import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
+from kb.access.restricted_store import CallerStore
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
 from kb.api.models import MAX_PAGE, Why
 from kb.api.overview_models import Maintenance, MaintenanceAction
+from kb.api.rights import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
 from kb.asgi.bearer import CALLER
 from kb.documents.disk_use import DiskUse
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
-from kb.ingest.stop import Stop
-from kb.routes.queue import TurnQueue
-from kb.search.document_map import DocumentMap
+from kb.ingest.stop_signal import StopSignal
+from kb.routes.admission import Admission
+from kb.search.document_map import DocumentMapper
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.protocol import Store
@@ -58,14 +58,14 @@ class Services:
     worker: Worker
     originals: Originals
     search: SearchService
-    stop: Stop
-    queue: TurnQueue
+    stop: StopSignal
+    queue: Admission
     keyring: Keyring
     pages: PagePictures
     reembedder: Reembedder
-    picture_queue: TurnQueue
-    map: DocumentMap
-    map_queue: TurnQueue
+    picture_queue: Admission
+    map: DocumentMapper
+    map_queue: Admission
     maintenance: MaintenanceTasks
     instruments: Instruments
     originals_use: DiskUse
@@ -145,7 +145,7 @@ ADMIN: Any = Depends(RequiredRight("admin"))
 ServicesDep = Annotated[Services, Depends(get_services)]
 
 
-def turn(queue: Callable[[Services], TurnQueue]) -> Any:  # noqa: ANN401 - FastAPI's own
+def turn(queue: Callable[[Services], Admission]) -> Any:  # noqa: ANN401 - FastAPI's own
     """Return the dependency of a route whose requests wait for their turn in one of the queues.
 
     They wait in no thread: those are for requests that are at work. It raises `Busy` if too many wait already.

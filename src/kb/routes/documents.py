@@ -46,8 +46,8 @@ from kb.api.models import (
 )
 from kb.documents import update
 from kb.documents.delete import delete, purge
-from kb.documents.lookup import author_of, existing_document, existing_version
-from kb.documents.window import excerpt, excerpt_of_characters, requested_target, window
+from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
+from kb.documents.existing import author_of, existing_document, existing_version
 from kb.routes.dependencies import (
     MAX_ID,
     READ,
@@ -61,8 +61,8 @@ from kb.routes.dependencies import (
     check_right,
     turn,
 )
-from kb.routes.limits import check_tags
 from kb.routes.problems import links_to_document, problems
+from kb.routes.request_limits import check_tags
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Transaction
@@ -95,7 +95,7 @@ class ChunksQuery(QueryModel):
     around: Annotated[int, Field(ge=0, le=MAX_ID, description="So many more before and after those.")] = 0
 
 
-class ListQuery(QueryModel):
+class DocumentsQuery(QueryModel):
     """What to list."""
 
     source_path: SourcePath | None = None
@@ -121,7 +121,7 @@ class ListQuery(QueryModel):
 
 
 @router.get("/documents", tags=["documents"], summary="List documents", dependencies=[READ])
-def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
+def list_documents(services: ServicesDep, query: Annotated[DocumentsQuery, Query()]) -> DocumentList:
     """A page of documents, without their text."""
     limit = query.limit
     check_tags(tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
@@ -166,7 +166,7 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
     return with_chunks(model, chunks, count, author, part_of)
 
 
-def to_filter(tags: Sequence[str], request: SearchRequest | ListQuery) -> rows.Filter:
+def to_filter(tags: Sequence[str], request: SearchRequest | DocumentsQuery) -> rows.Filter:
     """Return a request's filters, as the store takes them."""
     return rows.Filter(
         tags=tuple(tags),

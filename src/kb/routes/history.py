@@ -9,7 +9,6 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import Field
 
-from kb.api.access import Caller
 from kb.api.errors import Invalid
 from kb.api.models import (
     DEFAULT_PAGE,
@@ -30,13 +29,14 @@ from kb.api.models import (
     VersionList,
     VersionText,
 )
+from kb.api.rights import Caller
 from kb.documents.diff import diff
-from kb.documents.lookup import existing_document, existing_version
+from kb.documents.existing import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep
 from kb.routes.documents import to_model
-from kb.routes.notes import hashes_in
+from kb.routes.preconditions import hashes_in
 from kb.routes.problems import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows

@@ -14,11 +14,11 @@ from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
 from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
-from kb.documents.lookup import existing_job
+from kb.documents.existing import existing_job
 from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
 from kb.routes.dependencies import MAX_ID, READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
-from kb.routes.forms import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.problems import problems
+from kb.routes.submissions import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.rows import Author
@@ -34,7 +34,7 @@ class WaitQuery(QueryModel):
     wait: Annotated[int, Field(ge=0, le=MAX_ID, description="Answer when the job ends, or after so many seconds.")] = 0
 
 
-class ListQuery(QueryModel):
+class JobsQuery(QueryModel):
     """Which jobs to list."""
 
     status: JobStatus | None = None
@@ -89,7 +89,7 @@ async def submit(
 
 
 @router.get("", summary="List jobs", dependencies=[READ])
-def list_jobs(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> JobList:
+def list_jobs(services: ServicesDep, query: Annotated[JobsQuery, Query()]) -> JobList:
     """A page of jobs, newest first."""
     limit = query.limit
     before = int(query.cursor) if query.cursor else None

@@ -10,12 +10,13 @@ from fastapi import APIRouter, Header, Request
 from kb.api.errors import Invalid
 from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
-from kb.documents.lookup import author_of
+from kb.documents.existing import author_of
 from kb.documents.update import NoteChange, update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import to_models, with_chunks
-from kb.routes.limits import check_note, check_tags
+from kb.routes.preconditions import hashes_in
 from kb.routes.problems import problems
+from kb.routes.request_limits import check_note, check_tags
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])
@@ -76,10 +77,3 @@ def check_change(update: NoteUpdate) -> None:
         raise Invalid("old, new: give both or neither.")
     if update.text is not None and any(value is not None for value in (update.old, update.append, update.prepend)):
         raise Invalid("text: it is the whole new text; leave out old, append and prepend.")
-
-
-def hashes_in(request: Request) -> set[str] | None:
-    """Return what a request's If-Match headers name; None if anything will do."""
-    if_match = ",".join(request.headers.getlist("if-match"))
-    hashes = {tag.strip().strip('"') for tag in if_match.split(",")}
-    return None if "*" in hashes else hashes

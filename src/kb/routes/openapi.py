@@ -9,7 +9,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 
 from kb.api.models import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.security_headers import with_own_scripts
-from kb.routes.limits import most_results
+from kb.routes.request_limits import most_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

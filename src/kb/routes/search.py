@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
+from kb.api.date_parsing import own_day
 from kb.api.errors import Invalid
 from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
-from kb.api.moments import own_day
-from kb.documents.lookup import existing_document
+from kb.documents.existing import existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep, turn
 from kb.routes.documents import to_filter
-from kb.routes.limits import check_tags, result_limit
 from kb.routes.problems import problems
+from kb.routes.request_limits import check_tags, result_limit
 from kb.routes.thread_route import ThreadRoute
-from kb.search.passages import Passage, in_succession
+from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query as SearchQuery
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
@@ -67,7 +67,7 @@ def find_similar(
     return SearchReply.model_validate(answer)
 
 
-def dated(passage: Passage) -> tuple[str, str]:
+def dated(passage: FoundPassage) -> tuple[str, str]:
     """Return the day that a document gives itself, or else when it was changed or created; then that as written."""
     changed = passage.updated_at or passage.created_at
     day = own_day(passage.date)

@@ -64,7 +64,7 @@ def work(passed: last_hour.LastHour) -> Work:
     return Work(**in_ms(passed.hour()), minutes=minutes)
 
 
-def in_ms(minute: last_hour.Minute) -> dict[str, Any]:
+def in_ms(minute: last_hour.MinuteCounts) -> dict[str, Any]:
     """Return the fields of a minute."""
     p50, p95 = (None if seconds is None else round(seconds * 1000, 1) for seconds in (minute.p50, minute.p95))
     return {"count": minute.count, "p50_ms": p50, "p95_ms": p95}

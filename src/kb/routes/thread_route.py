@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kb.api.errors import NoConnection, StoreUnavailable
 from kb.routes.dependencies import AT_PRIMARY, RequiredRight
-from kb.routes.limits import JSON_LIMITS, check_parameters, too_many_values
+from kb.routes.request_limits import JSON_LIMITS, check_parameters, too_many_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

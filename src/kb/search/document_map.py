@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.api.access import Limit
+    from kb.api.rights import Limit
     from kb.store.protocol import Store, Transaction
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Positions:
     good_until: float
 
 
-class DocumentMap:
+class DocumentMapper:
     """The maps of a store, one for each limit that keys have. They are made in a thread, one after another.
 
     Args:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kb.vectors.scores import NO_CONTEXT, Context
+from kb.vectors.scores import NO_CONTEXT, Neighbourhood
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ class Candidates:
     ids: NDArray[np.int64]
     fts: NDArray[np.float64]
     vec: NDArray[np.float64]
-    context: Context = NO_CONTEXT
+    context: Neighbourhood = NO_CONTEXT
     scale: Scale | None = None
 
 

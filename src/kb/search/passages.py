@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kb.lexical.segment import WITH_MARKS, is_letter
+from kb.lexical.segmentation import WITH_MARKS, is_letter
 from kb.lexical.stems import completions, stem_language
 from kb.store.rows import Hit
 
@@ -41,7 +41,7 @@ CHARS_PER_TOKEN = 3
 
 
 @dataclass(slots=True, kw_only=True)
-class Passage(Hit):
+class FoundPassage(Hit):
     """A chunk that was found, with its document: the fields of `kb.api.models.SearchResult`, which is read from it.
 
     `more` has the next best passages of the document when grouped; `copies` are other documents that say the same in a
@@ -55,13 +55,13 @@ class Passage(Hit):
     successors: Sequence[int] = ()
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
-    more: list[Passage] = field(default_factory=list)
+    more: list[FoundPassage] = field(default_factory=list)
     copies: list[CopyOf] = field(default_factory=list)
     copy_count: int = 0
     explanation: Explanation | None = None
 
     @classmethod
-    def of(cls, hit: Hit, **details: Any) -> Passage:  # noqa: ANN401 - its other fields
+    def of(cls, hit: Hit, **details: Any) -> FoundPassage:  # noqa: ANN401 - its other fields
         """Return the whole chunk with its scores."""
         return cls(**{name: getattr(hit, name) for name in OF_HIT}, **details)
 
@@ -159,9 +159,9 @@ def in_succession(items: Sequence[T], documents: Sequence[int], successors: Mapp
     return [items[place] for place in order]
 
 
-def group(passages: Iterable[Passage]) -> list[Passage]:
+def group(passages: Iterable[FoundPassage]) -> list[FoundPassage]:
     """Return one passage a document, in the order of their best ones, with the next best in `more`."""
-    documents: dict[int, Passage] = {}
+    documents: dict[int, FoundPassage] = {}
     for passage in passages:
         best = documents.setdefault(passage.document_id, passage)
         if best is not passage and len(best.more) < PASSAGES - 1:
@@ -169,12 +169,12 @@ def group(passages: Iterable[Passage]) -> list[Passage]:
     return list(documents.values())
 
 
-def count(passages: Sequence[Passage]) -> int:
+def count(passages: Sequence[FoundPassage]) -> int:
     """Return how many there are, with those in `more`."""
     return sum(1 + len(passage.more) for passage in passages)
 
 
-def fit(passages: Iterable[Passage], budget: TokenBudget, highlighter: Highlighter) -> Iterator[Passage]:
+def fit(passages: Iterable[FoundPassage], budget: TokenBudget, highlighter: Highlighter) -> Iterator[FoundPassage]:
     """Yield the passages that the budget has room for, highlighted; the last one may be cut.
 
     One of which nothing fits, as it begins with a word that is too long, leaves its room to the others.
@@ -185,7 +185,7 @@ def fit(passages: Iterable[Passage], budget: TokenBudget, highlighter: Highlight
             yield passage
 
 
-def _fits(passage: Passage, budget: TokenBudget, highlighter: Highlighter) -> bool:
+def _fits(passage: FoundPassage, budget: TokenBudget, highlighter: Highlighter) -> bool:
     text = budget.spend(passage.text)
     passage.truncated = text != passage.text
     passage.text = text

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import composed
-from kb.lexical.compatibility import compatible
 from kb.lexical.emoji import emojis
 from kb.lexical.function_words import FUNCTION_WORDS, STOP_WORDS
-from kb.lexical.segment import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
+from kb.lexical.segmentation import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
 from kb.lexical.stems import stemmed
+from kb.lexical.unicode_forms import compatible
 from kb.lexical.variants import CAMEL, in_words, spellings
 from kb.search import numbers
 from kb.search.apostrophes import (
@@ -98,7 +98,7 @@ class Unit:
         return replace(self, forms=tuple(dict.fromkeys([*self.forms, *others])))
 
 
-class Telling(NamedTuple):
+class DistinctiveWords(NamedTuple):
     """A word that carries meaning: its forms, and more than which share of them a passage that has it has."""
 
     forms: tuple[str, ...]
@@ -209,18 +209,18 @@ class Query:
         return replace(self, text=text, words=tuple(words), plain=(), units=tuple(units), inflected=inflected)
 
     @property
-    def telling(self) -> tuple[Telling, ...]:
+    def telling(self) -> tuple[DistinctiveWords, ...]:
         """The words that carry meaning; in a script without spaces, what stands together is one."""
         distinctive = [self._telling(unit) for unit in self.units if unit.text.lower() not in FUNCTION_WORDS]
         return tuple(unit for unit in distinctive if unit.forms)
 
-    def _telling(self, unit: Unit) -> Telling:
+    def _telling(self, unit: Unit) -> DistinctiveWords:
         word = unit.text.lower()
         if f"{word}*" in self.words:
-            return Telling((f"{word}*",), 0.0)
+            return DistinctiveWords((f"{word}*",), 0.0)
         if has_run(word):
-            return Telling(tuple(keywords(word)), LEAST_PAIRS)
-        return Telling(unit.forms, 0.0)
+            return DistinctiveWords(tuple(keywords(word)), LEAST_PAIRS)
+        return DistinctiveWords(unit.forms, 0.0)
 
     @property
     def without_phrases(self) -> Query:

@@ -12,13 +12,13 @@ import numpy as np
 
 from kb.lexical.alternatives import alternatives
 from kb.lexical.emoji import written
-from kb.search.copies import Folded, fold
+from kb.search.duplicates import Folded, fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale, or_none
-from kb.search.literal import coverage
-from kb.search.literal import sought as literals
-from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, Called, likeness, sought, spelling, with_name
-from kb.search.passages import Passage, in_succession
+from kb.search.literal_match import coverage
+from kb.search.literal_match import sought as literals
+from kb.search.name_match import BEST, LOOKED_AT, MOST_CALLED, Called, likeness, sought, spelling, with_name
+from kb.search.passages import FoundPassage, in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ class Retriever:
     def _selection(self) -> Selection:
         return self._index.select(self._query.where)
 
-    def is_weak(self, passages: Sequence[Passage]) -> bool:
+    def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
         """Return whether none of some passages, the best ones, answers the query well.
 
         Such a one has half of its words or fewer, and is farther in meaning than what answers a question.
@@ -319,7 +319,7 @@ class Retriever:
         with self._instruments.search("fetch"):
             return self._index.documents_of(ranking.candidates.ids[ranking.order])
 
-    def passages(self, ranking: Ranking, places: Sequence[int]) -> list[Passage]:
+    def passages(self, ranking: Ranking, places: Sequence[int]) -> list[FoundPassage]:
         """Return candidates with what the store knows of them, in their order."""
         candidates, fused = ranking.candidates, ranking.fused
         columns = (candidates.ids, fused.scores, candidates.fts, candidates.vec, fused.lent)
@@ -328,7 +328,7 @@ class Retriever:
         with self._instruments.search("fetch"):
             hits = self._hits(ids)
         return [
-            Passage.of(
+            FoundPassage.of(
                 hit,
                 score=score,
                 fts_score=or_none(words),

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
 from kb.api.models import CopyOf, UnknownWord, UnreadableFile
-from kb.lexical.segment import folded
+from kb.lexical.segmentation import folded
 from kb.lexical.stems import stemmed
 from kb.lexical.variants import spellings
-from kb.search.copies import Folded
-from kb.search.named import MOST_CALLED, unreadable
-from kb.search.passages import PASSAGES, Highlighter, Passage, TokenBudget, count, fit, group
+from kb.search.duplicates import Folded
+from kb.search.name_match import MOST_CALLED, unreadable
+from kb.search.passages import PASSAGES, FoundPassage, Highlighter, TokenBudget, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.store.rows import Filter, VectorSpace
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kb.embed.protocol import Embedder
     from kb.search.fusion import Ranking
-    from kb.search.recall import RecallMonitor
+    from kb.search.recall_monitor import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
     from kb.store.protocol import Index, Store, Transaction
     from kb.telemetry.instruments import Instruments
@@ -51,7 +51,7 @@ NOT_LOADED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchAnswer:
     """What a search found, best first.
 
     `omitted` counts the passages that the budget had no room for, `pending` the jobs that are not searchable yet.
@@ -59,7 +59,7 @@ class Answer:
     the `unreadable_count` files that the query names; `weak` says that nothing that was found answers the query well.
     """
 
-    results: list[Passage]
+    results: list[FoundPassage]
     omitted: int
     pending: int
     unknown: list[UnknownWord] = field(default_factory=list)
@@ -108,7 +108,7 @@ class SearchService:
         grouped: bool = False,
         max_tokens: int | None = None,
         explain: bool = False,
-    ) -> Answer:
+    ) -> SearchAnswer:
         """Return the `top` best passages; when `grouped`, the `top` best documents, each by its best passage.
 
         Args:
@@ -124,7 +124,7 @@ class SearchService:
         finally:
             self._instruments.searches.add(perf_counter() - begun)
 
-    def _answer(self, query: Query, top: int, *, grouped: bool, max_tokens: int | None, explain: bool) -> Answer:
+    def _answer(self, query: Query, top: int, *, grouped: bool, max_tokens: int | None, explain: bool) -> SearchAnswer:
         find = best_documents if grouped else best_passages
         embedder = self._embedder.current
         with self._store.view() as tx:
@@ -147,7 +147,7 @@ class SearchService:
             total = count(passages)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(passages, budget, Highlighter(index.analyzer, query.shown)))
-            return Answer(
+            return SearchAnswer(
                 results,
                 total - count(results),
                 tx.jobs.pending(),
@@ -157,7 +157,7 @@ class SearchService:
                 retriever.is_weak(results),
             )
 
-    def similar(self, tx: Transaction, document_id: int, top: int) -> Answer:
+    def similar(self, tx: Transaction, document_id: int, top: int) -> SearchAnswer:
         """Return the `top` documents nearest in meaning to one that is there, each by its nearest passages."""
         vector = Future[NDArray[np.float32]]()
         vector.set_result(mean_vector(tx, document_id))
@@ -165,7 +165,7 @@ class SearchService:
         retriever = Retriever(tx.index, query, vector, self._instruments, successors_in(tx))
         passages = best_documents(retriever, top + 1, folds=False)
         others = [passage for passage in passages if passage.document_id != document_id]
-        return Answer(others[:top], 0, tx.jobs.pending())
+        return SearchAnswer(others[:top], 0, tx.jobs.pending())
 
     def _unknown(self, tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
         """Return the words that no document has, with the nearest."""
@@ -222,7 +222,7 @@ def mean_vector(tx: Transaction, document_id: int) -> NDArray[np.float32]:
     return total / np.float32(length)
 
 
-def best_passages(retriever: Retriever, top: int) -> list[Passage]:
+def best_passages(retriever: Retriever, top: int) -> list[FoundPassage]:
     """Return the `top` best passages, those that repeat another one with it."""
     for ranking in retriever.rankings(max(CANDIDATES, top), top):
         folded = retriever.without_copies(ranking, ranking.order.tolist(), top)
@@ -231,7 +231,7 @@ def best_passages(retriever: Retriever, top: int) -> list[Passage]:
     return _with_copies(retriever, ranking, folded, folded.kept)
 
 
-def _with_copies(retriever: Retriever, ranking: Ranking, folded: Folded, places: Sequence[int]) -> list[Passage]:
+def _with_copies(retriever: Retriever, ranking: Ranking, folded: Folded, places: Sequence[int]) -> list[FoundPassage]:
     """Return candidates as passages, each with the documents that repeat it."""
     if not places:
         return []
@@ -248,13 +248,13 @@ def _with_copies(retriever: Retriever, ranking: Ranking, folded: Folded, places:
     return passages
 
 
-def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> list[Passage]:
+def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> list[FoundPassage]:
     """Return the `top` best documents. A long one may fill every place of a list: then a longer list is asked for.
 
     What that adds stands behind what was found before, so that the order is the same whatever `top` is. Unless `folds`,
     a document whose best passage repeats that of another one is a result of its own.
     """
-    passages: list[Passage] = []
+    passages: list[FoundPassage] = []
     seen = set[int]()
     for ranking in retriever.rankings(CANDIDATES * PASSAGES, max(CANDIDATES, top)):
         documents = by_document(ranking.order.tolist(), retriever.documents(ranking))

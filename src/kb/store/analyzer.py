@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from kb.lexical.segment import RUN, aligned, as_phrase, has_run, places, segmented, varied
+from kb.lexical.segmentation import RUN, aligned, as_phrase, has_run, places, segmented, varied
 from kb.lexical.stems import stems_in
 from kb.lexical.variants import variants_in
 
@@ -22,7 +22,7 @@ TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """That of `chunks_fts`."""
 
 
-class Tokenizer:
+class FtsTokenizer:
     """Cuts texts into tokens as `chunks_fts` does."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -50,7 +50,7 @@ class Tokenizer:
 class Fts5Analyzer:
     """See `kb.store.protocol.Analyzer`."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: FtsTokenizer) -> None:
         self._tokenizer = tokenizer
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:

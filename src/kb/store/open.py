@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb.api.errors import SettingError
 from kb.filesystem import is_exposed, make_folder
-from kb.store.lock import sole_user
+from kb.store.engine_lock import sole_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.api.access import Caller, Limit
     from kb.api.models import JobStatus, ReembedState, Sort
-    from kb.lexical.bm25 import Occurrences
+    from kb.api.rights import Caller, Limit
+    from kb.lexical.matches import Occurrences
     from kb.store.rows import (
         AuditEvent,
         AuditLine,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         VectorSpace,
         Version,
     )
-    from kb.vectors.scores import Context, ScoredChunks
+    from kb.vectors.scores import Neighbourhood, ScoredChunks
 
 
 class Documents(Protocol):
@@ -350,7 +350,7 @@ class Selection(Protocol):
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
 
-    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
         """Return the scores of chunks, given best first, together with what stands beside them, where something does.
 
         That is the rest of their document, or of their thread if they are short notes: then the neighbours, if the

@@ -10,18 +10,18 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from kb.api.access import Limit
+from kb.api.rights import Limit
 from kb.store.rows import (
     AuditLine,
     Author,
     Binned,
     Chunk,
     ChunkPlace,
+    ChunkPosition,
     Document,
     Hit,
     Job,
     Operation,
-    Place,
     SyncedFolder,
     Version,
 )
@@ -135,7 +135,7 @@ CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = (
 """From a column's value to that of a field, by the field's name; any other value is that of its field."""
 
 map_document = mapper(Document)
-place_of = mapper(Place)
+place_of = mapper(ChunkPosition)
 map_chunk = mapper(Chunk, place=place_of)
 map_chunk_place = mapper(ChunkPlace)
 map_hit = mapper(Hit, place=place_of, author=Mapper(("changed_by", "changed_with"), Author))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb import clock
-from kb.api.access import Caller, Limit
+from kb.api.rights import Caller, Limit
 from kb.clock import shown
-from kb.lexical.names import file_stem, folded_name, parse_aliases
+from kb.lexical.document_names import file_stem, folded_name, parse_aliases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.api.access import Right
     from kb.api.models import JobKind, JobStatus, ReembedState
+    from kb.api.rights import Right
     from kb.embed.protocol import ModelSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChunkPosition:
     """Where a chunk stands in its document: lines and pages from 1, characters from 0, the end excluded."""
 
     line_start: int
@@ -42,7 +42,7 @@ class NewChunk:
 
     text: str
     header: str
-    place: Place
+    place: ChunkPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Chunk:
     index: int
     header: str
     text: str
-    place: Place
+    place: ChunkPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class Hit:
     source_path: str | None
     doc_type: str
     text: str
-    place: Place
+    place: ChunkPosition
     tags: tuple[str, ...]
     created_at: str
     updated_at: str | None

@@ -18,7 +18,7 @@ BOUNDS: Final = tuple(0.0005 * 1.3**step for step in range(52))
 
 
 @dataclass(frozen=True, slots=True)
-class Minute:
+class MinuteCounts:
     """How often it was done, and the seconds that half of those times, and 95 % of them, did not exceed."""
 
     count: int
@@ -45,14 +45,14 @@ class LastHour:
             self._turn()
             self._counts[self._minute % MINUTES][bisect_left(BOUNDS, seconds)] += 1
 
-    def minutes(self) -> list[Minute]:
+    def minutes(self) -> list[MinuteCounts]:
         """Return the minutes, the one that passes at last."""
         with self._lock:
             self._turn()
             order = [(self._minute + 1 + step) % MINUTES for step in range(MINUTES)]
             return [_minute(self._counts[place]) for place in order]
 
-    def hour(self) -> Minute:
+    def hour(self) -> MinuteCounts:
         """Return all of them together."""
         with self._lock:
             self._turn()
@@ -66,9 +66,9 @@ class LastHour:
         self._minute = now
 
 
-def _minute(counts: Sequence[int]) -> Minute:
+def _minute(counts: Sequence[int]) -> MinuteCounts:
     total = sum(counts)
-    return Minute(total, _quantile(counts, total, 0.5), _quantile(counts, total, 0.95))
+    return MinuteCounts(total, _quantile(counts, total, 0.5), _quantile(counts, total, 0.95))
 
 
 def _quantile(counts: Sequence[int], total: int, share: float) -> float | None:

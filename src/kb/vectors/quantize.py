@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.vectors.rows import checksums
+from kb.vectors.shared_rows import checksums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

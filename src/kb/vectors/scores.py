@@ -44,7 +44,7 @@ EMPTY_SCORES = ScoredChunks(np.empty(0, np.int64), np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Neighbourhood:
     """Chunks by ascending id, each with both scores that it has together with its neighbours, of shape (n,)."""
 
     ids: NDArray[np.int64]
@@ -52,4 +52,4 @@ class Context:
     vec: NDArray[np.float64]
 
 
-NO_CONTEXT = Context(EMPTY_SCORES.ids, EMPTY_SCORES.scores, EMPTY_SCORES.scores)
+NO_CONTEXT = Neighbourhood(EMPTY_SCORES.ids, EMPTY_SCORES.scores, EMPTY_SCORES.scores)

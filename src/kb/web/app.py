@@ -17,11 +17,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from kb.api.errors import KbError, SettingError
-from kb.asgi.bodies import BodyLimitMiddleware
+from kb.asgi.body_limits import BodyLimitMiddleware
 from kb.asgi.hosts import HostMiddleware, OriginMiddleware
 from kb.asgi.problem import on_http_exception
 from kb.asgi.request import RequestMiddleware, request_seconds
-from kb.asgi.subapps import Context
+from kb.asgi.subapps import AppContext
 from kb.settings import Settings, listed
 from kb.telemetry.tracing import start_tracing
 from kb.web.forms import BYTES_OF_CHARACTER
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from starlette.staticfiles import PathLike
     from starlette.types import ASGIApp, Scope
 
-    from kb.web.visits import Visit
+    from kb.web.sessions import Visit
 
     Page = Callable[[Request, Visit], Awaitable[Response]]
 
@@ -55,7 +55,7 @@ ABSENT: Final = (
 )
 
 
-class KeptFiles(StaticFiles):
+class StaticPages(StaticFiles):
     """Files that a browser keeps for good, if their address names the state that they are in.
 
     Args:
@@ -85,13 +85,13 @@ class IdConvertor(IntegerConvertor):
 register_url_convertor("id", IdConvertor())
 
 
-def create_app(context: Context | None = None) -> Starlette:
+def create_app(context: AppContext | None = None) -> Starlette:
     """Return the pages; templates are loaded with the first of them.
 
     Raises:
         SettingError: a setting is wrong, or the engine is not in this process.
     """
-    context = context or Context()
+    context = context or AppContext()
     if context.engine is None:
         raise SettingError("KB_APPS: web needs api beside it")
     settings = Settings.read(context.environment)
@@ -103,7 +103,7 @@ def create_app(context: Context | None = None) -> Starlette:
 def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
     """Return the pages of an engine."""
     from kb.web.pages import on_error
-    from kb.web.visits import Visits
+    from kb.web.sessions import Sessions
 
     registry = CollectorRegistry()
     seconds = request_seconds("kb_web_http_request_seconds", registry)
@@ -125,7 +125,7 @@ def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
         ],
     )
     stopping = asyncio.Event()
-    app.state.visits = Visits(engine)
+    app.state.visits = Sessions(engine)
     app.state.settings = settings
     app.state.registry = registry
     app.state.stopping = stopping
@@ -139,14 +139,14 @@ def page_routes() -> list[BaseRoute]:
         add,
         changes,
         documents,
-        entry,
         guide,
         history,
-        live,
+        live_updates,
         maintenance,
         notes,
         overview,
         search,
+        sign_in,
     )
     from kb.web.pages import STATIC, assets
 
@@ -185,13 +185,13 @@ def page_routes() -> list[BaseRoute]:
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),
         at("/keys", maintenance.keys),
-        at("/events", live.events),
-        at("/sign-in", entry.sign_in, "GET", "POST"),
-        at("/sign-out", entry.sign_out, "POST"),
-        at("/open", entry.open_link),
-        at("/manifest.webmanifest", entry.manifest),
-        at("/opensearch.xml", entry.opensearch),
-        Mount("/static", KeptFiles(STATIC, assets())),
+        at("/events", live_updates.events),
+        at("/sign-in", sign_in.sign_in, "GET", "POST"),
+        at("/sign-out", sign_in.sign_out, "POST"),
+        at("/open", sign_in.open_link),
+        at("/manifest.webmanifest", sign_in.manifest),
+        at("/opensearch.xml", sign_in.opensearch),
+        Mount("/static", StaticPages(STATIC, assets())),
         *guide.routes(),
     ]
 

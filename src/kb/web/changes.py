@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.operation_words import count_changes, describe_step
+from kb.web.document_html import Row, plain
 from kb.web.pages import later_page, redirect, render
-from kb.web.text import Row, plain
-from kb.web.visits import Visit
+from kb.web.sessions import Visit
 
 PAGE: Final = 30
 SHOWN: Final = 200

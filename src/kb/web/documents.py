@@ -13,10 +13,10 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
+from kb.web.document_html import MAIL, SEPARATOR, Row, body, matched, plain
 from kb.web.pages import language_asked, later_page, redirect, render
 from kb.web.search import document_row, place
-from kb.web.text import MAIL, SEPARATOR, Row, body, matched, plain
-from kb.web.visits import Visit
+from kb.web.sessions import Visit
 
 WINDOW: Final = 60
 """How many chunks of a document a page shows."""

@@ -10,7 +10,7 @@ from starlette.formparsers import FormParser, MultiPartException, MultiPartParse
 from starlette.requests import Request
 
 from kb.api.errors import Invalid
-from kb.asgi.bodies import MAX_FIELD, check_charset
+from kb.asgi.body_limits import MAX_FIELD, check_charset
 
 Check = Callable[[object], None]
 

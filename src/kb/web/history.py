@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import HistoryGone, Invalid, NotInBin, Occupied
+from kb.web.document_html import Row, plain
 from kb.web.documents import number_in
 from kb.web.pages import later_page, redirect, render
 from kb.web.search import document_row
-from kb.web.text import Row, plain
-from kb.web.visits import Visit
+from kb.web.sessions import Visit
 
 CONTEXT: Final = 160
 """How many characters of what both versions have are shown beside a change."""

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import AtWork, Invalid
+from kb.web.document_html import Row
 from kb.web.pages import redirect, render
-from kb.web.text import Row
-from kb.web.visits import Visit
+from kb.web.sessions import Visit
 
 
 async def backups(request: Request, visit: Visit) -> Response:

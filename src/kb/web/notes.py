@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from kb.api.errors import Changed, Invalid, KbError, NotANote, TooLarge, TooManyTags
-from kb.asgi.bodies import MAX_FIELD
+from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
+from kb.web.document_html import Row, markdown
 from kb.web.documents import split_tags
 from kb.web.forms import BYTES_OF_CHARACTER
 from kb.web.pages import redirect, render
-from kb.web.text import Row, markdown
-from kb.web.visits import Visit
+from kb.web.sessions import Visit
 
 WAIT_SECONDS = 20
 HASH: Final = re.compile("[0-9a-f]{64}")

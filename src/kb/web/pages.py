@@ -18,11 +18,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
-from kb.api.omitted import phrase
+from kb.api.omissions import phrase
 from kb.asgi.problem import on_http_exception, on_kb_error
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.text import Row, plain
-from kb.web.visits import Visit
+from kb.web.document_html import Row, plain
+from kb.web.sessions import Visit
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -16,13 +16,13 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.access import OF_JOB
+from kb.api.date_parsing import own_day
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_for
-from kb.api.moments import own_day
+from kb.api.rights import OF_JOB
+from kb.web.document_html import Row, matched, plain, snippet
 from kb.web.pages import language_asked, render
-from kb.web.text import Row, matched, plain, snippet
-from kb.web.visits import Visit
+from kb.web.sessions import Visit
 
 MODES: Final = {"": "Both", "words": "Words", "meaning": "Meaning"}
 LIMIT: Final = 20

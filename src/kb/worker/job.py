@@ -9,21 +9,21 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from kb.access.store import as_caller
-from kb.api.access import Caller
+from kb.access.restricted_store import as_caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
 from kb.api.job_errors import IN_BIN, OF_ENGINE
+from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
 from kb.documents.replacement import check_current, replacement_remedy
 from kb.documents.save import save
 from kb.documents.staging import discard, staged_jobs
 from kb.ingest.draft import Draft, draft_file, draft_note, embed_slices, embedded_contents
-from kb.ingest.stop import Stop
-from kb.parser.extraction import ExtractingSandbox
+from kb.ingest.stop_signal import StopSignal
+from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.telemetry.instruments import Instruments
-from kb.worker.job_ends import JobEnds
+from kb.worker.job_waiters import JobWaiters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -101,8 +101,8 @@ class WorkerParts:
     originals: Originals
     sandbox: ExtractingSandbox = field(default_factory=lambda: ExtractingSandbox(Limits(), Extractors(), 0))
     instruments: Instruments = field(default_factory=Instruments)
-    stop: Stop = field(default_factory=Stop)
-    ends: JobEnds = field(default_factory=JobEnds)
+    stop: StopSignal = field(default_factory=StopSignal)
+    ends: JobWaiters = field(default_factory=JobWaiters)
 
 
 class Ingestion:

@@ -295,12 +295,12 @@ class Worker:
 
     def _do_meanwhile(self, *, files: bool) -> None:
         """Do short notes, and files, which do not wait until a book is through: no more than a bounded number."""
-        room = Room(SHORT_FILES if files and self._has_files else 0, self._size)
+        room = Slots(SHORT_FILES if files and self._has_files else 0, self._size)
         for _ in range(SHORT_ROUNDS):
             if not self._do_short_jobs(room):
                 return
 
-    def _do_short_jobs(self, room: Room) -> bool:
+    def _do_short_jobs(self, room: Slots) -> bool:
         """Do short notes, and the files that there is room for; return whether there were any.
 
         What fails of them is theirs alone.
@@ -310,7 +310,7 @@ class Worker:
                 jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, room.take if room.is_left else None)
             for _ in self._do(jobs):
                 if any(job.staged for job in jobs):
-                    self._do_short_jobs(Room())
+                    self._do_short_jobs(Slots())
         except (Stopped, ModelChanged, StoreUnavailable):
             raise
         except FilesUnavailable as error:
@@ -353,7 +353,7 @@ class Worker:
                     yield False
 
 
-class Room:
+class Slots:
     """How many bytes of files may go ahead.
 
     Args:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped, StoreUnavailable
 from kb.api.models import Reembedding
+from kb.ingest.active_model import open_model_for
 from kb.ingest.chunk import Chunker
-from kb.ingest.models import open_model_for
-from kb.ingest.stop import Stop
+from kb.ingest.stop_signal import StopSignal
 from kb.store.rows import VectorSpace
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from kb.api.models import ReembedAction
     from kb.embed.protocol import Embedder
-    from kb.ingest.models import ActiveModel
+    from kb.ingest.active_model import ActiveModel
     from kb.settings import Settings
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import SecondSpace
@@ -171,7 +171,7 @@ class Reembedder:
         self._model = model
         self._on_switch = on_switch
         self._on_progress = on_progress
-        self._stop = Stop()
+        self._stop = StopSignal()
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None

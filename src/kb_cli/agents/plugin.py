@@ -31,7 +31,7 @@ MARKETPLACE: Final = {
 """Codex takes plug-ins from a list alone; this one names the folder that it is in."""
 
 
-class Kind(NamedTuple):
+class ClientKind(NamedTuple):
     """An agent that takes such a folder.
 
     Args:
@@ -54,20 +54,20 @@ class Kind(NamedTuple):
 
 
 KINDS: Final = {
-    "claude-code": Kind(
+    "claude-code": ClientKind(
         ".claude-plugin/plugin.json",
         ".mcp.json",
         "PreCompact",
         install="claude --plugin-dir {folder}",
     ),
-    "gemini": Kind(
+    "gemini": ClientKind(
         "gemini-extension.json",
         "gemini-extension.json",
         "PreCompress",
         install="gemini extensions link {folder}",
         unit=1000,
     ),
-    "codex": Kind(
+    "codex": ClientKind(
         ".codex-plugin/plugin.json",
         ".mcp.json",
         "PreCompact",
@@ -96,7 +96,7 @@ def write_plugin(client: str | None, folder: Path, server: Mapping[str, Any], *,
     return KINDS[client].install.format(folder=shlex.quote(str(folder)))
 
 
-def contents(kind: Kind, server: Mapping[str, Any], *, captures: bool) -> dict[str, str]:
+def contents(kind: ClientKind, server: Mapping[str, Any], *, captures: bool) -> dict[str, str]:
     """Return the files of a folder by their names."""
     tables: dict[str, dict[str, Any]] = {kind.manifest: dict(ABOUT)}
     tables[kind.servers] = tables.get(kind.servers, {}) | dict(server)
@@ -107,7 +107,7 @@ def contents(kind: Kind, server: Mapping[str, Any], *, captures: bool) -> dict[s
     return texts | {SKILL: files("kb_cli.agents").joinpath("skill.md").read_text()}
 
 
-def hooks(kind: Kind, *, captures: bool) -> dict[str, Any]:
+def hooks(kind: ClientKind, *, captures: bool) -> dict[str, Any]:
     """Return the hooks of a folder by event."""
     seconds = {"SessionStart": SECONDS, kind.compacting: SECONDS}
     seconds |= {"SessionEnd": kind.ending_seconds} if captures else {}

@@ -12,18 +12,18 @@ import typer
 from kb.api.errors import KbError
 from kb.api.stream_safe import composed
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call_async
+from kb_cli.runtime.engine_call import call_async
 from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, split_tags
-from kb_cli.runtime.paths import absolute
-from kb_cli.sync.archive import is_archive, unpacked
+from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.names import fetch_names
-from kb_cli.sync.remote import fetch_extracted, fetch_files, fetch_rejected
+from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
+from kb_cli.sync.folder_names import fetch_names
+from kb_cli.sync.remote_files import fetch_extracted, fetch_files, fetch_rejected
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
-from kb_cli.sync.selection import LEFT_OUT, Selection, select_files
 from kb_cli.sync.upload import Uploader
-from kb_cli.sync.web import fetch, is_address, without_userinfo
+from kb_cli.sync.web_fetch import fetch, is_address, without_userinfo
+from kb_cli.sync.zip_archive import is_archive, unpacked
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -77,11 +77,11 @@ def add(
             raise exit_codes.UsageError("Standard input (-) goes in by itself.")
         item = FileItem(STDIN, source_path or STDIN, tagged)
         add_stdin(item, title, source_path, wait)
-        return report([item], Selection(), wait, json)
+        return report([item], FileSelection(), wait, json)
     if any(map(is_address, paths)):
         items = [FileItem(address, source_path or address, tagged) for address in map(without_userinfo, paths)]
         add_pages(paths, items, title, whole=whole, wait=wait)
-        return report(items, Selection(), wait, json)
+        return report(items, FileSelection(), wait, json)
     selection = select_files(paths, exclude or (), follow_links=follow_links)
     archives = [*filter(is_archive, selection.files)]
     if archives and title is not None:
@@ -116,7 +116,7 @@ def add(
     return report([*items, *unreadable_items(selection)], selection, wait, json)
 
 
-def without_left_out(items: list[FileItem], left_out: frozenset[str], selection: Selection) -> list[FileItem]:
+def without_left_out(items: list[FileItem], left_out: frozenset[str], selection: FileSelection) -> list[FileItem]:
     """Return the files that were named or that nobody left out; count the others."""
     remaining = [item for item in items if item.is_named or item.source_path not in left_out]
     if len(remaining) < len(items):
@@ -204,7 +204,7 @@ def add_archive(
     code_page: str | None,
     *,
     quiet: bool,
-) -> tuple[list[FileItem], Selection]:
+) -> tuple[list[FileItem], FileSelection]:
     """Send the files in an archive, under `prefix` as if it were a folder; return them with what was left out.
 
     Raises:
@@ -240,7 +240,7 @@ def check_code_page(code_page: str | None) -> None:
         ) from None
 
 
-def report(items: list[FileItem], selection: Selection, wait: bool, json: bool) -> int:
+def report(items: list[FileItem], selection: FileSelection, wait: bool, json: bool) -> int:
     """Print what became of the files, and return the exit code."""
     new = [item for item in items if item.error and item.is_news]
     print_failures(new)

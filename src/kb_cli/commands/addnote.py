@@ -7,8 +7,8 @@ import typer
 
 from kb.api.errors import Invalid
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call, call_async
 from kb_cli.runtime.editor import edit_text
+from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.options import Json, Tags, Text, Wait, read_text, split_tags
 
 INLINE_TAG = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])([\w/-]*\w)")

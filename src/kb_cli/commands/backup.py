@@ -7,7 +7,7 @@ import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
-from kb_cli.runtime.optional import require
+from kb_cli.runtime.engine_parts import require
 from kb_cli.runtime.progress import status_line
 
 VERIFY = "verify"

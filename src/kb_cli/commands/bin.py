@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Json
 
 COLUMNS: output.Columns = {

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.optional import data_settings, require
+from kb_cli.runtime.engine_parts import data_settings, require
 from kb_cli.runtime.options import Json
 from kb_cli.runtime.progress import status_line
 
@@ -35,7 +35,7 @@ def doctor(
             return maintenance.examine(settings, lambda name: show_status(f"checking {name}"))
 
         if fix:  # what is wrong is looked for in what was restored
-            require("kb.maintenance.restoring").finish_restore(settings)
+            require("kb.maintenance.restore_swap").finish_restore(settings)
         findings = look()
         if fix and any(faults for faults, _ in findings.values()):
             maintenance.mend(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))

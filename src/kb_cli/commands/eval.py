@@ -12,7 +12,7 @@ from kb_cli.evaluation.measures import mean
 from kb_cli.evaluation.questions import read_questions
 from kb_cli.evaluation.run import MODES, PASSAGES, ask, drawn
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Json
 
 if TYPE_CHECKING:

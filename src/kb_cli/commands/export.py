@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.optional import require
+from kb_cli.runtime.engine_parts import require
 from kb_cli.runtime.progress import status_line
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kb.api.errors import NotFound
-from kb.api.omitted import phrase
+from kb.api.omissions import phrase
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import STDIN, Json
-from kb_cli.runtime.paths import to_source_path
-from kb_cli.sync.names import fetch_names
+from kb_cli.runtime.source_paths import to_source_path
+from kb_cli.sync.folder_names import fetch_names
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient

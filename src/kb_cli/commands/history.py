@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Id, Json, Why
-from kb_cli.runtime.styled import GREEN, PLAIN, Style, Styled
+from kb_cli.runtime.terminal_styles import GREEN, PLAIN, Style, Styled
 
 Number = Annotated[int, typer.Argument(metavar="VERSION", min=1, help="The number of the version.")]
 MARKS = {"equal": PLAIN, "delete": Style((9, 31)), "insert": GREEN}

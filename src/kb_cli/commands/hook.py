@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kb_cli.agents.session import read_session
+from kb_cli.agents.session_transcript import read_session
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call
+from kb_cli.runtime.engine_call import call
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.optional import data_settings, require
+from kb_cli.runtime.engine_parts import data_settings, require
 from kb_cli.runtime.progress import status_line
 
 

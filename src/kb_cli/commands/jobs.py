@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kb.api.job_errors import remedy_for
-from kb.api.omitted import phrase
+from kb.api.omissions import phrase
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call, call_async, report_each
 from kb_cli.runtime.completion import complete_actions
+from kb_cli.runtime.engine_call import call, call_async, report_each
 from kb_cli.runtime.options import HOW_TO_ADD, Json
 from kb_cli.runtime.progress import status_line
 

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call
 from kb_cli.runtime.completion import complete_actions
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Json, split_tags
-from kb_cli.sync.names import meant_path
+from kb_cli.sync.folder_names import meant_path
 
 MAKE = "make"
 ROTATE = "rotate"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call
-from kb_cli.runtime.options import EMPTY, Filters, IdsOnly, Json, explain_nothing, with_filters
+from kb_cli.runtime.engine_call import call
+from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, with_filters
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @with_filters
 def list_(
     *,
-    filters: Filters,
+    filters: FilterOptions,
     oldest: Annotated[bool, typer.Option("--oldest", help="In the order in which they were added.")] = False,
     recent: Annotated[bool, typer.Option("--recent", hidden=True, help="As is the case anyway.")] = False,
     limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many documents at most.")] = 50,

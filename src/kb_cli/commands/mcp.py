@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 
 import typer
 
-from kb_cli.agents.client_files import merge
+from kb_cli.agents.client_config import merge
 from kb_cli.agents.plugin import write_plugin
 from kb_cli.runtime import output
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.files import back_up, own_settings, program, replace_file
 from kb_cli.runtime.options import Json
-from kb_cli.stdio import LOOPBACK
+from kb_cli.stdio_bridge import LOOPBACK
 
 NAME = "kb"
 

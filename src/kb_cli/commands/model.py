@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.optional import EXTRAS, require
+from kb_cli.runtime.engine_parts import EXTRAS, require
 
 
 def model(

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from kb_cli.runtime.call import call
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import recall
-from kb_cli.runtime.launch import open_source
-from kb_cli.sync.names import local_place
+from kb_cli.runtime.open_files import open_source
+from kb_cli.sync.folder_names import local_place
 
 
 def open_(

@@ -7,9 +7,9 @@ import typer
 
 from kb.api.errors import EngineUnreachable
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call
 from kb_cli.runtime.config import load_config
-from kb_cli.runtime.optional import data_settings, require
+from kb_cli.runtime.engine_call import call
+from kb_cli.runtime.engine_parts import data_settings, require
 from kb_cli.runtime.options import Json
 from kb_cli.runtime.progress import status_line
 

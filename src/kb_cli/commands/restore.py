@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.call import report_each
+from kb_cli.runtime.engine_call import report_each
+from kb_cli.runtime.engine_parts import data_settings, require
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.optional import data_settings, require
 from kb_cli.runtime.options import Json, Why
 from kb_cli.runtime.progress import status_line
 

@@ -10,12 +10,12 @@ import typer
 
 from kb.api.errors import Invalid
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.last_search import highlight_line, remember
-from kb_cli.runtime.launch import open_source
-from kb_cli.runtime.options import EMPTY, Filters, IdsOnly, Json, explain_nothing, with_filters
-from kb_cli.runtime.styled import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
-from kb_cli.sync.names import local_place
+from kb_cli.runtime.open_files import open_source
+from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, with_filters
+from kb_cli.runtime.terminal_styles import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
+from kb_cli.sync.folder_names import local_place
 
 EXCERPT_LINES = 3
 INDENT = "    "
@@ -32,7 +32,7 @@ def search(
     query: Annotated[list[str], typer.Argument(metavar="QUERY", help="What to look for.")],
     top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="How many passages at most.")] = 10,
     *,
-    filters: Filters,
+    filters: FilterOptions,
     documents: Annotated[bool, typer.Option("--documents", help="Each document once, with its best passage.")] = False,
     newest: Annotated[bool, typer.Option("--newest", help="Sort what is found by date, newest first.")] = False,
     fts_only: Annotated[bool, typer.Option("--fts-only", help="Search by words alone.")] = False,
@@ -74,7 +74,7 @@ def search(
     return exit_codes.OK
 
 
-def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, vec_only: bool) -> None:
+def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: bool, vec_only: bool) -> None:
     """Print what was found."""
     results = answer["results"]
     if json:
@@ -115,7 +115,7 @@ def describe_unknown(unknown: dict[str, Any]) -> str:
     return f"no document has '{word}'{searched}{others}"
 
 
-def explain_empty(answer: dict[str, Any], filters: Filters) -> str:
+def explain_empty(answer: dict[str, Any], filters: FilterOptions) -> str:
     """Say that nothing was found, why if that is known, and whether it may only be a matter of waiting."""
     pending = answer.get("pending")
     reason = explain_nothing(filters)

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime.deadline import interrupt_start
+from kb_cli.runtime.engine_parts import EXTRAS
 from kb_cli.runtime.exit_codes import LocalError
-from kb_cli.runtime.optional import EXTRAS
 
 
 def serve(

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from kb.running import data_folder, find_running
+from kb.running_engine import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.exit_codes import LocalError
 from kb_cli.runtime.files import back_up, own_settings, program, replace_file

@@ -6,7 +6,7 @@ import typer
 
 from kb_cli.commands.search import print_results
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.call import call
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Id, IdsOnly, Json
 
 

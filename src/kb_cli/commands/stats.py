@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Json
 
 if TYPE_CHECKING:

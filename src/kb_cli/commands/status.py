@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 from shutil import disk_usage
 from typing import Any
 
-from kb.running import data_folder, find_running
+from kb.running_engine import data_folder, find_running
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call
 from kb_cli.runtime.config import load_config
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Json, counted
 
 

@@ -3,9 +3,9 @@
 import io
 import sys
 
-from kb.running import data_folder
+from kb.running_engine import data_folder
 from kb_cli.runtime.config import load_config
-from kb_cli.stdio import Bridge, Endpoint
+from kb_cli.stdio_bridge import Bridge, Endpoint
 
 
 def stdio() -> None:

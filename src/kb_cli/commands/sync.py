@@ -7,14 +7,14 @@ import typer
 
 from kb.api.stream_safe import composed
 from kb_cli.runtime import exit_codes
-from kb_cli.runtime.call import call, call_async
+from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
-from kb_cli.runtime.paths import absolute
+from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
+from kb_cli.sync.folder_names import as_prefix, named
 from kb_cli.sync.follow import follow
-from kb_cli.sync.names import as_prefix, named
 from kb_cli.sync.report import SyncResult, print_plan, print_result
 from kb_cli.sync.round import plan_sync, sync_folder
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call, report_each
 from kb_cli.runtime.completion import complete_tags
+from kb_cli.runtime.engine_call import call, report_each
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Ids, Json, Why, split_tags
 

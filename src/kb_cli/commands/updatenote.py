@@ -8,9 +8,9 @@ import typer
 
 from kb.api.errors import Changed, KbError, NotANote
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call
 from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.editor import edit_text
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Id, Json, Text, Why, read_text, split_tags
 

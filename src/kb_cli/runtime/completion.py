@@ -21,7 +21,7 @@ def complete_tags(incomplete: str) -> list[str]:
 
 def fetch_tags() -> list[str]:
     """Return every tag in use."""
-    from kb_cli.runtime.call import call
+    from kb_cli.runtime.engine_call import call
 
     try:
         return [row["tag"] for row in call(lambda client: client.tags(), timeout=TIMEOUT)["tags"]]

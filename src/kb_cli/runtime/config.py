@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from kb.api.errors import SettingError
-from kb.running import data_folder, find_running
+from kb.running_engine import data_folder, find_running
 
 DEFAULT_ENGINE_URL: Final = "http://127.0.0.1:8000"
 MCP_PATH: Final = "/mcp"

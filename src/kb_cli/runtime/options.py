@@ -12,9 +12,9 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
+from kb.api.date_parsing import moment
 from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Invalid
-from kb.api.moments import moment
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
 
@@ -87,7 +87,7 @@ Text = Annotated[
 
 
 @dataclass(frozen=True)
-class Filters:
+class FilterOptions:
     """Which documents are meant; each field is an option."""
 
     tags: Tags = None
@@ -112,7 +112,7 @@ class Filters:
         Raises:
             UsageError: one of them filters nothing, or is no date.
         """
-        from kb_cli.sync.names import meant_path, meant_prefix
+        from kb_cli.sync.folder_names import meant_path, meant_prefix
 
         for option, path in (("--path", self.path), ("--under", self.under), ("--name", self.name)):
             if path == "":
@@ -137,11 +137,11 @@ class Filters:
 
 
 def with_filters(command: Callable[..., T]) -> Callable[..., T]:
-    """Give a command the options of `Filters` in the place of its parameter `filters`."""
+    """Give a command the options of `FilterOptions` in the place of its parameter `filters`."""
 
     @wraps(command)
     def wrapper(**options: Any) -> T:  # noqa: ANN401 - of any type
-        filters = Filters(**{field.name: options.pop(field.name) for field in fields(Filters)})
+        filters = FilterOptions(**{field.name: options.pop(field.name) for field in fields(FilterOptions)})
         return command(filters=filters, **options)
 
     parameters: list[Parameter] = []
@@ -155,7 +155,7 @@ def with_filters(command: Callable[..., T]) -> Callable[..., T]:
 
 FILTER_PARAMETERS = [
     Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
-    for field in fields(Filters)
+    for field in fields(FilterOptions)
 ]
 
 
@@ -231,10 +231,10 @@ HOW_TO_ADD: Final = "'kb add FOLDER' brings files in, and 'kb addnote' a note"
 EMPTY: Final = f"no document is here yet; {HOW_TO_ADD}"
 
 
-def explain_nothing(filters: Filters) -> str:
+def explain_nothing(filters: FilterOptions) -> str:
     """Return why no document passes the filters, as far as that can be known; nothing if it cannot."""
-    from kb_cli.runtime.call import call
     from kb_cli.runtime.completion import fetch_tags
+    from kb_cli.runtime.engine_call import call
 
     asked_tags = split_tags([*(filters.tags or []), *(filters.any_tag or [])])
     tags = fetch_tags() if asked_tags else []

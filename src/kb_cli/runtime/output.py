@@ -13,7 +13,7 @@ from typing import Any, Final
 import typer
 
 from kb_cli.runtime.exit_codes import PIPE_CLOSED
-from kb_cli.runtime.styled import (
+from kb_cli.runtime.terminal_styles import (
     BOLD,
     DIM,
     PLAIN,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from kb_cli.sync.disk import DiskView
+    from kb_cli.sync.disk_view import DiskView
 
 FEW: Final = 5
 """So many deletions at once are nothing unusual."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from kb.api.stream_safe import composed
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.patience import ask_folder
-from kb_cli.sync.remote import fetch_extracted
-from kb_cli.sync.selection import LEFT_OUT, Selection, select_files
+from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
+from kb_cli.sync.remote_files import fetch_extracted
+from kb_cli.sync.timed_reads import ask_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -62,7 +62,7 @@ class Folder:
         if not is_there:
             raise UsageError(f"There is no folder {self.path}.")
 
-    async def select(self, client: EngineClient, left_out: Collection[str]) -> tuple[Selection, list[FileItem]]:
+    async def select(self, client: EngineClient, left_out: Collection[str]) -> tuple[FileSelection, list[FileItem]]:
         """Return what is in the folder now that the engine reads, but for the source paths that are left out.
 
         Raises:

@@ -11,9 +11,9 @@ from uuid import uuid4
 from typer import TyperException
 
 from kb.api.errors import KbError, Unauthorized
-from kb_cli.runtime.call import explain_key
+from kb_cli.runtime.engine_call import explain_key
 from kb_cli.runtime.output import print_error
-from kb_cli.sync.names import named
+from kb_cli.sync.folder_names import named
 from kb_cli.sync.report import SyncResult, print_changes, print_result
 from kb_cli.sync.round import sync_folder
 from kb_cli.sync.watching import watch

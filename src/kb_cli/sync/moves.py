@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import KbError
 from kb_cli.runtime import exit_codes
-from kb_cli.sync.remote import RemoteFile, wholes
+from kb_cli.sync.remote_files import RemoteFile, wholes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

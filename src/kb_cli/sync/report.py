@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kb_cli.runtime import output
-from kb_cli.runtime.rephrase import rephrase
+from kb_cli.runtime.error_wording import rephrase
 from kb_cli.sync.file_item import FileItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kb_cli.sync.deletions import Withheld
-    from kb_cli.sync.selection import Selection
+    from kb_cli.sync.file_selection import FileSelection
 
 ACTS: Final = ("added", "changed", "moved", "deleted")
 MANY_FAILURES: Final = 20
@@ -26,7 +26,7 @@ EXAMPLES: Final = 3
 class SyncResult:
     """What a round did."""
 
-    selection: Selection
+    selection: FileSelection
     items: list[FileItem]
     deleted: list[str] = field(default_factory=list)
     withheld: list[Withheld] = field(default_factory=list)
@@ -45,7 +45,7 @@ class SyncResult:
         return bool(self.deleted) or any(item.is_news for item in self.items)
 
 
-def unreadable_items(selection: Selection) -> list[FileItem]:
+def unreadable_items(selection: FileSelection) -> list[FileItem]:
     """Return the folders that cannot be listed, as what did not go in."""
     error = "this folder cannot be listed"
     return [FileItem(str(folder), folder.as_posix(), error=error) for folder in selection.unreadable]
@@ -120,7 +120,7 @@ def print_failures(failed: Sequence[FileItem]) -> None:
         output.print_error(f"{count_files(len(items))}: {reason}: {names}" + (", …" if len(items) > EXAMPLES else ""))
 
 
-def summarize(items: Sequence[FileItem], selection: Selection, *, deleted: int = 0, waited: bool) -> str:
+def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: int = 0, waited: bool) -> str:
     """Return what became of the files, in one line."""
     done = Counter(item.act if waited or item.moved_from else "on the way in" for item in items if is_done(item))
     failed = sum(bool(item.error) and not item.is_known_error for item in items)

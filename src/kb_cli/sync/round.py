@@ -10,17 +10,17 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import NotFound
-from kb_cli.runtime.call import run_parallel
+from kb_cli.runtime.engine_call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync.archive import is_archive_name
-from kb_cli.sync.claim import Claim, claim, look_up
 from kb_cli.sync.deletions import ITSELF, Judge, remembered
-from kb_cli.sync.disk import DiskView, describe_mounts
+from kb_cli.sync.disk_view import DiskView, describe_mounts
+from kb_cli.sync.folder_claim import Claim, claim, look_up
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
-from kb_cli.sync.patience import forget_silent
-from kb_cli.sync.remote import RemoteFile, fetch_files_below, fetch_rejected, wholes
+from kb_cli.sync.remote_files import RemoteFile, fetch_files_below, fetch_rejected, wholes
 from kb_cli.sync.report import SyncResult, unreadable_items
+from kb_cli.sync.timed_reads import forget_silent
 from kb_cli.sync.upload import Uploader
+from kb_cli.sync.zip_archive import is_archive_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
     from kb_cli.sync.file_item import FileItem
+    from kb_cli.sync.file_selection import FileSelection
     from kb_cli.sync.folder import Folder
-    from kb_cli.sync.selection import Selection
 
 MAX_DELETIONS: Final = 4
 """At once."""
@@ -53,7 +53,7 @@ class Round:
     folder: Folder
     claim: Claim
     mounts: str
-    selection: Selection
+    selection: FileSelection
     items: list[FileItem]
     remote: dict[str, RemoteFile]
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar, cast
 from kb.api.errors import KbError
 from kb.client.transport import BodyUnreadable
 from kb_cli.runtime import exit_codes
-from kb_cli.runtime.call import run_parallel
+from kb_cli.runtime.engine_call import run_parallel
 from kb_cli.runtime.progress import progress_bar
-from kb_cli.sync.patience import Reader, ask, listening, open_file
+from kb_cli.sync.timed_reads import TimedReader, ask, listening, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
     from kb_cli.sync.file_item import FileItem
-    from kb_cli.sync.remote import RemoteFile
+    from kb_cli.sync.remote_files import RemoteFile
 
 T = TypeVar("T")
 
@@ -151,7 +151,7 @@ class ProgressFile(io.RawIOBase):
 
     def __init__(self, path: str, advance: Callable[[int], None]) -> None:
         self.name = path
-        self._patient = Reader()
+        self._patient = TimedReader()
         self._descriptor = self._call(open_file, path)
         self._left = os.fstat(self._descriptor).st_size
         self._advance = advance

@@ -33,7 +33,7 @@ from kb_mcp.errors import tool_error
 from kb_mcp.middleware import NextResource, ResourceRead
 from kb_mcp.middleware.arguments import normalize
 from kb_mcp.server import DESTRUCTIVE, DOCUMENT, create_server, register_tool
-from kb_mcp.tools import lean, rendering
+from kb_mcp.tools import compact_answers, rendering
 from kb_mcp.tools.documents import DocumentId
 from kb_mcp.tools.prompts import Completer, create_completer
 from kb_mcp.tools.resources import JSON_TYPE
@@ -149,7 +149,7 @@ def set_collection_tool(membership: Membership) -> Callable[..., Awaitable[ToolR
         else of the document changes. Returns the document, without its text.
         """
         tag = membership.tag(collection) if collection else None
-        return tool_result(with_notice(lean.document(await membership.assign(document_id, tag))))
+        return tool_result(with_notice(compact_answers.document(await membership.assign(document_id, tag))))
 
     return kb_set_collection
 

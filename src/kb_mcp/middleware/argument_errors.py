@@ -21,7 +21,7 @@ from kb.client.client import JSON, EngineClient
 from kb_mcp.errors import one_line
 from kb_mcp.middleware import NextTool, ToolCall
 from kb_mcp.middleware.arguments import parse_id
-from kb_mcp.tools.paths import MOST_NAMED, documents_called
+from kb_mcp.tools.path_hints import MOST_NAMED, documents_called
 from kb_mcp.tools.rendering import QUOTES_NOTICE, named
 
 MAX_NAME: Final = 100

@@ -9,7 +9,7 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kb_mcp.middleware.body import replayed
+from kb_mcp.middleware.body_limit import replayed
 
 PROGRESS_TOKEN: Final = b'"progressToken"'
 """Stands in a request whose sender asks for notifications of progress."""

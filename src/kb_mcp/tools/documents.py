@@ -11,16 +11,16 @@ from fastmcp.tools import ToolResult
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
+from kb.api.date_parsing import day, moment
 from kb.api.errors import Changed, Invalid, KbError
-from kb.api.moments import day, moment
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
-from kb_mcp.tools import lean, rendering, token_budget
-from kb_mcp.tools.changes import parse_version, refused_change
-from kb_mcp.tools.empty import nothing_found, retried
+from kb_mcp.tools import compact_answers, rendering, token_budget
+from kb_mcp.tools.change_conflicts import parse_version, refused_change
+from kb_mcp.tools.empty_results import nothing_found, retried
 from kb_mcp.tools.headings import document_under
-from kb_mcp.tools.paths import check_path
+from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted
 from kb_mcp.tools.token_budget import STEP, AnswerLimiter, check_from_chunk, shorten_names, tool_result, with_notice
 
@@ -92,7 +92,7 @@ class DocumentTools:
         2-3 variant phrasings, deduplicate the results by chunk_id, and rerank them by your own judgement of what
         answers the question. Cite title and place. Read on with kb_get and chunk_id.
         """
-        request: dict[str, Any] = lean.given(
+        request: dict[str, Any] = compact_answers.given(
             tags=tags,
             tag_any=tag_any,
             tag_not=tag_not,
@@ -112,7 +112,7 @@ class DocumentTools:
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
         data = self._limiter.search_results(reply)
-        data["results"] = lean.without_own(data["results"], current_name() or client_name())
+        data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
             *map(_misspelling, reply["unknown"]),
@@ -145,7 +145,7 @@ class DocumentTools:
         Use it for "everything about", "newest" and "since when"; for a question, use kb_search. While next_cursor is
         not null, call again with it as cursor.
         """
-        request: dict[str, Any] = lean.given(
+        request: dict[str, Any] = compact_answers.given(
             tag=tags,
             tag_any=tag_any,
             tag_not=tag_not,
@@ -204,10 +204,10 @@ class DocumentTools:
             tags=tags,
             source_path=source_path or None,
             wait=WAIT_SECONDS,
-            **lean.given(thread=thread, source=source, replaces=replaces or None),
+            **compact_answers.given(thread=thread, source=source, replaces=replaces or None),
         )
         alike = await self._alike(accepted.get("document_id"))
-        answer = lean.receipt(accepted) | lean.given(date=day(date, "date"), alike=alike)
+        answer = compact_answers.receipt(accepted) | compact_answers.given(date=day(date, "date"), alike=alike)
         return tool_result(with_notice(answer) if alike else answer)
 
     async def _alike(self, document_id: int | None) -> list[JSON]:
@@ -246,19 +246,19 @@ class DocumentTools:
         """
         if new and not old:
             raise Invalid("new: give old, too: the passage that it replaces; or text for a whole new text.")
-        change = lean.given(text=text, old=old, append=append, prepend=prepend, title=title)
+        change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
-        tag_changes = lean.given(tags_add=tags_add, tags_remove=tags_remove)
+        tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
         if not change and not if_match and tag_changes:
             document = await self._engine.change_tags(document_id, add=tags_add, remove=tags_remove)
-            return rendered("kb_update_note", with_notice(lean.changed(document)))
+            return rendered("kb_update_note", with_notice(compact_answers.changed(document)))
         read = parse_version(if_match) if if_match else ""
         expected = await self._full_hash(document_id, read)
         try:
             note = await self._engine.update_note(document_id, if_match=expected, **change, **tag_changes)
         except Changed as error:
             raise await refused_change(self._engine, document_id, error, text, read) from error
-        return rendered("kb_update_note", with_notice(lean.changed(note)))
+        return rendered("kb_update_note", with_notice(compact_answers.changed(note)))
 
     async def _full_hash(self, document_id: int, version: str) -> str | None:
         """Return the content_hash that a version is the beginning of; the engine refuses any other."""
@@ -290,7 +290,7 @@ class DocumentTools:
             raise Invalid("document_id, source_path: give one of the two.")
         if sum(map(bool, (from_chunk, chunk_id, page, heading, query))) > 1:
             raise Invalid("from_chunk, chunk_id, page, heading, query: give at most one of them.")
-        place = lean.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
+        place = compact_answers.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
         if source_path:
             listed = await self._engine.documents(source_path=source_path)
             if len(listed["documents"]) != 1 or not (place or from_chunk or around >= 0):
@@ -371,9 +371,9 @@ class DocumentTools:
         elif action == "show":
             data = self._limiter.version(await self._engine.version(document_id, version), start)
         elif action == "revert":
-            data = with_notice(lean.document(await self._engine.revert(document_id, version)))
+            data = with_notice(compact_answers.document(await self._engine.revert(document_id, version)))
         else:
-            data = with_notice(lean.document(await self._engine.restore(document_id)))
+            data = with_notice(compact_answers.document(await self._engine.restore(document_id)))
         return rendered("kb_history", data)
 
     async def kb_status(self) -> ToolResult:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from kb.api.models import NOTE
-from kb.api.omitted import phrase
-from kb_mcp.tools.invisible import shown
+from kb.api.omissions import phrase
+from kb_mcp.tools.invisible_characters import shown
 
 JSON = dict[str, Any]
 

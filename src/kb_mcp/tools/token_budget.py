@@ -13,8 +13,8 @@ from pydantic_core import to_json
 
 from kb.api.errors import Invalid
 from kb.client.client import JSON
-from kb_mcp.tools import lean
-from kb_mcp.tools.invisible import all_shown
+from kb_mcp.tools import compact_answers
+from kb_mcp.tools.invisible_characters import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
 
 ENVELOPE_TOKENS: Final = 300
@@ -78,7 +78,7 @@ class AnswerLimiter:
         return text
 
     def search_results(self, reply: JSON) -> JSON:
-        results = [shorten_names(lean.search_result(result)) for result in reply["results"]]
+        results = [shorten_names(compact_answers.search_result(result)) for result in reply["results"]]
         shown = self.fitting(results)
         omitted = reply["omitted"] + len(results) - len(shown)
         data = {"notice": NOTICE, "results": shown, "omitted": omitted, "pending": reply["pending"]}
@@ -90,8 +90,11 @@ class AnswerLimiter:
 
     def chunk_page(self, document: JSON, *, is_window: bool = False) -> JSON:
         """Return a document with those of its chunks that fit, and how to go on: in windows, or to its end."""
-        chunks, total = [shorten_names(lean.chunk(chunk)) for chunk in document["chunks"]], document["chunk_count"]
-        head = shorten_names(lean.document(document))
+        chunks, total = (
+            [shorten_names(compact_answers.chunk(chunk)) for chunk in document["chunks"]],
+            document["chunk_count"],
+        )
+        head = shorten_names(compact_answers.document(document))
         shown = self.fitting(chunks, head)
         first = shown[0]["index"] if shown else 0
         after = shown[-1]["index"] + 1 if shown else 0
@@ -102,7 +105,7 @@ class AnswerLimiter:
         return data
 
     def document_list(self, reply: JSON) -> JSON:
-        documents = [shorten_names(lean.listed_document(document)) for document in reply["documents"]]
+        documents = [shorten_names(compact_answers.listed_document(document)) for document in reply["documents"]]
         shown = self.fitting(documents)
         return {"notice": NOTICE, "documents": shown, "next_cursor": reply["next_cursor"]}
 
@@ -178,7 +181,9 @@ def with_notice(data: JSON) -> JSON:
 
 
 def jobs(reply: JSON) -> JSON:
-    return with_notice({"jobs": [lean.job(job) for job in reply["jobs"]], "next_cursor": reply["next_cursor"]})
+    return with_notice(
+        {"jobs": [compact_answers.job(job) for job in reply["jobs"]], "next_cursor": reply["next_cursor"]}
+    )
 
 
 def shorten_names(value: Any, room: int = MAX_NAME_CHARACTERS) -> Any:  # noqa: ANN401 - any JSON

@@ -23,13 +23,13 @@ from kb.client.client import EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.errors import error_text
+from kb_mcp.tools.compact_answers import receipt
 from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
-from kb_mcp.tools.lean import receipt
-from kb_mcp.tools.paths import check_path
+from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.token_budget import tool_result
-from kb_mcp.upload_address import upload_url
 from kb_mcp.upload_chunks import MAX_CHUNKS
 from kb_mcp.upload_store import UploadStore
+from kb_mcp.upload_url import upload_url
 
 BEGIN_AGAIN: Final = (
     "The upload is over, and nothing of it is left: once that is mended, begin again with kb_upload_start."

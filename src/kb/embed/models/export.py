@@ -25,7 +25,7 @@ from sentence_transformers.sentence_transformer.modules import (
 )
 
 from kb.api.errors import ModelError
-from kb.embed.artifact import TOKENIZER, WEIGHTS, Manifest, ModelFiles, load_model, save_model, sha256
+from kb.embed.artifact import TOKENIZER, WEIGHTS, ModelFiles, ModelManifest, load_model, save_model, sha256
 from kb.embed.models.fetch import one_line
 from kb.embed.onnx.embedder import OnnxEmbedder
 
@@ -138,13 +138,13 @@ def _write(model: SentenceTransformer, name: str, folder: Path) -> None:
         save_model(folder, _graph(model), tokenizer, _manifest(model, name, tokenizer))
 
 
-def _manifest(model: SentenceTransformer, name: str, tokenizer: Path) -> Manifest:
+def _manifest(model: SentenceTransformer, name: str, tokenizer: Path) -> ModelManifest:
     query_prefix, passage_prefix = _prefixes(model)
     mode = _pooling(model).pooling_mode
     with model.truncate_embeddings(None):
         dimensions = int(model.get_embedding_dimension())
     used_dimensions = min(model.truncate_dim or dimensions, dimensions)
-    return Manifest(
+    return ModelManifest(
         model=name,
         sources={WEIGHTS: _digest(model), TOKENIZER: sha256(tokenizer)},
         dimensions=used_dimensions,

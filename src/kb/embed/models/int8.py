@@ -199,7 +199,7 @@ def _path(made_by: Mapping[str, NodeProto], name: str, *operators: str) -> str:
 
 
 @dataclass(frozen=True)
-class Rows:
+class WeightRows:
     """Rounded rows by name: themselves, their scale and what stands for 0.
 
     `smoothing` is what each channel was divided by, `own_scales` the scale of each row if the rows have their own.
@@ -226,7 +226,7 @@ class _Quantizer:
                 self._readers[name].append(node)
         self._products = [node for node in self._graph.node if node.op_type == "Mul"]
         self._nodes: list[NodeProto] = []
-        self._rows: dict[str, Rows] = {}
+        self._rows: dict[str, WeightRows] = {}
 
     def quantize(self) -> None:
         """Replace the linear layers, and halve the tables."""
@@ -269,7 +269,7 @@ class _Quantizer:
                 return other, readers[0].output[0]
         return "", product
 
-    def _round(self, name: str) -> Rows:
+    def _round(self, name: str) -> WeightRows:
         """Round the rows that linear layers read."""
         read_by = [node for node in _linear(self._model) if node.input[0] == name]
         weights = [numpy_helper.to_array(self._constants[node.input[1]]) for node in read_by]
@@ -283,9 +283,9 @@ class _Quantizer:
         scale = self._constant(f"{name} scale", np.float32((high - low) / STEPS))
         zero = self._constant(f"{name} zero", np.uint8(round(-low / (high - low) * STEPS)))
         smoothed = self._add("Mul", name, self._constant(f"{name} smoothing", 1 / smoothing))
-        return Rows(self._add("QuantizeLinear", smoothed, scale, zero), scale, zero, smoothing)
+        return WeightRows(self._add("QuantizeLinear", smoothed, scale, zero), scale, zero, smoothing)
 
-    def _round_by_row(self, name: str) -> Rows:
+    def _round_by_row(self, name: str) -> WeightRows:
         """Round each row with a scale of its own."""
         seen = self._ranges[name]
         lowest, highest = float(-seen.low.min()), float(seen.high.max())
@@ -301,7 +301,7 @@ class _Quantizer:
         one, zero_there = self._constant("one", np.float32(1)), self._constant(f"zero {zero}", np.uint8(zero))
         scales = self._add("Div", largest, steps_there)
         rounded = self._add("QuantizeLinear", stretched, one, zero_there)
-        return Rows(rounded, one, zero_there, np.ones_like(seen.high), scales)
+        return WeightRows(rounded, one, zero_there, np.ones_like(seen.high), scales)
 
     def _look_up(self, node: NodeProto) -> None:
         """Look a row up in a table of half precision."""

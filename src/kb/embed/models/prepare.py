@@ -22,8 +22,8 @@ from kb.embed.artifact import (
     TOKENIZER,
     WEIGHTS,
     InvalidArtifact,
-    Manifest,
     ModelFiles,
+    ModelManifest,
     converter_version,
     load_model,
     save_model,
@@ -93,10 +93,10 @@ def find_model(model_dir: Path | None, data_dir: Path) -> ModelFiles:
     def convert(scratch: Path) -> None:
         _convert(model_dir or fetch(scratch / "raw"), scratch / NAME)
 
-    return _cached(data_dir / "models", NAME, Manifest(sources=SOURCES), convert)
+    return _cached(data_dir / "models", NAME, ModelManifest(sources=SOURCES), convert)
 
 
-def _quantized(files: ModelFiles, home: Path, manifest: Manifest) -> ModelFiles:
+def _quantized(files: ModelFiles, home: Path, manifest: ModelManifest) -> ModelFiles:
     """Return the model in fp16 or int8, made of the one in fp32."""
     precision = manifest.precision
     name = f"{manifest.model}-{manifest.precision}"
@@ -148,7 +148,7 @@ def _verify_raw(model_dir: Path) -> None:
         raise ModelError(f"KB_MODEL_DIR: {error.detail}") from error
 
 
-def _cached(home: Path, name: str, manifest: Manifest, convert: Callable[[Path], None]) -> ModelFiles:
+def _cached(home: Path, name: str, manifest: ModelManifest, convert: Callable[[Path], None]) -> ModelFiles:
     """Return the model `home/name`; `convert` makes it, unless it is there or another process makes it."""
     try:
         return _load_cached(home / name, manifest)
@@ -171,7 +171,7 @@ def _cached(home: Path, name: str, manifest: Manifest, convert: Callable[[Path],
     return _load_cached(home / name, manifest)
 
 
-def _load_cached(folder: Path, manifest: Manifest) -> ModelFiles:
+def _load_cached(folder: Path, manifest: ModelManifest) -> ModelFiles:
     """Return the model in `folder`, if it is the one that `manifest` describes."""
     files = load_model(folder)
     if files.manifest != manifest:
@@ -198,4 +198,4 @@ def _convert(raw: Path, folder: Path) -> None:
     from kb.embed.models import minilm  # slow to import, and needed once in an installation's life
 
     model = minilm.build(minilm.read_safetensors(raw / WEIGHTS))
-    save_model(folder, model, raw / TOKENIZER, Manifest(sources=SOURCES))
+    save_model(folder, model, raw / TOKENIZER, ModelManifest(sources=SOURCES))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lxml import etree
 
 from kb.api.errors import Unreadable
-from kb.formats.text.opaque import SUFFIXES
+from kb.formats.text.external_types import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kb.formats.readers.front_matter import INLINE_TAGS
+from kb.formats.text.batches import MAX_PARTS, batches, filename_from_title
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment, Extracted
-from kb.formats.text.parts import MAX_PARTS, batches, filename_from_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kb.formats.text.base64_data import embedded_text
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.content_lines import ContentLine, content_lines, spoken_name
-from kb.formats.text.embedded import embedded_text
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
-from kb.formats.readers.references import read_references
-from kb.formats.sniff import detect_delimiter, parsed
+from kb.formats.delimiter import detect_delimiter, parsed
+from kb.formats.readers.csv_exports import read_references
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import decode
 from kb.formats.text.extracted import Extracted

@@ -25,8 +25,8 @@ from kb.formats.readers.omml import linear
 from kb.formats.registry import reader_module
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import one_line
-from kb.formats.text.margins import write_margins
-from kb.formats.text.symbols import symbol
+from kb.formats.text.headers_footers import write_margins
+from kb.formats.text.symbol_fonts import symbol
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:

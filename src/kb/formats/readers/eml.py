@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.cms import signed_content
-from kb.formats.containers.mail import message_in, without_separator
+from kb.formats.containers.mailbox import message_in, without_separator
 from kb.formats.detect import TNEF_SIGNATURE, is_envelope
 from kb.formats.readers import tnef
-from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, Shown, render
+from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, MailBody, render
 from kb.formats.text.encoding import as_utf8, decode
 from kb.formats.text.extracted import Attachment, Extracted
 
@@ -148,7 +148,7 @@ def _collect(part: Message, mail: Mail) -> None:
         mail.bodies.append(body if body.kind == "html" else _without_uuencoded(body.text, mail))
     elif _is_in_the_text(part):
         shown_as = str(part.get("Content-ID") or part.get("Content-Location") or "")
-        mail.shown.append(Shown(shown_as, Attachment(part_filename(part), part_content(part)), kind))
+        mail.shown.append(MailBody(shown_as, Attachment(part_filename(part), part_content(part)), kind))
     else:
         _attach(part, mail)
 

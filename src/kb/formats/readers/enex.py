@@ -20,11 +20,11 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.zip import xml_parser
 from kb.formats.detect import is_media
 from kb.formats.readers.html import write_fragment
+from kb.formats.text.base64_data import embedded_text, without_embedded
+from kb.formats.text.batches import MAX_PARTS, batch_name, batches, filename_from_title
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.embedded import embedded_text, without_embedded
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
-from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_from_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

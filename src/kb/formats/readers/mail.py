@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 from kb.api.errors import Unreadable
-from kb.api.omitted import together
+from kb.api.omissions import together
 from kb.formats.detect import PGP_MESSAGE, is_media
 from kb.formats.readers.html import expanded, flat_text, write_fragment
+from kb.formats.text.base64_data import without_embedded
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.dates import iso_date
-from kb.formats.text.embedded import without_embedded
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.external_types import SUFFIXES
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
-from kb.formats.text.opaque import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Body:
         return flat_text(self.text) if self.kind == "html" else self.text
 
 
-class Shown(NamedTuple):
+class MailBody(NamedTuple):
     """A picture that came with a message for its body to show, by an id or as an address."""
 
     id: str
@@ -76,7 +76,7 @@ class Mail:
     headers: dict[str, str]
     bodies: list[Body] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
-    shown: list[Shown] = field(default_factory=list)
+    shown: list[MailBody] = field(default_factory=list)
     textless: list[str] = field(default_factory=list)
     pictures: list[Attachment] = field(default_factory=list)
     packed: list[Body] = field(default_factory=list)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from email.parser import BytesHeaderParser
 from typing import TYPE_CHECKING, Final
 
-from kb.formats.containers.mail import split, without_separator
+from kb.formats.containers.mailbox import split, without_separator
 from kb.formats.readers.eml import header_text
+from kb.formats.text.batches import MAX_PARTS, batch_name, batches, filename_from_title
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import as_utf8, one_line
 from kb.formats.text.extracted import Attachment, Extracted
-from kb.formats.text.parts import MAX_PARTS, batch_name, batches, filename_from_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

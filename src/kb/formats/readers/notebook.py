@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kb.api.errors import Unreadable
 from kb.formats.readers.html import write_fragment
 from kb.formats.readers.markdown import headings_in
+from kb.formats.text.base64_data import embedded_text
 from kb.formats.text.builder import Heading, TextBuilder, sections_under
-from kb.formats.text.embedded import embedded_text
 from kb.formats.text.encoding import clean, decode, one_line
 from kb.formats.text.extracted import Extracted
 from kb.formats.text.titles import meaningful

@@ -234,7 +234,7 @@ def _is_on(element: etree._Element | None) -> bool:
 
 
 @dataclass(slots=True)
-class Counting:
+class ListCount:
     """How far a list of OpenDocument has been counted."""
 
     style: str = ""
@@ -251,29 +251,29 @@ class OdfNumbering:
     def __init__(self, roots: Iterable[etree._Element]) -> None:
         self._styles: dict[str, dict[int, Level]] = {}
         self._outline: dict[int, Level] = {}
-        self._headings = Counting()
-        self._by_style: dict[str, Counting] = {}
-        self._by_id: dict[str, Counting] = {}
+        self._headings = ListCount()
+        self._by_style: dict[str, ListCount] = {}
+        self._by_id: dict[str, ListCount] = {}
         for root in roots:
             for style in root.iter("{*}list-style"):
                 self._styles.setdefault(attribute(style, "name") or "", _odf_levels(style))
             for style in root.iter("{*}outline-style"):
                 self._outline = _odf_levels(style)
 
-    def begin(self, items: etree._Element) -> Counting:
+    def begin(self, items: etree._Element) -> ListCount:
         """Return how far a list has been counted that begins now: it may go on from another one."""
         style = attribute(items, "style-name") or ""
         counting = self._by_id.get(attribute(items, "continue-list") or "")
         if counting is None and attribute(items, "continue-numbering") == "true":
             counting = self._by_style.get(style)
         if counting is None:
-            counting = Counting(style)
+            counting = ListCount(style)
         self._by_style[style] = counting
         if name := attribute(items, "id"):
             self._by_id[name] = counting
         return counting
 
-    def mark(self, counting: Counting, style: str, depth: int, item: etree._Element) -> str:
+    def mark(self, counting: ListCount, style: str, depth: int, item: etree._Element) -> str:
         """Count an item of a list, and return what stands before it: a number, `BULLET`, or nothing."""
         if local_name(item) == "list-header":
             return ""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
-from kb.formats.readers.numbering import BULLET, Counting, OdfNumbering
+from kb.formats.readers.numbering import BULLET, ListCount, OdfNumbering
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
 from kb.formats.text.extracted import Extracted, Properties
-from kb.formats.text.layout import Box, around, in_reading_order
-from kb.formats.text.margins import write_margins
+from kb.formats.text.headers_footers import write_margins
+from kb.formats.text.reading_order import Box, around, in_reading_order
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
 
@@ -315,7 +315,7 @@ class _Writer:
         else:
             self.text.omit("objects")
 
-    def _list(self, items: etree._Element, depth: int, counting: Counting, style: str = "") -> None:
+    def _list(self, items: etree._Element, depth: int, counting: ListCount, style: str = "") -> None:
         style = attribute(items, "style-name") or style or counting.style
         for item in items:
             mark = self._numbering.mark(counting, style, depth, item) if _holds_words(item) else ""

@@ -13,7 +13,7 @@ from email.mime.text import MIMEText
 from typing import Final
 
 from kb.formats.readers.html import decode_html
-from kb.formats.readers.mail import Body, Mail, Shown
+from kb.formats.readers.mail import Body, Mail, MailBody
 from kb.formats.readers.rtf import decode_rtf
 from kb.formats.text.encoding import one_line
 from kb.formats.text.extracted import Attachment
@@ -86,7 +86,7 @@ def body(text: Texts, binary: Callable[[int], bytes], plain: str = "") -> Body |
 def attach(file: Attachment, content_id: str, media_type: str, mail: Mail) -> None:
     """Add a file to a message; a picture with an id is one that the body may show."""
     if content_id and file.filename.lower().endswith(PICTURES):
-        mail.shown.append(Shown(content_id, file, media_type))
+        mail.shown.append(MailBody(content_id, file, media_type))
     else:
         mail.attach(file, media_type)
 

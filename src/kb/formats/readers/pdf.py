@@ -18,9 +18,9 @@ from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.external_types import Opaque
 from kb.formats.text.extracted import Extracted, Scan, Section, attached_room
 from kb.formats.text.hyphens import collect_words, join_words
-from kb.formats.text.opaque import Opaque
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:

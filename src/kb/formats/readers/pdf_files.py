@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import pypdfium2
 from pypdfium2 import raw
 
+from kb.formats.text.batches import MAX_PARTS
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment
-from kb.formats.text.parts import MAX_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -55,7 +55,7 @@ def read_page(document: pypdfium2.PdfDocument, index: int, files: Files, *, with
     """
     try:
         with closing(document[index]) as page:
-            box = Box(*page.get_bbox())
+            box = TextBox(*page.get_bbox())
             comments = add_pinned(document, page, files)
             if not draw_annotations(page):
                 return _page(page, box, comments, with_heading=with_heading)
@@ -65,7 +65,7 @@ def read_page(document: pypdfium2.PdfDocument, index: int, files: Files, *, with
         return None
 
 
-def _page(page: pypdfium2.PdfPage, box: Box, comments: list[str], *, with_heading: bool) -> Page:
+def _page(page: pypdfium2.PdfPage, box: TextBox, comments: list[str], *, with_heading: bool) -> Page:
     with closing(page.get_textpage()) as text:
         shown = _visible_text(text, box)
         heading = _heading(text, box) if with_heading else None
@@ -107,7 +107,7 @@ def draw_annotations(page: pypdfium2.PdfPage) -> bool:
     return has_annotations
 
 
-class Box(NamedTuple):
+class TextBox(NamedTuple):
     """A rectangle in points, from the lower left of the page."""
 
     left: float
@@ -115,7 +115,7 @@ class Box(NamedTuple):
     right: float
     top: float
 
-    def holds(self, other: Box) -> bool:
+    def holds(self, other: TextBox) -> bool:
         """Return whether `other` lies within, but for `_BLEED`."""
         return (
             self.left - _BLEED <= other.left
@@ -128,15 +128,15 @@ class Box(NamedTuple):
         """Return whether it has no area."""
         return self.left >= self.right or self.bottom >= self.top
 
-    def centre(self) -> Box:
+    def centre(self) -> TextBox:
         """Return the point in the middle."""
         x, y = (self.left + self.right) / 2, (self.bottom + self.top) / 2
-        return Box(x, y, x, y)
+        return TextBox(x, y, x, y)
 
 
-def _visible_text(text: pypdfium2.PdfTextPage, box: Box) -> str:
+def _visible_text(text: pypdfium2.PdfTextPage, box: TextBox) -> str:
     """Return the text within the page's box: two pages that were cut from one spread share a content stream."""
-    rects = (Box(*text.get_rect(index)) for index in range(text.count_rects()))
+    rects = (TextBox(*text.get_rect(index)) for index in range(text.count_rects()))
     is_whole = box.is_empty() or all(map(box.holds, rects))
     return tidy(_in_lines(text) if is_whole else _cropped(text, box))
 
@@ -162,15 +162,15 @@ def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
     return " " if end[1] or end[2] or gap > _BLANK * max(heights) else ""
 
 
-def _loose_box(text: pypdfium2.PdfTextPage, index: int) -> Box | None:
+def _loose_box(text: pypdfium2.PdfTextPage, index: int) -> TextBox | None:
     rect = raw.FS_RECTF()
     if raw.FPDFText_GetCharAngle(text, index) or not raw.FPDFText_GetLooseCharBox(text, index, rect):
         return None
-    box = Box(rect.left, rect.bottom, rect.right, rect.top)
+    box = TextBox(rect.left, rect.bottom, rect.right, rect.top)
     return None if box.is_empty() else box
 
 
-def _heading(text: pypdfium2.PdfTextPage, box: Box) -> str | None:
+def _heading(text: pypdfium2.PdfTextPage, box: TextBox) -> str | None:
     """Return what stands at the beginning in the largest letters, if they are larger than most and make some words."""
     count = text.count_chars()
     beginning = "".join(chr(raw.FPDFText_GetUnicode(text, index)) for index in range(min(count, _BEGINNING)))
@@ -187,18 +187,18 @@ def _heading(text: pypdfium2.PdfTextPage, box: Box) -> str | None:
     return title if is_named and len(title) <= _LONGEST_TITLE and not names_chapter(title) else None
 
 
-def _height(text: pypdfium2.PdfTextPage, index: int, box: Box) -> float:
+def _height(text: pypdfium2.PdfTextPage, index: int, box: TextBox) -> float:
     """Return how high a character stands, 0 for one that is turned or not on the page."""
     place = _loose_box(text, index)
     return place.top - place.bottom if place and (box.is_empty() or box.holds(place.centre())) else 0.0
 
 
-def _cropped(text: pypdfium2.PdfTextPage, box: Box) -> str:
+def _cropped(text: pypdfium2.PdfTextPage, box: TextBox) -> str:
     """Return the words that lie in `box` with any of their characters."""
     runs: list[range] = []
     codes = (raw.FPDFText_GetUnicode(text, index) for index in range(text.count_chars()))
     for word in _SPACED_WORD.finditer("".join(map(chr, codes))):
-        if any(box.holds(Box(*text.get_charbox(index)).centre()) for index in range(*word.span("word"))):
+        if any(box.holds(TextBox(*text.get_charbox(index)).centre()) for index in range(*word.span("word"))):
             joins = runs and runs[-1].stop == word.start()
             start = runs.pop().start if joins else word.start()
             runs.append(range(start, word.end()))

@@ -15,7 +15,7 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.formats.readers.pdf import PDFIUM, opened
-from kb.formats.readers.pdf_page import Box, draw_annotations
+from kb.formats.readers.pdf_page import TextBox, draw_annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -92,7 +92,7 @@ def picture_to_read(data: bytes, number: int) -> bytes:
             raise Unreadable(f"page {number} is damaged") from error
 
 
-def _mark(page: pypdfium2.PdfPage, box: Box) -> None:
+def _mark(page: pypdfium2.PdfPage, box: TextBox) -> None:
     rectangle = raw.FPDFPageObj_CreateNewRect(box.left, box.bottom, box.right - box.left, box.top - box.bottom)
     raw.FPDFPageObj_SetFillColor(rectangle, *_COLOUR)
     raw.FPDFPath_SetDrawMode(rectangle, raw.FPDF_FILLMODE_WINDING, 0)
@@ -100,7 +100,7 @@ def _mark(page: pypdfium2.PdfPage, box: Box) -> None:
     raw.FPDFPage_InsertObject(page, rectangle)
 
 
-def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> list[Box]:
+def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> list[TextBox]:
     """Return the boxes of the lines in which a page says a passage; none if it does not."""
     characters = [chr(raw.FPDFText_GetUnicode(text, index)) for index in range(text.count_chars())]
     letters = list(_letters(characters))
@@ -149,17 +149,17 @@ def _plain(text: str) -> str:
     return "".join(_LETTER.findall(normalize("NFKC", text).casefold()))
 
 
-def _box(text: pypdfium2.PdfTextPage, index: int) -> Box | None:
-    box = Box(*text.get_charbox(index, loose=True))
+def _box(text: pypdfium2.PdfTextPage, index: int) -> TextBox | None:
+    box = TextBox(*text.get_charbox(index, loose=True))
     return None if box.is_empty() else box
 
 
-def _lines(boxes: Iterable[Box]) -> Iterator[Box]:
+def _lines(boxes: Iterable[TextBox]) -> Iterator[TextBox]:
     """Yield the boxes of characters that stand beside each other as one."""
-    line: Box | None = None
+    line: TextBox | None = None
     for box in boxes:
         if line and _is_beside(line, box):
-            line = Box(
+            line = TextBox(
                 min(line.left, box.left),
                 min(line.bottom, box.bottom),
                 max(line.right, box.right),
@@ -173,14 +173,14 @@ def _lines(boxes: Iterable[Box]) -> Iterator[Box]:
         yield _wider(line)
 
 
-def _is_beside(line: Box, box: Box) -> bool:
+def _is_beside(line: TextBox, box: TextBox) -> bool:
     height = min(line.top - line.bottom, box.top - box.bottom)
     overlap = min(line.top, box.top) - max(line.bottom, box.bottom)
     return overlap > height / 2 and -height < box.left - line.right < 3 * height
 
 
-def _wider(box: Box) -> Box:
-    return Box(box.left - _MARGIN, box.bottom, box.right + _MARGIN, box.top)
+def _wider(box: TextBox) -> TextBox:
+    return TextBox(box.left - _MARGIN, box.bottom, box.right + _MARGIN, box.top)
 
 
 def _png(bitmap: pypdfium2.PdfBitmap) -> bytes:

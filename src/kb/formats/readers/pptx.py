@@ -15,8 +15,8 @@ from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.readers.drawing import inline, paragraphs, write_drawn
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
-from kb.formats.text.layout import Box, in_reading_order
-from kb.formats.text.margins import write_margins
+from kb.formats.text.headers_footers import write_margins
+from kb.formats.text.reading_order import Box, in_reading_order
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
 

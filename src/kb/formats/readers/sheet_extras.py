@@ -33,14 +33,14 @@ LONGEST_FORMULA: Final = 8192
 
 
 @dataclass
-class FormulaRoom:
+class FormulaBudget:
     """How many characters the formulas of a workbook may still take in its text, and how many numbers have units."""
 
     left: int = 1 << 20
     numbers: int = 500_000
 
     @classmethod
-    def of(cls, archive: Archive) -> FormulaRoom:
+    def of(cls, archive: Archive) -> FormulaBudget:
         """Return what there is in the text of a file of this size."""
         return cls(min(cls.left, 2 * archive.length + (1 << 16)))
 
@@ -67,7 +67,7 @@ class SheetExtras:
     margins: list[str] = field(default_factory=list)
     files: list[Attachment] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-    room: FormulaRoom = field(default_factory=FormulaRoom)
+    room: FormulaBudget = field(default_factory=FormulaBudget)
 
     def add_formula(self, row: int, column: int, formula: str) -> None:
         """Add a formula without a value, which is shown as long as there is room."""
@@ -103,7 +103,7 @@ class SheetExtras:
         return sorted({*self.cells, *self.notes})
 
     def omitted(self) -> Iterator[tuple[str, int]]:
-        """Yield the kinds of what is not read, as in `kb.api.omitted`, each with its number."""
+        """Yield the kinds of what is not read, as in `kb.api.omissions`, each with its number."""
         counts = {"formulas": self.formulas, **self.left_out}
         yield from ((kind, count) for kind, count in counts.items() if count)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
 from kb.formats.readers.odf import SHAPES, chart_titles, find_chart, margins, text_lines, topmost
-from kb.formats.readers.sheet_extras import FormulaRoom, SheetExtras
-from kb.formats.text.units import says_more, unit_of_text
+from kb.formats.readers.sheet_extras import FormulaBudget, SheetExtras
+from kb.formats.text.number_formats import says_more, unit_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
     """
     if not _has_any(archive):
         return
-    room = FormulaRoom.of(archive)
+    room = FormulaBudget.of(archive)
     for table in archive.elements("content.xml", "table"):
         if local_name(table.getparent()) != "spreadsheet":
             continue

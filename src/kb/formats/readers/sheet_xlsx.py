@@ -11,9 +11,9 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.zip import attribute, local_name
 from kb.formats.readers import sheet_xlsb
 from kb.formats.readers.drawing import chart_titles, paragraphs
-from kb.formats.readers.sheet_extras import LONGEST_FORMULA, FormulaRoom, SheetExtras, cell_place, margin_lines, moved
+from kb.formats.readers.sheet_extras import LONGEST_FORMULA, FormulaBudget, SheetExtras, cell_place, margin_lines, moved
 from kb.formats.text.encoding import one_line
-from kb.formats.text.units import Unit, unit_of_format
+from kb.formats.text.number_formats import NumberUnit, unit_of_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ class _Look:
         is_stale: whether a formula's 0 is not a value.
     """
 
-    def __init__(self, units: Mapping[str, Unit], *, is_stale: bool) -> None:
+    def __init__(self, units: Mapping[str, NumberUnit], *, is_stale: bool) -> None:
         self.units, self.is_stale = units, is_stale
         self._styles = frozenset(map(str.encode, units))
         self._patterns = [_NO_VALUE, _ERROR, *([_ZERO] if is_stale else [])]
@@ -77,7 +77,7 @@ def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
     parts = {relation.id: relation.target for relation in package.relations(main)}
     # Programs that compute nothing write 0 for each formula, and ask Excel to compute all when it opens the file.
     is_stale = attribute(root.find("{*}calcPr"), "fullCalcOnLoad") in {"1", "true"}
-    people, room = dict(_people(package, main)), FormulaRoom.of(package)
+    people, room = dict(_people(package, main)), FormulaBudget.of(package)
     look = _Look(dict(_units(package, main)), is_stale=is_stale)
     for sheet in root.iterfind("{*}sheets/{*}sheet"):
         part = next((parts[value] for value in sheet.attrib.values() if value in parts), None)
@@ -108,7 +108,7 @@ def _add_margins(package: Package, part: str, extras: SheetExtras) -> None:
         extras.margins += margin_lines(unescape(match[1].decode("utf-8", "replace")))
 
 
-def _units(package: Package, main: str) -> Iterator[tuple[str, Unit]]:
+def _units(package: Package, main: str) -> Iterator[tuple[str, NumberUnit]]:
     """Yield the numbers of the styles whose cells show a unit."""
     for root in package.related_xml(main, "styles"):
         codes = {

@@ -24,7 +24,7 @@ from kb.formats.readers.sheet_ods import ods_extras, ods_margins
 from kb.formats.readers.sheet_xls import xls_extras
 from kb.formats.readers.sheet_xlsx import xlsx_extras
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.margins import write_margins
+from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.tables import Row, write_table
 
 if TYPE_CHECKING:

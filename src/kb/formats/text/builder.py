@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kb.api.omitted import together
+from kb.api.omissions import together
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Extracted, Picture, Section
 from kb.formats.text.titles import names_chapter
@@ -145,7 +145,7 @@ class TextBuilder:
             self._pictures.append(Picture(self._length, None, name, read))
 
     def omit(self, kind: str, count: int = 1) -> None:
-        """Note that so many things of a kind, one of `kb.api.omitted`, are not read."""
+        """Note that so many things of a kind, one of `kb.api.omissions`, are not read."""
         self._omitted[kind] += count
 
     def omit_all(self, counts: Mapping[str, int]) -> None:

@@ -74,7 +74,7 @@ class Extracted:
     `attachments` are documents of their own. `tags`, `date` and `aliases` are what the document says of itself, as
     written. `scans` are the pages whose text would have to be read from pictures, in order, and `pictures`
     those beside the text, in order of their places. `omitted` counts what a person sees in the file and the text lacks,
-    by the kinds in `kb.api.omitted`.
+    by the kinds in `kb.api.omissions`.
     """
 
     title: str | None

@@ -24,17 +24,17 @@ _COMPOUND_STARTS: Final = frozenset({"self", "non"})
 _PREFIXES: Final = frozenset({"inter", "over", "under"})  # longer than a syllable, and yet no words before a hyphen
 
 
-class Vocabulary(NamedTuple):
+class KnownWords(NamedTuple):
     """The words that stand whole in a document, how often each, and what compounds with a hyphen end in."""
 
     words: Counter[str]
     ends: frozenset[str]
 
 
-def collect_words(pages: list[str]) -> Vocabulary:
+def collect_words(pages: list[str]) -> KnownWords:
     words = Counter(word for page in pages for word in _WORD.findall(_without_broken_words(page.lower())))
     ends = {word.rpartition("-")[2] for word in words if "-" in word}
-    return Vocabulary(words, _COMPOUND_ENDS.union(end for end in ends if len(end) > 3))
+    return KnownWords(words, _COMPOUND_ENDS.union(end for end in ends if len(end) > 3))
 
 
 def _without_broken_words(page: str) -> str:
@@ -46,7 +46,7 @@ def _without_broken_words(page: str) -> str:
     return " ".join(pieces)
 
 
-def join_words(page: str, vocabulary: Vocabulary) -> str:
+def join_words(page: str, vocabulary: KnownWords) -> str:
     first, *rest = page.split(BREAK)
     joined = [first]
     for part in rest:
@@ -65,7 +65,7 @@ def _last_word(text: str) -> str:
     return match[0] if match else ""
 
 
-def _keeps_hyphen(left: str, right: str, vocabulary: Vocabulary) -> bool:
+def _keeps_hyphen(left: str, right: str, vocabulary: KnownWords) -> bool:
     """Return whether the hyphen of a word broken at a line end belongs to it, as far as the document shows."""
     words, whole, compound = vocabulary.words, (left + right).lower(), f"{left}-{right}".lower()
     if words[whole] or words[compound]:
@@ -76,7 +76,7 @@ def _keeps_hyphen(left: str, right: str, vocabulary: Vocabulary) -> bool:
     return _is_compound(left.lower(), right.lower(), vocabulary)
 
 
-def _is_compound(left: str, right: str, vocabulary: Vocabulary) -> bool:
+def _is_compound(left: str, right: str, vocabulary: KnownWords) -> bool:
     """Return whether two halves look like words in their own right rather than like syllables of one."""
     is_left, is_right = left in vocabulary.words, right in vocabulary.words
     if left in _COMPOUND_STARTS and len(right) > 3:

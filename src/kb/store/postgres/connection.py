@@ -47,7 +47,7 @@ READ_SECONDS = 60
 READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '{READ_SECONDS}s'"
 
 
-class Rows(Cursor[tuple[Any, ...]]):
+class PgCursor(Cursor[tuple[Any, ...]]):
     """A cursor that says what APSW's says, so that rows are mapped alike."""
 
     @property
@@ -126,7 +126,7 @@ def replica_conninfo(url: str) -> str:
 
 def prepare(connection: Connection) -> None:
     """Make a new connection one of the store's."""
-    connection.cursor_factory = Rows
+    connection.cursor_factory = PgCursor
     adapters = connection.adapters
     adapters.register_dumper(str, TextDumper)
     for name in ("text", "varchar"):

@@ -20,15 +20,15 @@ from kb.vectors.neighbours import (
     members,
     windows,
 )
-from kb.vectors.scores import NO_CONTEXT, Context
+from kb.vectors.scores import NO_CONTEXT, Neighbourhood
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from kb.store.postgres.full_text import FullText, SomeChunks, StoredWord
     from kb.store.postgres.vectors import VectorTable
-    from kb.store.postgres.words import FullText, SomeChunks, Word
     from kb.store.row_mapping import Execute
     from kb.store.sql.conditions import Condition
     from kb.vectors.neighbours import Groups, Line
@@ -51,7 +51,7 @@ class ContextReader:
         self._vectors = vectors
         self._sql = statements("context")
 
-    def scores(self, words: Sequence[Word], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+    def scores(self, words: Sequence[StoredWord], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
         """Return the scores of those of these chunks, best first, that have neighbours, and of those in threads."""
         near = np.array(self._execute(self._sql["select_near"], (REACH, ids.tolist())).fetchall(), np.int64)
         near = near.reshape(-1, 4)  # id, document, index, length
@@ -64,11 +64,13 @@ class ContextReader:
         groups = joined(_siblings(some, near, ids), grouped(by_chunk, row_of))
         return self._scored(some, groups, words, vector) if groups.size else NO_CONTEXT
 
-    def _scored(self, some: SomeChunks, groups: Groups, words: Sequence[Word], vector: NDArray[np.float32]) -> Context:
+    def _scored(
+        self, some: SomeChunks, groups: Groups, words: Sequence[StoredWord], vector: NDArray[np.float32]
+    ) -> Neighbourhood:
         rows, places = members(groups)
         fts = self._words.matches(some, words).in_context(rows, places, SHARES)
         vectors = self._vectors.vectors(some.chunk_ids[rows[rows >= 0]])
-        return Context(some.chunk_ids[groups[:, 0]], fts, group_cosines(rows, places, vectors, vector))
+        return Neighbourhood(some.chunk_ids[groups[:, 0]], fts, group_cosines(rows, places, vectors, vector))
 
     def _lines(self, documents: Sequence[int]) -> list[Line]:
         """Return those of these documents that are in a thread, with those around them."""

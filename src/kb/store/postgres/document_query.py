@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kb.lexical.names import FILE_MARK
+from kb.lexical.document_names import FILE_MARK
 from kb.store.prefix import after_prefix
 from kb.store.row_mapping import moment_or_first
 from kb.store.sql.conditions import RECENT, Condition, Conditions, joined, like_pattern, order_by
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kb.api.models import Sort
-    from kb.store.postgres.words import FullText
+    from kb.store.postgres.full_text import FullText
     from kb.store.rows import Filter
 
 CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag = ANY(%s))"

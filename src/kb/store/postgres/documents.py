@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import ModelChanged
-from kb.lexical.names import FILE_MARK, tokens_of_names
+from kb.lexical.document_names import FILE_MARK, tokens_of_names
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import field_values
@@ -15,10 +15,10 @@ from kb.store.sql.documents import Documents
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kb.api.access import Limit
+    from kb.api.rights import Limit
     from kb.store.postgres.connection import Connection
+    from kb.store.postgres.full_text import FullText, NewText
     from kb.store.postgres.vectors import VectorTable
-    from kb.store.postgres.words import FullText, NewText
     from kb.store.rows import Content, Named
 
 

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.lexical.bm25 import Occurrences
+    from kb.lexical.matches import Occurrences
+    from kb.store.postgres.full_text import FullText, StoredWord
     from kb.store.postgres.vectors import VectorTable
-    from kb.store.postgres.words import FullText, Word
     from kb.store.row_mapping import Execute
     from kb.store.rows import Filter
-    from kb.vectors.scores import Context, ScoredChunks
+    from kb.vectors.scores import Neighbourhood, ScoredChunks
 
 
 class PostgresIndex(Index):
@@ -57,7 +57,7 @@ class PostgresSelection:
         self._words = words
         self._vectors = vectors
         self._condition = PostgresConditions(words).admitted(where)
-        self._looked_up: dict[tuple[str, ...], list[Word]] = {}
+        self._looked_up: dict[tuple[str, ...], list[StoredWord]] = {}
 
     def chunk_ids(self) -> NDArray[np.int64]:
         """Return the chunks, ascending."""
@@ -89,7 +89,7 @@ class PostgresSelection:
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         return self._vectors.vectors(ids)
 
-    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
         """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
         reader = ContextReader(self._execute, self._words, self._condition, self._vectors)
         return reader.scores(self._look_up(words), vector, ids)
@@ -98,7 +98,7 @@ class PostgresSelection:
         self._words.learn(words)
         return Speller(PostgresVocabulary(self._words, self._condition)).unknown(words) if words else {}
 
-    def _look_up(self, words: Sequence[str]) -> list[Word]:
+    def _look_up(self, words: Sequence[str]) -> list[StoredWord]:
         if (key := tuple(words)) not in self._looked_up:
             self._looked_up[key] = self._words.look_up(completed(words, self._words.tokenizer.tokens))
         return self._looked_up[key]

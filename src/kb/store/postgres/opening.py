@@ -10,7 +10,7 @@ import psycopg
 from kb.api.errors import StoreError
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.connection import READ
-from kb.store.postgres.faults import first_line
+from kb.store.postgres.error_translation import first_line
 from kb.store.postgres.migrate import SCHEMA_VERSION, schema_version
 from kb.store.postgres.store import PostgresTransaction, connect
 from kb.store.postgres.vector_space import are_engines_there

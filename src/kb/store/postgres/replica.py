@@ -14,7 +14,7 @@ from psycopg_pool import PoolTimeout
 
 from kb.api.errors import KbError, StoreError, StoreUnavailable
 from kb.store.postgres.connection import READ
-from kb.store.postgres.faults import first_line
+from kb.store.postgres.error_translation import first_line
 from kb.store.postgres.statements import statements
 from kb.store.rows import ReplicaState
 

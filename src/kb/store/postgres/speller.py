@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.lexical.segment import as_phrase
+from kb.lexical.segmentation import as_phrase
 from kb.store.analyzer import Fts5Analyzer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kb.lexical.snapshot import Key
-    from kb.store.postgres.words import FullText
+    from kb.store.postgres.full_text import FullText
     from kb.store.sql.conditions import Condition
 
 

@@ -15,21 +15,21 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from kb.api.errors import StoreError, StoreUnavailable, Unconfirmed
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
-from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_conninfo
+from kb.store.postgres.connection import READ, PgCursor, conninfo, prepare, replica_conninfo
 from kb.store.postgres.documents import PostgresDocuments
-from kb.store.postgres.faults import BUSY, first_line, translated_errors
+from kb.store.postgres.error_translation import BUSY, first_line, translated_errors
+from kb.store.postgres.export_tables import PostgresTransfer
+from kb.store.postgres.full_text import FullText
 from kb.store.postgres.index import PostgresIndex
 from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
-from kb.store.postgres.presence import Presence
+from kb.store.postgres.notifications import Presence
+from kb.store.postgres.reembed_vectors import PostgresSecondVectors
 from kb.store.postgres.replica import Replica, ReplicaConnection, database_identity, last_change
-from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
-from kb.store.postgres.transfer import PostgresTransfer
 from kb.store.postgres.vector_space import bind_space
 from kb.store.postgres.vectors import VectorTable
-from kb.store.postgres.words import FullText
 from kb.store.rows import Retention
 from kb.store.sql.transaction import Transaction
 
@@ -387,7 +387,7 @@ def open_connection(connection_class: type[C], info: str) -> C:
     Raises:
         psycopg.Error: none can be made.
     """
-    connection = connection_class.connect(info, autocommit=True, cursor_factory=Rows)
+    connection = connection_class.connect(info, autocommit=True, cursor_factory=PgCursor)
     with connection.transaction():
         connection.execute("SELECT 1")
     prepare(connection)
@@ -410,7 +410,7 @@ def open_pool(
         connection_class=connection_class,
         min_size=2,
         max_size=CONNECTIONS,
-        kwargs={"autocommit": True, "cursor_factory": Rows},
+        kwargs={"autocommit": True, "cursor_factory": PgCursor},
         configure=configure,
         reconnect_timeout=RECONNECT_SECONDS,
         open=True,

@@ -12,7 +12,7 @@ from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import TABLES
 from kb.store.rows import VectorSpace
 from kb.store.sql.conditions import EVERY_DOCUMENT, among
-from kb.vectors.flat import usable
+from kb.vectors.flat_index import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kb.lexical.names import folded
+from kb.lexical.document_names import folded
 from kb.store.row_mapping import stored
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Conditions(ABC):
     """The day that a document gives itself."""
 
     stays_below: ClassVar[str]
-    """Of a path: it does not lead up again, as `kb.api.access` has it."""
+    """Of a path: it does not lead up again, as `kb.api.rights` has it."""
 
     beside: ClassVar[str] = ""
     """Before a column that most documents have alike, so that it is not looked up in an index."""

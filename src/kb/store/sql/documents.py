@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from kb.api.moments import own_day
+from kb.api.date_parsing import own_day
 from kb.store.row_mapping import (
     Execute,
     counts,
@@ -18,16 +18,16 @@ from kb.store.row_mapping import (
     raw,
 )
 from kb.store.rows import NOBODY, Extent, Filter
+from kb.store.sql.document_names import named, write_names
 from kb.store.sql.former_content import FormerContents
-from kb.store.sql.names import named, write_names
 from kb.store.sql.operations import note_operation
 from kb.store.sql.replacements import has_successors, pass_on, successors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from kb.api.access import Limit
     from kb.api.models import Sort
+    from kb.api.rights import Limit
     from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, Named
     from kb.store.sql.conditions import Conditions
     from kb.store.statements import Statements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.store.compressed import compressed, decompressed
+from kb.store.chunk_compression import compressed, decompressed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

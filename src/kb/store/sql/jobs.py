@@ -14,8 +14,8 @@ from kb.store.statements import condition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from kb.api.access import Caller
     from kb.api.models import JobStatus
+    from kb.api.rights import Caller
     from kb.store.rows import Job, NewJob
     from kb.store.statements import Statements
 

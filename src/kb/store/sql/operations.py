@@ -11,7 +11,7 @@ from kb.store.statements import condition
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kb.api.access import Caller
+    from kb.api.rights import Caller
     from kb.store.rows import Author, Operation
 
 MOST: Final = 100_000

@@ -14,7 +14,7 @@ from kb.store.sql.operations import Operations
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kb.api.access import Caller
+    from kb.api.rights import Caller
     from kb.store.row_mapping import Execute
     from kb.store.rows import Retention
     from kb.store.sql.documents import Documents

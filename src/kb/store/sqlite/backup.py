@@ -10,8 +10,8 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
-from kb.store.sqlite.foreign import foreign_tables
-from kb.store.sqlite.rules import drop_foreign, make_missing
+from kb.store.sqlite.foreign_objects import foreign_tables
+from kb.store.sqlite.integrity_rules import drop_foreign, make_missing
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ PAGES = 4096
 COUNTED = ("documents", "chunks", "jobs")
 
 
-class Moment:
+class Snapshot:
     """One moment of a database, however long it is read from.
 
     Raises:

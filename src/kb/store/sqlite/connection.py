@@ -11,9 +11,9 @@ import sqlite_vec
 from apsw import bestpractice
 
 from kb import clock
+from kb.api.date_parsing import own_day
 from kb.api.errors import REMEDY, StoreError
-from kb.api.moments import own_day
-from kb.lexical.names import folded_name
+from kb.lexical.document_names import folded_name
 from kb.store.row_mapping import array, moment
 
 if TYPE_CHECKING:

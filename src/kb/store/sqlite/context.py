@@ -24,19 +24,19 @@ from kb.vectors.neighbours import (
     members,
     windows,
 )
-from kb.vectors.scores import NO_CONTEXT, Context
+from kb.vectors.scores import NO_CONTEXT, Neighbourhood
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from kb.lexical.bm25 import Matches
+    from kb.lexical.matches import Matches
     from kb.lexical.snapshot import Admitted
     from kb.store.row_mapping import Execute
-    from kb.store.sqlite.words import WordReader
+    from kb.store.sqlite.full_text_cache import WordReader
     from kb.vectors.neighbours import Groups, Line
-    from kb.vectors.snapshot import VectorSnapshot
+    from kb.vectors.protocol import VectorSnapshot
 
 
 class ContextReader:
@@ -55,7 +55,7 @@ class ContextReader:
         self._admitted = admitted
         self._vectors = vectors
 
-    def scores(self, matches: Matches, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+    def scores(self, matches: Matches, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
         """Return the scores of those of these chunks, best first, that have neighbours, and of those in threads."""
         rows, _ = self._words.snapshot.rows_of(ids)
         siblings = self._siblings(rows)
@@ -66,7 +66,7 @@ class ContextReader:
         chunk_ids = self._words.snapshot.ids
         rows, places = members(groups)
         vectors = self._vectors.vectors(chunk_ids[rows[rows >= 0]].astype(np.int64))
-        return Context(
+        return Neighbourhood(
             chunk_ids[groups[:, 0]].astype(np.int64),
             matches.in_context(rows, places, SHARES),
             group_cosines(rows, places, vectors, vector),

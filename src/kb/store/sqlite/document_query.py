@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kb.lexical.segment import as_phrase
+from kb.lexical.segmentation import as_phrase
 from kb.store.prefix import after_prefix
 from kb.store.row_mapping import Execute, stored
 from kb.store.sql.conditions import (

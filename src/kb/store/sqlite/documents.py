@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelChanged
-from kb.lexical.names import tokens_of_names
-from kb.lexical.segment import segmented, varied
-from kb.store.analyzer import Tokenizer
+from kb.lexical.document_names import tokens_of_names
+from kb.lexical.segmentation import segmented, varied
+from kb.store.analyzer import FtsTokenizer
 from kb.store.row_mapping import array, field_values, next_ids
 from kb.store.rows import Filter
 from kb.store.sql.documents import Documents
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.api.access import Limit
+    from kb.api.rights import Limit
     from kb.store.rows import Chunk, Content, Named, NewChunk, VectorSpace
-    from kb.store.sqlite.schema import VectorTable
+    from kb.store.sqlite.schema import VectorSchema
 
 
 NO_SECTION = "", "[]"
@@ -37,7 +37,7 @@ class SqliteDocuments(Documents):
     def __init__(
         self,
         connection: apsw.Connection,
-        table: VectorTable,
+        table: VectorSchema,
         checkpoint: Callable[[], None] = lambda: None,
         space: VectorSpace | None = None,
     ) -> None:
@@ -127,8 +127,8 @@ class SqliteDocuments(Documents):
         self._connection.executemany(statements("names")["insert_name"], tokens)
 
     @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return Tokenizer(self._connection)
+    def _tokenizer(self) -> FtsTokenizer:
+        return FtsTokenizer(self._connection)
 
     def _drop_unused_tags(self, tags: Iterable[tuple[int]]) -> None:
         for (tag_id,) in tags:

@@ -11,13 +11,13 @@ import apsw
 import numpy as np
 
 from kb.lexical.alternatives import alternatives
-from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import HEADER_WEIGHT
+from kb.lexical.matches import Matches, Occurrences
 from kb.lexical.postings import merged
 from kb.lexical.snapshot import group_key
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
-from kb.store.analyzer import Fts5Analyzer, Tokenizer
+from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
 from kb.store.sql.conditions import EVERY_DOCUMENT
 from kb.store.sql.index import Index
 from kb.store.sqlite.context import ContextReader
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from kb.lexical.snapshot import Admitted
     from kb.store.row_mapping import Execute
     from kb.store.rows import Filter
+    from kb.store.sqlite.full_text_cache import WordReader
     from kb.store.sqlite.vectors import Vectors
-    from kb.store.sqlite.words import WordReader
-    from kb.vectors.scores import Context
-    from kb.vectors.snapshot import Among, VectorSnapshot
+    from kb.vectors.protocol import Among, VectorSnapshot
+    from kb.vectors.scores import Neighbourhood
 
 Terms = tuple[str, ...]
 
@@ -57,7 +57,7 @@ class SqliteIndex(Index):
     @cached_property
     def analyzer(self) -> Fts5Analyzer:
         """The analyzer of the full-text index."""
-        return Fts5Analyzer(Tokenizer(self._connection))
+        return Fts5Analyzer(FtsTokenizer(self._connection))
 
     def select(self, where: Filter) -> SqliteSelection:
         """Return the chunks that `where` admits."""
@@ -127,7 +127,7 @@ class SqliteSelection:
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         return self._snapshot.vectors(ids)
 
-    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
         """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads.
 
         Without the words in memory there are none: the length of every chunk would be read for each search.
@@ -152,8 +152,8 @@ class SqliteSelection:
         return completed(words, self._tokenizer.tokens)
 
     @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return Tokenizer(self._connection)
+    def _tokenizer(self) -> FtsTokenizer:
+        return FtsTokenizer(self._connection)
 
     def _leg_for(self, words: Sequence[str]) -> MemoryLeg | TableLeg:
         key = tuple(words)

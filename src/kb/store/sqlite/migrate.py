@@ -10,7 +10,7 @@ import apsw
 from kb.api.errors import StoreError
 from kb.store.migrations import FIRST, development_build
 from kb.store.sqlite.connection import write_transaction
-from kb.store.sqlite.foreign import foreign_names
+from kb.store.sqlite.foreign_objects import foreign_names
 from kb.store.sqlite.legacy_v2 import migrate as legacy
 from kb.store.sqlite.legacy_v2.detect import has_its_tables
 from kb.store.sqlite.schema import SCHEMA_VERSION, create, steps

@@ -12,7 +12,7 @@ import apsw
 import numpy as np
 
 from kb.lexical.language import guessed
-from kb.lexical.segment import segmented, varied
+from kb.lexical.segmentation import segmented, varied
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import give_to_owner, sync
-from kb.lexical.segment import segmented, varied
+from kb.lexical.segmentation import segmented, varied
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.migrate import prepare_schema
-from kb.store.sqlite.schema import VectorTable
+from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.vector_space import bind_space, change_space, recount_precisions
 from kb.store.sqlite.verify import is_unit
 
@@ -141,7 +141,7 @@ def _write_vectors(
     connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, anew: bool
 ) -> None:
     execute: Execute = connection.execute
-    table = VectorTable.of(connection)
+    table = VectorSchema.of(connection)
     total, done = execute("SELECT count(*) FROM main.chunks").get, 0
     rows = execute("SELECT id, text, header FROM main.source_texts ORDER BY id")
     while part := list(islice(rows, SLICE)):
@@ -156,7 +156,7 @@ def _write_vectors(
         on_chunks(done, total)
 
 
-def _sound_vectors(execute: Execute, table: VectorTable, ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+def _sound_vectors(execute: Execute, table: VectorSchema, ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
     """Yield those vectors of the chunks that are there and of length 1."""
     for chunk_id in ids:
         with suppress(apsw.Error):

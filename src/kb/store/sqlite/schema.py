@@ -17,7 +17,7 @@ SCHEMA_VERSION = 30
 
 
 @dataclass(frozen=True, slots=True)
-class VectorTable:
+class VectorSchema:
     """`chunks_vec` as it was declared: version 2 may have named its columns otherwise.
 
     Args:
@@ -29,7 +29,7 @@ class VectorTable:
     embedding: str
 
     @classmethod
-    def of(cls, connection: apsw.Connection) -> VectorTable:
+    def of(cls, connection: apsw.Connection) -> VectorSchema:
         """Return what the database declares."""
         sql: str = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").get
         key = re.search(r'"?(\w+)"?\s+INTEGER\s+PRIMARY\s+KEY', sql, re.IGNORECASE)

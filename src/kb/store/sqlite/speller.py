@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.store.analyzer import Fts5Analyzer, Tokenizer
+from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
+from kb.store.sqlite.full_text_cache import LAST
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import LAST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kb.lexical.snapshot import Admitted, Key
     from kb.store.row_mapping import Execute
-    from kb.store.sqlite.words import WordReader
+    from kb.store.sqlite.full_text_cache import WordReader
 
 
 class SqliteVocabulary:
@@ -39,8 +39,8 @@ class SqliteVocabulary:
         self._admitted = admitted
 
     @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return Tokenizer(self._connection)
+    def _tokenizer(self) -> FtsTokenizer:
+        return FtsTokenizer(self._connection)
 
     def tokens(self, text: str) -> list[str]:
         return self._tokenizer.tokens(text)

@@ -16,19 +16,19 @@ from kb.store.sql.transaction import Transaction
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.documents import SqliteDocuments
-from kb.store.sqlite.foreign import foreign_names
-from kb.store.sqlite.in_step import check_in_step
+from kb.store.sqlite.export_tables import SqliteTransfer
+from kb.store.sqlite.foreign_objects import foreign_names
+from kb.store.sqlite.full_text_cache import DEFAULT_LIMIT, Words
 from kb.store.sqlite.index import SqliteIndex
+from kb.store.sqlite.index_completeness import check_in_step
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
+from kb.store.sqlite.reembed_vectors import SqliteSecondVectors
 from kb.store.sqlite.schema import SCHEMA_VERSION
-from kb.store.sqlite.second_vectors import SqliteSecondVectors
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.transfer import SqliteTransfer
 from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
-from kb.store.sqlite.words import DEFAULT_LIMIT, Words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from kb.store.row_mapping import Execute
     from kb.store.rows import VectorSpace
-    from kb.store.sqlite.words import WordReader
+    from kb.store.sqlite.full_text_cache import WordReader
 
 READ_CONNECTIONS = 8
 DEFAULT_RETENTION = Retention()

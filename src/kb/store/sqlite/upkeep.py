@@ -15,17 +15,17 @@ import numpy as np
 from kb.api.errors import KbError
 from kb.lexical.alternatives import alternatives
 from kb.lexical.function_words import STOP_WORDS
-from kb.store.analyzer import Tokenizer
+from kb.store.analyzer import FtsTokenizer
+from kb.store.sqlite.full_text_cache import indexed_chunks
 from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import indexed_chunks
 from kb.threads import BackgroundThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kb.store.sqlite.full_text_cache import WordReader
     from kb.store.sqlite.store import SqliteStore, SqliteTransaction
-    from kb.store.sqlite.words import WordReader
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ class Upkeep(BackgroundThread):
         """Return the words that more than one chunk of a sample has, the most common first."""
         with self._store.read() as tx:
             chunks = indexed_chunks(tx.connection, self._sample(tx.words, SAMPLE)) if tx.words else []
-            stopped = set(Tokenizer(tx.connection).tokens(" ".join(STOP_WORDS)))
+            stopped = set(FtsTokenizer(tx.connection).tokens(" ".join(STOP_WORDS)))
         counts = Counter(token for chunk in chunks for token in {*chunk.text, *chunk.header})
         return [token for token, count in counts.most_common() if count > 1 and token not in stopped]
 
@@ -154,7 +154,7 @@ class Upkeep(BackgroundThread):
 
     def _words(self, tx: SqliteTransaction, reader: WordReader) -> tuple[str, ...]:
         """Return a few words of a chunk as they are written there; the first may be two that follow each other."""
-        tokenizer = Tokenizer(tx.connection)
+        tokenizer = FtsTokenizer(tx.connection)
         for text, _ in tx.connection.execute(statements("postings")["select_text"], self._sample(reader, 1)):
             raw = text.encode()
             words = [raw[start:end].decode(errors="replace") for start, end, _ in tokenizer.places(raw)]

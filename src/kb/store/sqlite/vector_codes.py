@@ -14,7 +14,7 @@ import numpy as np
 
 from kb.store.sqlite.statements import statements
 from kb.vectors.quantize import Quantizer
-from kb.vectors.rows import Rows, checksums
+from kb.vectors.shared_rows import Rows, checksums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

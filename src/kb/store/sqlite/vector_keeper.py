@@ -19,7 +19,7 @@ from kb.store.sqlite.vector_codes import (
     read_codes,
     write_codes,
 )
-from kb.vectors.coded import CodedIndex
+from kb.vectors.coded_index import CodedIndex
 from kb.vectors.quantize import Quantizer
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import apsw
 import numpy as np
 
 from kb.store.sqlite.vector_codes import chunk_ids, read_copies
-from kb.vectors.flat import usable
+from kb.vectors.flat_index import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.store.sqlite.schema import VectorTable
+    from kb.store.sqlite.schema import VectorSchema
 
 MAX_NEAREST = 4096
 """How many sqlite-vec finds at most."""
@@ -28,7 +28,7 @@ BLOCK = 8192
 
 
 class SqliteVectorReader:
-    """See `kb.vectors.snapshot.VectorReader`.
+    """See `kb.vectors.protocol.VectorReader`.
 
     Args:
         connection: in a transaction.
@@ -40,7 +40,7 @@ class SqliteVectorReader:
     def __init__(
         self,
         connection: apsw.Connection,
-        table: VectorTable,
+        table: VectorSchema,
         dimensions: int,
         report: Callable[[NDArray[np.int64]], None] = lambda _: None,
     ) -> None:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
-from kb.store.sqlite.schema import VectorTable
+from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import chunk_ids, has_codes, read_codes, read_quantizer, write_codes
 from kb.store.sqlite.vector_reader import SqliteVectorReader
-from kb.vectors.coded import CodedIndex, StoredIndex
-from kb.vectors.flat import FlatIndex, columns, usable
-from kb.vectors.rows import Rows
+from kb.vectors.coded_index import CodedIndex, StoredIndex
+from kb.vectors.flat_index import FlatIndex, columns, usable
+from kb.vectors.shared_rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.store.rows import VectorSpace
+    from kb.vectors.protocol import NewVector, VectorIndex, VectorSnapshot
     from kb.vectors.quantize import Quantizer
-    from kb.vectors.snapshot import NewVector, VectorIndex, VectorSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Era:
 
     first: int
     space: VectorSpace
-    table: VectorTable
+    table: VectorSchema
 
 
 BLOCK = 1024
@@ -77,7 +77,7 @@ class Vectors:
         self.has_worthless_codes = self.quantizer is None and has_codes(connection)
         self._quantizer_before = self.quantizer
         self._newest = generation(connection)
-        self._eras = [Era(self._newest, space, VectorTable.of(connection))]
+        self._eras = [Era(self._newest, space, VectorSchema.of(connection))]
         self._indexes: dict[int, VectorIndex] = {self._newest: self._open(connection, self.era, self.quantizer)}
 
     @property
@@ -162,7 +162,7 @@ class Vectors:
 
     def switch(self, connection: apsw.Connection, space: VectorSpace) -> int:
         """Begin an era: other vectors are in `chunks_vec` now. Return the number of its first moment."""
-        era = Era(self._newest + 1, space, VectorTable.of(connection))
+        era = Era(self._newest + 1, space, VectorSchema.of(connection))
         quantizer = read_quantizer(connection, space.dimensions)
         index = self._open(connection, era, quantizer)
         with self._lock:

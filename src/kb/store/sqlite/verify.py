@@ -13,11 +13,11 @@ import apsw
 import numpy as np
 
 from kb.api.errors import StoreError
-from kb.store.analyzer import Tokenizer
+from kb.store.analyzer import FtsTokenizer
 from kb.store.sqlite.connection import load_vectors, unopened
-from kb.store.sqlite.foreign import foreign_parts
-from kb.store.sqlite.rules import AHEAD, RULES, add_functions, missing_parts
-from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
+from kb.store.sqlite.foreign_objects import foreign_parts
+from kb.store.sqlite.integrity_rules import AHEAD, RULES, add_functions, missing_parts
+from kb.store.sqlite.schema import SCHEMA_VERSION, VectorSchema
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_copies, read_quantizer
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from kb.store.sqlite.rules import Rule
+    from kb.store.sqlite.integrity_rules import Rule
 
 MISCUT = (
     "SELECT 1 FROM (SELECT 1 FROM chunks LEFT JOIN documents ON documents.id = document_id"
@@ -117,7 +117,7 @@ class Verification:
     def sample(self, size: int) -> list[tuple[str, str, bytes]]:
         """Return the headers, texts and vectors of some chunks; none where they cannot be read."""
         try:
-            table = VectorTable.of(self._connection)
+            table = VectorSchema.of(self._connection)
             rows: list[Any] = self._connection.execute(
                 f"SELECT header, text, {table.embedding} FROM chunks_vec JOIN source_texts ON id = {table.key}"
                 f" WHERE {table.key} IN (SELECT id FROM chunks ORDER BY random() LIMIT ?)",
@@ -184,7 +184,7 @@ class Verification:
         yield from full_text_faults(self._connection)
 
     def _vectors(self) -> Iterator[str]:
-        table = VectorTable.of(self._connection)
+        table = VectorSchema.of(self._connection)
         yield from _compared("a vector", self._ids("chunks_vec", table.key), self._ids("chunks", "id"))
         for chunk_id, raw in self._rows(table.select):
             if not is_unit(raw):
@@ -209,7 +209,7 @@ class Verification:
             yield f"{damaged} copies of vectors are damaged"
 
     def _copies(self) -> Iterator[str]:
-        for chunk_id, raw, copy in self._rows(VectorTable.of(self._connection).with_copies):
+        for chunk_id, raw, copy in self._rows(VectorSchema.of(self._connection).with_copies):
             if copy is not None and copy[: len(raw)] != raw:
                 yield f"the copy of the vector of chunk {chunk_id} is another"
 
@@ -243,7 +243,7 @@ def full_text_faults(connection: apsw.Connection) -> Iterator[str]:
 
 def _words(connection: apsw.Connection) -> Iterator[tuple[str, int, str, int]]:
     """Yield each word as the index should have it."""
-    tokenizer = Tokenizer(connection)
+    tokenizer = FtsTokenizer(connection)
     for row_id, *texts in connection.execute("SELECT rowid, text, header FROM chunks_fts"):
         for column, text in zip(("text", "header"), texts, strict=True):
             yield from ((term, row_id, column, offset) for offset, term in enumerate(tokenizer.tokens(text)))

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from kb.lexical.segment import segmented
+from kb.lexical.segmentation import segmented
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kb.store.sqlite.legacy_v2.detect import TABLES, Column, find_alias, read_columns
-from kb.store.sqlite.schema import VectorTable
+from kb.store.sqlite.schema import VectorSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,7 +211,7 @@ def _in_json(payload: str, key: str) -> str:
 
 def drop_stray_vectors(connection: apsw.Connection) -> None:
     """Vectors of no chunk would be found, and then not be there."""
-    table = VectorTable.of(connection)
+    table = VectorSchema.of(connection)
     known = {chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunks")}
     keys = {key for (key,) in connection.execute(f"SELECT {table.key} FROM chunks_vec")}
     connection.executemany(table.delete, [(key,) for key in keys - known])

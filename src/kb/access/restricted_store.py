@@ -1,0 +1,641 @@
+"""A store as one caller may see and change it.
+
+Here, and nowhere else, it is decided which documents and jobs are there for a key that is limited, and written down who
+did what. What handlers get is this store: to them a document beyond the limit is one that does not exist.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, cast
+
+from kb.api.errors import Forbidden, NotFound
+from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from kb.api.models import JobStatus, Sort
+    from kb.api.rights import Caller, Limit
+    from kb.store import rows
+    from kb.store.protocol import (
+        Audit,
+        Documents,
+        Folders,
+        History,
+        Index,
+        Jobs,
+        Operations,
+        Selection,
+        Store,
+        Transaction,
+    )
+    from kb.store.rows import VectorSpace
+
+ALL = 1 << 62
+PAGE = 500
+
+
+class CallerStore:
+    """See `kb.store.protocol.Store`.
+
+    Args:
+        store: everything.
+        caller: who sees and changes it.
+        client: what program that is, for the audit log.
+        at_primary: whether no replica is asked.
+    """
+
+    def __init__(self, store: Store, caller: Caller, client: str | None = None, *, at_primary: bool = False) -> None:
+        self._store = store
+        self._at_primary = at_primary
+        self._caller = caller
+        self._author = Author(caller.name, client)
+
+    @property
+    def schema_version(self) -> int:
+        """The number of the database's schema."""
+        return self._store.schema_version
+
+    @property
+    def full_text(self) -> str:
+        """What answers searches by words."""
+        return self._store.full_text
+
+    @property
+    def replica(self) -> rows.ReplicaState | None:
+        """How the replica does."""
+        return self._store.replica
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """One moment of what the caller may see."""
+        with self._store.read() as tx:
+            yield self._seen(tx)
+
+    @contextmanager
+    def view(self) -> Iterator[Transaction]:
+        """One moment of what the caller may see, read for an answer."""
+        with self._store.read() if self._at_primary else self._store.view() as tx:
+            yield self._seen(tx)
+
+    def _seen(self, tx: Transaction) -> Transaction:
+        mine = CallerTransaction(tx, self._caller, self._author)
+        return tx if self._caller.limit is None else cast("Transaction", mine)
+
+    @contextmanager
+    def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[Transaction]:
+        """A change within what the caller may change, with its lines in the audit log.
+
+        Raises:
+            Forbidden: it would leave something out of the caller's reach; nothing of it is done.
+        """
+        with self._store.write(checkpoint) as tx, as_caller(tx, self._caller, self._author) as mine:
+            yield mine
+
+
+@contextmanager
+def as_caller(tx: Transaction, caller: Caller, author: Author) -> Iterator[Transaction]:
+    """A transaction as a caller sees it; what is written in it is within the limit, and in the audit log.
+
+    Raises:
+        Forbidden: it would leave something out of the caller's reach.
+    """
+    mine = CallerTransaction(tx, caller, author)
+    yield cast("Transaction", mine)
+    mine.finish()
+
+
+class CallerTransaction:
+    """See `kb.store.protocol.Transaction`; `finish` ends what was written."""
+
+    def __init__(self, tx: Transaction, caller: Caller, author: Author) -> None:
+        self.inner = tx
+        self.caller = caller
+        self.documents = CallerDocuments(tx.documents, self)
+        self.history = CallerHistory(tx.history, self)
+        self.jobs = CallerJobs(tx.jobs, self)
+        self.operations = CallerOperations(tx.operations, self)
+        self.folders = CallerFolders(tx.folders, self)
+        self._author = author
+        self.changed: dict[int, str] = {}
+        self._events: list[AuditEvent] = []
+
+    @property
+    def index(self) -> Index:
+        """What search asks."""
+        return self._limited(self.inner.index)
+
+    def counts(self) -> rows.Counts:
+        """Return how much is there; of the whole database to those alone who may see all of it."""
+        return self.inner.counts(self.caller if self.limit else None)
+
+    @property
+    def space(self) -> VectorSpace:
+        """What the vectors are of."""
+        return self.inner.space
+
+    @property
+    def audit(self) -> Audit:
+        """Who did what; routes let those alone ask who may do anything."""
+        return self.inner.audit
+
+    @property
+    def limit(self) -> Limit | None:
+        """The documents that the caller is limited to."""
+        return self.caller.limit
+
+    def finish(self) -> None:
+        """Check what was written, and write down who did it.
+
+        Raises:
+            Forbidden: a document would be beyond the limit.
+        """
+        for document_id in self.changed:
+            document = self.inner.documents.get(document_id)
+            if document and not self.sees(document):
+                raise Forbidden(f"This key is limited to {described(self.limit)}: the document would leave that.")
+        changes = [AuditEvent(action, document_id) for document_id, action in self.changed.items()]
+        self.inner.audit.add([*self._events, *changes], self._author)
+
+    def record(self, action: str, document_ids: Iterable[int] = (), job_id: int | None = None) -> None:
+        """Note what was done to documents, or to a job."""
+        self._events += [AuditEvent(action, document_id) for document_id in document_ids]
+        self._events += [AuditEvent(action, job_id=job_id)] if job_id else []
+
+    def record_change(self, document_id: int, action: str) -> None:
+        """Note how a document was changed; new tags are part of another change."""
+        if self.changed.get(document_id) in (None, "retag"):
+            self.changed[document_id] = action
+
+    def sees(self, document: rows.Document) -> bool:
+        """Return whether the caller may see a document in this state."""
+        return self.limit is None or self.limit.admits(document.tags, document.source_path)
+
+    def check(self, document_id: int) -> None:
+        """Refuse a document that the caller may not see, there or in the bin, like one that is not there.
+
+        Raises:
+            NotFound: it is none of the caller's.
+        """
+        if self.limit and not (self.documents.get(document_id) or self.history.binned(document_id)):
+            raise NotFound(f"There is no document {document_id}.")
+
+    def check_parts(self, document_id: int) -> None:
+        """Refuse to change a document with others in it that the caller may not see.
+
+        Raises:
+            Forbidden: there is such a one.
+        """
+        if self.limit and not all(map(self.documents.get, self.parts_of(document_id))):
+            raise Forbidden(f"This key may not change all that came inside document {document_id}.")
+
+    def parts_of(self, document_id: int) -> list[int]:
+        """Return the documents that came inside one, and inside those."""
+        parts = [part for part, _ in self.inner.documents.parts(document_id)]
+        return parts + [inner for part in parts for inner in self.parts_of(part)]
+
+    def _limited(self, index: Index) -> Index:
+        return cast("Index", LimitedIndex(index, self.limit)) if self.limit else index
+
+
+class CallerDocuments:
+    """See `kb.store.protocol.Documents`."""
+
+    def __init__(self, inner: Documents, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    def has_successors(self) -> bool:
+        return self.inner.has_successors()
+
+    def file_hashes(self) -> set[str]:
+        return self.inner.file_hashes()
+
+    def take_unneeded_files(self) -> list[str]:
+        return self.inner.take_unneeded_files()
+
+    def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[rows.Chunk]:
+        self.tx.check(document_id)
+        return self.inner.chunks(document_id, start, limit)
+
+    def chunks_between(self, document_id: int, start: int, end: int) -> list[rows.Chunk]:
+        self.tx.check(document_id)
+        return self.inner.chunks_between(document_id, start, end)
+
+    def chunk_places(self, document_id: int) -> list[rows.ChunkPlace]:
+        self.tx.check(document_id)
+        return self.inner.chunk_places(document_id)
+
+    def extent(self, document_id: int) -> rows.Extent:
+        self.tx.check(document_id)
+        return self.inner.extent(document_id)
+
+    def parts(self, document_id: int) -> list[tuple[int, str | None]]:
+        self.tx.check(document_id)
+        return self.inner.parts(document_id)
+
+    def stamp(self, document_id: int, updated_at: str | None) -> None:
+        self.tx.check(document_id)
+        self.inner.stamp(document_id, updated_at)
+
+    def replace(self, document_id: int, content: rows.Content) -> None:
+        self.tx.check(document_id)
+        self.inner.replace(document_id, content)
+        self.tx.record_change(document_id, "update")
+
+    def rename(self, document_id: int, filename: str) -> None:
+        self.tx.check(document_id)
+        self.inner.rename(document_id, filename)
+        self.tx.record_change(document_id, "update")
+
+    def get(self, document_id: int) -> rows.Document | None:
+        document = self.inner.get(document_id)
+        return document if document and (self.tx.sees(document) or document_id in self.tx.changed) else None
+
+    def part_of(self, document_id: int) -> int | None:
+        whole = self.inner.part_of(document_id)
+        return whole if whole and self.get(whole) else None
+
+    def page(self, where: rows.Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[rows.Document]:
+        return self.inner.page(replace(where, limit=self.tx.limit), sort=sort, limit=limit, cursor=cursor)
+
+    def count(self, where: rows.Filter) -> int:
+        return self.inner.count(replace(where, limit=self.tx.limit))
+
+    def tags(self) -> list[tuple[str, int]]:
+        return self.inner.tags(self.tx.limit)
+
+    def named(self, tokens: Collection[str], most: int, limit: int) -> list[rows.Named]:
+        return self.inner.named(tokens, most, limit, self.tx.limit)
+
+    def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> rows.Document | None:
+        return self.inner.with_content(content_hash, source_path, note=note, limit=self.tx.limit)
+
+    def at_path(self, source_path: str) -> rows.Document | None:
+        """Return the document at a path that is to be written to.
+
+        Raises:
+            Forbidden: it is none of the caller's.
+        """
+        document = self.inner.at_path(source_path)
+        if document and not self.tx.sees(document):
+            raise path_refusal(source_path, self.tx.limit)
+        return document
+
+    def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
+        """Return what replaced documents, of that what the caller may see."""
+        successors = self.inner.successors(document_ids)
+        if self.tx.limit is None:
+            return successors
+        every = {later for ids in successors.values() for later in ids}
+        mine = {later for later in every if self.get(later) or self.tx.history.binned(later)}
+        visible = {document_id: [id_ for id_ in later if id_ in mine] for document_id, later in successors.items()}
+        return {document_id: later for document_id, later in visible.items() if later}
+
+    def check_path(self, source_path: str | None) -> None:
+        """Refuse a path that content may not be sent to.
+
+        Raises:
+            Forbidden: the document there is none of the caller's, or one of others may come there.
+        """
+        limit = self.tx.limit
+        if limit and source_path and self.at_path(source_path) is None and not limit.may_take(source_path):
+            raise path_refusal(source_path, limit)
+
+    def add(
+        self,
+        content: rows.Content,
+        source_path: str | None,
+        tags: Iterable[str],
+        part_of: int | None = None,
+        author: Author = NOBODY,
+    ) -> int:
+        """Write a new document.
+
+        Raises:
+            Forbidden: its path is not one that the caller may take; what comes inside another has its path from that.
+        """
+        if part_of is None:
+            self.check_path(source_path)
+        document_id = self.inner.add(content, source_path, tags, part_of, author)
+        self.tx.record_change(document_id, "add")
+        return document_id
+
+    def move(self, document_id: int, source_path: str | None) -> None:
+        self.tx.check(document_id)
+        self.check_path(source_path)
+        self.tx.check_parts(document_id)
+        self.inner.move(document_id, source_path)
+        self.tx.record_change(document_id, "move")
+
+    def change_tags(self, document_id: int, *, add: Collection[str], remove: Collection[str]) -> bool:
+        self.tx.check(document_id)
+        is_changed = self.inner.change_tags(document_id, add=add, remove=remove)
+        if is_changed:
+            self.tx.record_change(document_id, "retag")
+        return is_changed
+
+    def delete(self, document_id: int) -> None:
+        self.tx.check(document_id)
+        self.tx.check_parts(document_id)
+        gone = [document_id, *self.tx.parts_of(document_id), *self.tx.inner.history.parts_in_bin(document_id)]
+        self.inner.delete(document_id)
+        self.tx.record("purge", gone)
+
+
+class CallerHistory:
+    """See `kb.store.protocol.History`. A version is the caller's if its document is, and it was when it stood."""
+
+    def __init__(self, inner: History, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    @property
+    def has_bin(self) -> bool:
+        return self.inner.has_bin
+
+    def begins(self) -> str | None:
+        return self.inner.begins()
+
+    def chunks(self, version: rows.Version) -> list[rows.Chunk]:
+        return self.inner.chunks(version)
+
+    def keep(self, document_id: int, author: Author) -> None:
+        self.tx.check(document_id)
+        self.inner.keep(document_id, author)
+
+    def restore(self, document_id: int, content: rows.Content, author: Author) -> None:
+        self.tx.check(document_id)
+        self.inner.restore(document_id, content, author)
+        self.tx.record_change(document_id, "restore")
+
+    def unlink(self, document_id: int, author: Author) -> None:
+        """Unlink a document, also from what replaced it beyond the limit, which loses nothing else."""
+        self.tx.check(document_id)
+        documents = self.tx.inner.documents
+        later = [
+            documents.get(successor_id) for successor_id in documents.successors([document_id]).get(document_id, ())
+        ]
+        self.inner.unlink(document_id, author)
+        self.tx.record("update", [document.id for document in later if document and document.replaces == document_id])
+
+    def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[rows.Version]:
+        self.tx.check(document_id)
+        if self.tx.limit is None:
+            return self.inner.versions(document_id, limit=limit, before=before)
+        every = self.inner.versions(document_id, limit=ALL, before=before)
+        return list(islice((version for version in every if self.tx.sees(version.document)), limit))
+
+    def changed_since(self, instant: datetime) -> list[int]:
+        ids = self.inner.changed_since(instant)
+        return [
+            document_id
+            for document_id in ids
+            if self.tx.limit is None or self.tx.documents.get(document_id) or self.binned(document_id)
+        ]
+
+    def discard(self, document_id: int, author: Author) -> None:
+        self.tx.check(document_id)
+        self.tx.check_parts(document_id)
+        gone = [document_id, *self.tx.parts_of(document_id)]
+        self.inner.discard(document_id, author)
+        self.tx.record("delete", gone)
+
+    def discard_parts(self, document_id: int, *, keep: Collection[str | None], author: Author) -> None:
+        """Discard what came inside a document and does not any more, but what the caller may not see."""
+        self.tx.check(document_id)
+        for part, path in self.tx.inner.documents.parts(document_id):
+            if path not in keep and all(map(self.tx.documents.get, [part, *self.tx.parts_of(part)])):
+                self.discard(part, author)
+
+    def binned(self, document_id: int) -> rows.Binned | None:
+        binned = self.inner.binned(document_id)
+        return binned if binned and self.tx.sees(binned.document) else None
+
+    def in_bin(self, source_path: str, content_hash: str) -> list[rows.Binned]:
+        return [binned for binned in self.inner.in_bin(source_path, content_hash) if self.tx.sees(binned.document)]
+
+    def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[rows.Binned]:
+        visible: list[rows.Binned] = []
+        while len(visible) < limit and (page := self.inner.bin(limit=PAGE, before=before)):
+            visible += [binned for binned in page if self.tx.sees(binned.document)]
+            before = page[-1].deleted_at, page[-1].document.id
+        return visible[:limit]
+
+    def parts_in_bin(self, document_id: int) -> list[int]:
+        self.tx.check(document_id)
+        return [part for part in self.inner.parts_in_bin(document_id) if self.binned(part)]
+
+    def counts(self) -> rows.HistoryCounts:
+        """Return how much is kept; of the whole database to those alone who may see all of it."""
+        if self.tx.limit is None:
+            return self.inner.counts()
+        return HistoryCounts(0, 0, self.inner.begins(), 0)
+
+
+class CallerJobs:
+    """See `kb.store.protocol.Jobs`. The jobs of a caller with a limit are those that it sent."""
+
+    def __init__(self, inner: Jobs, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    def staged(self) -> set[str]:
+        return self.inner.staged()
+
+    def retry_parts(self, document_id: int) -> None:
+        self.tx.check(document_id)
+        self.inner.retry_parts(document_id)
+
+    def add(self, job: rows.NewJob) -> int:
+        """Queue a job, within the limit.
+
+        Raises:
+            Forbidden: it would write beyond the limit.
+        """
+        job = replace(fitted(job, self.tx.limit), idempotency_key=self._own_key(job.idempotency_key))
+        if job.part_of is None:
+            self.tx.documents.check_path(job.source_path)
+        job_id = self.inner.add(job)
+        self.tx.record("submit", job_id=job_id)
+        return job_id
+
+    def get(self, job_id: int) -> rows.Job | None:
+        return self._seen(self.inner.get(job_id))
+
+    def with_key(self, idempotency_key: str) -> rows.Job | None:
+        return self.inner.with_key(self._own_key(idempotency_key) or "")
+
+    def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[rows.Job]:
+        return self.inner.page(status=status, limit=limit, before=before, of=self._of)
+
+    def pending(self) -> int:
+        return self.inner.pending(self._of)
+
+    def later(self, job_id: int) -> int | None:
+        return self.inner.later(job_id) if self.get(job_id) else None
+
+    def retry(self, job_id: int) -> bool:
+        is_retried = self.get(job_id) is not None and self.inner.retry(job_id)
+        if is_retried:
+            self.tx.record("retry", job_id=job_id)
+        return is_retried
+
+    def delete(self, job_id: int) -> None:
+        if self.get(job_id) is not None:
+            self.inner.delete(job_id)
+            self.tx.record("drop", job_id=job_id)
+
+    @property
+    def _of(self) -> Caller | None:
+        return self.tx.caller if self.tx.limit else None
+
+    def _own_key(self, key: str | None) -> str | None:
+        """Return an idempotency key as it is kept: those of a limited caller, with this limit, are its own."""
+        limit = self.tx.limit
+        if not (key and limit):
+            return key
+        # No header holds a line break: what others send is never the same.
+        return f"{self.tx.caller.name}\n{json.dumps([limit.tags, limit.folder])}\n{key}"
+
+    def _seen(self, job: rows.Job | None) -> rows.Job | None:
+        caller = self.tx.caller
+        is_own = job and (job.author.by, job.limit) == (caller.name, caller.limit)
+        return job if self.tx.limit is None or is_own else None
+
+
+class CallerOperations:
+    """See `kb.store.protocol.Operations`. A caller with a limit sees its own, and of those what it may see."""
+
+    def __init__(self, inner: Operations, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    def counts(self, number: int) -> rows.OperationCounts:
+        return self.inner.counts(number)
+
+    def jobs(self, operation: rows.Operation) -> list[int]:
+        return self.inner.jobs(operation)
+
+    def get(self, number: int) -> rows.Operation | None:
+        operation = self.inner.get(number)
+        is_own = operation is not None and operation.by == self.tx.caller.name
+        return operation if self.tx.limit is None or is_own else None
+
+    def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[rows.Operation]:
+        return self.inner.page(limit=limit, before=before, of=of if self.tx.limit is None else self.tx.caller)
+
+    def documents(self, number: int) -> list[int]:
+        ids, tx = self.inner.documents(number), self.tx
+        return [
+            document_id
+            for document_id in ids
+            if tx.limit is None or tx.documents.get(document_id) or tx.history.binned(document_id)
+        ]
+
+
+class CallerFolders:
+    """See `kb.store.protocol.Folders`. A caller with a limit keeps folders in step that lie within it."""
+
+    def __init__(self, inner: Folders, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    def let_in(self, source_path: str) -> None:
+        self.inner.let_in(source_path)
+
+    def all(self) -> list[rows.SyncedFolder]:
+        return [folder for folder in self.inner.all() if self._may_take(folder.prefix)]
+
+    def left_out(self) -> list[str]:
+        return list(filter(self._may_take, self.inner.left_out()))
+
+    def leave_out(self, source_path: str) -> None:
+        """Let a file stay out.
+
+        Raises:
+            Forbidden: it lies beyond the limit.
+        """
+        self._check(source_path)
+        self.inner.leave_out(source_path)
+
+    def put(self, folder: rows.SyncedFolder) -> None:
+        """Keep a folder in step.
+
+        Raises:
+            Forbidden: it lies beyond the limit.
+        """
+        self._check(folder.prefix)
+        self.inner.put(folder)
+
+    def remove(self, prefix: str) -> None:
+        """Forget a folder.
+
+        Raises:
+            Forbidden: it lies beyond the limit.
+        """
+        self._check(prefix)
+        self.inner.remove(prefix)
+
+    def _may_take(self, path: str) -> bool:
+        return self.tx.limit is None or self.tx.limit.may_take(path)
+
+    def _check(self, path: str) -> None:
+        if not self._may_take(path):
+            raise path_refusal(path, self.tx.limit)
+
+
+class LimitedIndex:
+    """See `kb.store.protocol.Index`: what it selects is within the limit, and it is asked for no more than that."""
+
+    def __init__(self, index: Index, limit: Limit | None) -> None:
+        self._index = index
+        self._limit = limit
+        self.analyzer = index.analyzer
+        self.documents_of = index.documents_of
+        self.hits = index.hits
+
+    @property
+    def languages(self) -> Sequence[str]:
+        return self._index.languages
+
+    def select(self, where: rows.Filter) -> Selection:
+        return self._index.select(replace(where, limit=self._limit))
+
+
+def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
+    """Return a job as a key with a limit may send it: with a tag of its own, if it has none of them.
+
+    Raises:
+        Forbidden: it comes from elsewhere than the key may write to.
+    """
+    if limit is None:
+        return job
+    is_tagged = not limit.tags or any(tag in limit.tags for tag in job.tags)
+    tags = job.tags if is_tagged else (*job.tags, limit.tags[0])
+    if not limit.admits(tags, job.source_path):
+        raise Forbidden(f"source_path: this key is limited to {described(limit)}: give a path under it.")
+    return replace(job, tags=tags, limit=limit)
+
+
+def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
+    """Return the refusal of a path: to a key without a folder it does not tell whether the path is taken."""
+    if limit and limit.folder is None:
+        return Forbidden(
+            "source_path: this key is limited to tags: it may give no path but that of a document within its limit. "
+            "A key that is limited to a folder may give those under it."
+        )
+    return Forbidden(f"This key may not write to {source_path}.")
+
+
+def described(limit: Limit | None) -> str:
+    """Return a limit in words, for who is limited by it."""
+    if limit is None:
+        return "nothing"
+    tags = f"documents with a tag of {', '.join(limit.tags)}" if limit.tags else "documents"
+    return f"{tags} under {limit.folder}" if limit.folder else tags

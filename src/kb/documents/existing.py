@@ -1,0 +1,62 @@
+"""What a request names must be there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.api.errors import NotFound
+from kb.store.rows import NOBODY
+
+if TYPE_CHECKING:
+    from kb.store.protocol import Transaction
+    from kb.store.rows import Author, Document, Job, Version
+
+
+def existing_document(tx: Transaction, document_id: int) -> Document:
+    """Return a document.
+
+    Raises:
+        NotFound: there is none with this id.
+    """
+    document = tx.documents.get(document_id)
+    if document is None:
+        raise missing_document(tx, document_id)
+    return document
+
+
+def missing_document(tx: Transaction, document_id: int) -> NotFound:
+    """Return what is said of a document that is not there."""
+    if binned := tx.history.binned(document_id):
+        return NotFound(f"Document {document_id} has been in the bin since {binned.deleted_at}; it can be restored.")
+    return NotFound(f"There is no document {document_id}.")
+
+
+def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
+    """Return a version of a document, which may be in the bin.
+
+    Raises:
+        NotFound: there is no such document, or the version is not kept.
+    """
+    for version in tx.history.versions(document_id, limit=1, before=number + 1):
+        if version.number == number:
+            return version
+    if tx.documents.get(document_id) is None:
+        raise missing_document(tx, document_id)
+    raise NotFound(f"There is no version {number} of document {document_id}.")
+
+
+def author_of(tx: Transaction, document_id: int) -> Author:
+    """Return who made a document what it is."""
+    return next((version.author for version in tx.history.versions(document_id, limit=1)), NOBODY)
+
+
+def existing_job(tx: Transaction, job_id: int) -> Job:
+    """Return a job.
+
+    Raises:
+        NotFound: there is none with this id.
+    """
+    job = tx.jobs.get(job_id)
+    if job is None:
+        raise NotFound(f"There is no job {job_id}.")
+    return job

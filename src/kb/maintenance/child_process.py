@@ -1,0 +1,148 @@
+"""The process that backs up and examines, `python -m kb.maintenance.child_process`, so that searches go on beside it.
+
+It reads what to do from standard input and tells of it on standard output, a line of JSON for each step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from kb.api.errors import KbError, StartError
+from kb.maintenance.backup import back_up
+from kb.maintenance.doctor import Examined, examine, mend_files
+from kb.maintenance.restore import verify_backups
+from kb.parser.drop_privileges import end_with, forbid_inspection
+from kb.settings import Settings
+from kb.store.sqlite.verify import Remedy
+
+Step = Callable[[str], None]
+
+NICE: Final = 10
+MAX_FAULTS: Final = 100
+"""How many faults are told."""
+
+PAUSE_SECONDS: Final = 0.5
+"""How long it is silent at least between two counts."""
+
+
+def main() -> None:
+    """Do what is asked for, and say how it ended."""
+    engine = int(sys.argv[1])
+    end_with(engine)
+    give_way()
+    forbid_inspection()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what is not finished is removed on the way
+    asked = json.loads(sys.stdin.read())
+    try:
+        done = ACTIONS[asked["action"]](Settings.model_validate(asked["settings"]), lambda text: report(step=text))
+    except (KbError, StartError) as error:
+        done = {"error": str(error)}
+    except OSError as error:
+        done = {"error": f"{error.filename or 'A file'}: {error.strerror or error}"}
+    report(**done)
+
+
+def give_way() -> None:
+    """Let the engine go first: where memory runs out, it is this process that the kernel ends."""
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    if sys.platform == "linux":
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+
+
+def report(**fields: object) -> None:
+    """Write a line for the engine."""
+    print(json.dumps(fields), flush=True)
+
+
+def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
+    """Make a backup in the folder for them."""
+    target = backup_folder(settings)
+    step(f"backing up to {target}")
+    made = back_up(settings, target, settings.backup_keep, _counted(step))
+    faults = [
+        f"{name} is damaged or not there: the backup has it at most from before" for name in made.manifest.missing
+    ]
+    faults = first_faults(faults)
+    if made.absent:
+        faults.append(f"{made.absent} files are in no backup: KB_KEEP_FILES was off, or they are lost")
+    return {"faults": faults}
+
+
+def _counted(step: Step) -> Callable[[], None]:
+    """Return what counts the pieces that are copied, and tells of it now and then."""
+    count, reported_at = 0, time.monotonic()
+
+    def checkpoint() -> None:
+        nonlocal count, reported_at
+        count += 1
+        if time.monotonic() - reported_at > PAUSE_SECONDS:
+            reported_at = time.monotonic()
+            step(f"copying, piece {count:,}")
+
+    return checkpoint
+
+
+def verify(settings: Settings, step: Step) -> dict[str, Any]:
+    """Read every backup, and try the newest: if that is cut off, the engine's next start removes what is left of it."""
+    return {
+        "faults": first_faults(
+            list(verify_backups(backup_folder(settings), step, settings.staging_dir, settings.backup_key))
+        )
+    }
+
+
+def first_faults(faults: list[str]) -> list[str]:
+    """Return no more faults than anyone reads: there may be one for each file."""
+    return [*faults[:MAX_FAULTS], f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else faults
+
+
+def look(settings: Settings, step: Step) -> dict[str, Any]:
+    """Examine the data."""
+    return {"findings": findings(examine(settings, lambda name: step(f"looking at {name}")))}
+
+
+def mend(settings: Settings, step: Step) -> dict[str, Any]:
+    """Mend what can be while the engine runs, and examine the data again."""
+    mend_files(settings)
+    return look(settings, step)
+
+
+def findings(results: Examined) -> list[dict[str, Any]]:
+    """Return what was found as it is answered."""
+    return [
+        {
+            "check": name,
+            "faults": faults,
+            "remedy": remedy.value,
+            "is_notice": remedy is Remedy.NOTICE,
+            "is_mendable": remedy is Remedy.FILES,
+        }
+        for name, (faults, remedy) in results.items()
+    ]
+
+
+def backup_folder(settings: Settings) -> Path:
+    """Return where the backups are, without which none of this is asked for."""
+    assert settings.backup_dir  # noqa: S101 - `MaintenanceTasks.begin` refuses it
+    return settings.backup_dir
+
+
+ACTIONS: Final[dict[str, Callable[[Settings, Step], dict[str, Any]]]] = {
+    "back-up": make_backup,
+    "verify": verify,
+    "examine": look,
+    "mend": mend,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""A sandbox that gives what no reader reads to the extractors that the settings name."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kb.api.errors import OutOfReach, Stopped, Unreadable
+from kb.api.job_errors import NO_OCR
+from kb.formats.ocr_text import has_words, is_picture, with_pages, with_pictures, with_remark
+from kb.formats.text.external_types import Opaque
+from kb.formats.text.extracted import NO_TEXT, Extracted, Picture, Scan
+from kb.parser.extractor_exec import NEEDED
+from kb.parser.extractor_run import ExtractorRun, confined_extractor
+from kb.parser.sandbox import Limits, Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from kb.api.models import Restriction
+    from kb.parser.extractors import Extractor, Extractors
+_ZIP: Final = b"PK\x03\x04"
+
+logger = logging.getLogger(__name__)
+
+
+class _Limit(NamedTuple):
+    """Until when extractors may be at a file, and how much text it may give."""
+
+    deadline: float
+    characters: int
+
+
+class ExtractingSandbox(Sandbox):
+    """Reads files, some with the help of a program or a service outside of kb.
+
+    What that prints is read in the sandbox, as if it had come as a file.
+
+    Args:
+        limits: what reading one file may take.
+        extractors: which there are.
+        seconds: how long they may take over one file.
+        folder: where they may write, each into a folder of its own; by default that of temporary files.
+        unconfined: whether commands run even where they cannot be kept from files.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        extractors: Extractors,
+        seconds: float,
+        folder: Path | None = None,
+        *,
+        unconfined: bool = False,
+    ) -> None:
+        super().__init__(limits)
+        self.extractors = extractors
+        self.seconds = seconds
+        self.folder = folder
+        self.unconfined = unconfined
+        self._extractors_confined: list[Restriction] | None = None
+        self._run: ExtractorRun | None = None
+
+    @property
+    def extracts(self) -> list[str]:
+        """The suffixes that extractors read."""
+        return self.extractors.suffixes
+
+    @property
+    def extractors_confined(self) -> list[Restriction] | None:
+        """The rights that extractors lack that are commands; None if there are none, or before the start."""
+        return self._extractors_confined
+
+    @property
+    def is_extracting(self) -> bool:
+        """Whether an extractor reads a file right now, which may take minutes."""
+        return self._run is not None
+
+    def start(self) -> None:
+        super().start()
+        if self.extractors.has_command and self._extractors_confined is None:
+            try:
+                self._extractors_confined = confined_extractor(self.limits, self.folder)
+            except (OSError, subprocess.SubprocessError, ValueError):
+                logger.exception("it is not known what extractors may do here; each of them looks before it runs")
+                return
+            log_confinement(self._extractors_confined, unconfined=self.unconfined)
+
+    def stop(self) -> None:
+        super().stop()
+        if run := self._run:
+            run.stop()
+
+    def extract(self, path: Path, filename: str, *, is_part: bool = False) -> tuple[str, Extracted]:
+        deadline = time.monotonic() + self.seconds
+        limit = _Limit(deadline, self.limits.characters(path.stat().st_size, is_part=is_part))
+        if extractor := self.extractors.of_name(filename):
+            return self._read(extractor, path, filename, limit)
+        try:
+            reads_pictures = self.extractors.of_kind("image") is not None
+            doc_type, extracted = self._parse(path, filename, is_part=is_part, pictures=reads_pictures)
+        except Opaque as opaque:
+            if extractor := self.extractors.of_kind(opaque.kind):
+                return self._read(extractor, path, filename, limit)
+            extractor = self.extractors.of_kind("image")
+            if extractor is None or opaque.kind != "scan":
+                raise
+            return self._read_pages(extractor, path, opaque.pages, limit)
+        extractor = self.extractors.of_kind("image")
+        if extractor is None:
+            return doc_type, with_remark(extracted, extracted.scans, NO_OCR)
+        extracted = self._read_pictures(extractor, extracted, limit)
+        return doc_type, self._read_scans(extractor, path, extracted, limit)
+
+    def _read_pages(self, extractor: Extractor, path: Path, count: int, limit: _Limit) -> tuple[str, Extracted]:
+        """Return what an extractor for pictures finds on the pages of a PDF."""
+        if count > self.limits.pages:
+            raise Unreadable(self.limits.too_many_pages(count))
+        texts = dict[Scan, str]()
+        for number in range(1, count + 1):
+            texts[Scan(number)] = self._read_picture(extractor, self.picture_to_read(path, number), limit)
+            self._check_length(texts.values(), limit)
+        if not any(texts.values()):
+            raise Unreadable(f"its extractor {extractor.name} found no text")
+        return "pdf", with_pages(Extracted(None, "", ()), texts)
+
+    def _read_scans(self, extractor: Extractor, path: Path, extracted: Extracted, limit: _Limit) -> Extracted:
+        """Return a document with what an extractor finds on those of its pages that are pictures.
+
+        A page that it fails on is named, and costs none of the others.
+        """
+        texts, failed, reason = dict[Scan, str](), list[Scan](), ""
+        for scan in extracted.scans:
+            if failed and time.monotonic() >= limit.deadline:
+                failed.append(scan)
+                continue
+            try:
+                texts[scan] = self._read_picture(extractor, self.picture_to_read(path, scan.page), limit)
+            except OutOfReach:
+                raise
+            except Unreadable as error:
+                failed.append(scan)
+                reason = error.detail
+            self._check_length([extracted.text, *texts.values()], limit)
+        return with_remark(with_pages(extracted, texts), failed, reason)
+
+    def _read_pictures(self, extractor: Extractor, extracted: Extracted, limit: _Limit) -> Extracted:
+        """Return a document with what an extractor finds in the pictures in it, as far as there is time."""
+        texts = list[tuple[Picture, str]]()
+        for picture in extracted.pictures:
+            if time.monotonic() >= limit.deadline:
+                break
+            data = picture.read()
+            if not is_picture(data):
+                continue
+            try:
+                words = self._read_picture(extractor, data, limit)
+            except OutOfReach:
+                raise
+            except Unreadable:
+                continue
+            if has_words(words):
+                texts.append((picture, words))
+            self._check_length([extracted.text, *(words for _, words in texts)], limit)
+        whole = with_pictures(extracted, texts)
+        if not whole.shows_text:
+            raise Unreadable(NO_TEXT)
+        return whole
+
+    def _read_picture(self, extractor: Extractor, data: bytes, limit: _Limit) -> str:
+        with tempfile.NamedTemporaryFile(prefix="kb-page-", suffix=".png", dir=self.folder) as picture:
+            picture.write(data)
+            picture.flush()
+            return self._read(extractor, Path(picture.name), "page.png", limit, may_be_empty=True)[1].text
+
+    def _check_length(self, texts: Iterable[str], limit: _Limit) -> None:
+        if sum(map(len, texts)) > limit.characters:
+            raise Unreadable(self.limits.too_many_characters(limit.characters))
+
+    def _read(
+        self, extractor: Extractor, path: Path, filename: str, limit: _Limit, *, may_be_empty: bool = False
+    ) -> tuple[str, Extracted]:
+        too_slow = f"its extractor {extractor.name} took more than {self.seconds:g} seconds (KB_EXTRACT_SECONDS)"
+        self._run = ExtractorRun(
+            extractor, self.limits, limit.deadline, too_slow, self.folder, unconfined=self.unconfined
+        )
+        if self._stopped:
+            raise Stopped
+        try:
+            printed = self._run.read(path, filename, limit.characters)
+        finally:
+            self._run = None
+        if not printed.strip():
+            if may_be_empty:
+                return "text", Extracted.of_text("")
+            raise Unreadable(f"its extractor {extractor.name} found no text")
+        return self._as_file(printed, "page.txt" if may_be_empty or extractor.prints_text else "")
+
+    def _as_file(self, printed: bytes, name: str) -> tuple[str, Extracted]:
+        """Return what the sandbox makes of what an extractor printed; files in it are none of its own."""
+        with tempfile.NamedTemporaryFile(prefix="kb-extracted-", dir=self.folder) as file:
+            file.write(printed if printed.startswith(_ZIP) else printed.replace(b"\f", b"\n").replace(b"\0", b""))
+            file.flush()
+            with suppress(Opaque):
+                return super().extract(Path(file.name), name)
+        raise Unreadable("its extractor gave no text")
+
+
+def log_confinement(confined: Collection[Restriction], *, unconfined: bool) -> None:
+    """Log which rights extractors lack on this system, and whether they run."""
+    if set(confined) >= NEEDED:
+        logger.info("extractors are confined; impossible for them: %s", ", ".join(confined))
+    elif unconfined:
+        logger.warning(
+            "extractors can read and change all that you can: this system does not confine them, and"
+            " KB_EXTRACTORS_UNCONFINED lets them run all the same"
+        )
+    else:
+        logger.warning(
+            "extractors do not run: this system cannot keep them from your files;"
+            " KB_EXTRACTORS_UNCONFINED=1 lets them run all the same"
+        )

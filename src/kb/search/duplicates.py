@@ -1,0 +1,156 @@
+"""Passages that say the same in several documents are one result: the best of them, with the places of the others."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kb.lexical.segmentation import LETTER_MARKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.search.fusion import Ranking
+
+ALIKE: Final = 0.8
+"""Which cosine the vectors of copies have at least: their titles may differ. Only such passages are compared."""
+
+SAME_SHINGLES: Final = 0.85
+"""Which share of their runs of three words near copies have in common (Broder's resemblance)."""
+
+SHINGLE: Final = 3
+SHORTEST: Final = 30
+"""How many words a near copy has at least: where a word is another in a short note, the note says something else."""
+
+AS_GOOD: Final = 0.03
+"""By which share the full-text scores of near copies differ at most: else they differ in words of the query."""
+
+WORD: Final = re.compile(rf"[\w{LETTER_MARKS}]+")
+
+BLOCK: Final = 500
+"""How many candidates are read at a time."""
+
+COUNTED: Final = 1000
+"""Among how many of the best candidates copies are counted once there are enough results."""
+
+
+class Folded(NamedTuple):
+    """The best candidates that repeat no better one, and for each that has copies these, best first."""
+
+    kept: list[int]
+    copies: dict[int, list[int]]
+
+
+def fold(
+    ranking: Ranking,
+    order: Sequence[int],
+    top: int,
+    vectors_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+    documents: Sequence[int],
+    texts_of: Callable[[Sequence[int]], Sequence[str]],
+) -> Folded:
+    """Return the `top` best candidates without copies in other documents.
+
+    Each candidate is compared with those only that are kept so far.
+
+    Args:
+        ranking: the candidates with their scores.
+        order: the indexes of those to compare, best first.
+        top: how many are kept at most.
+        vectors_of: the vectors of chunks, by ascending id.
+        documents: the document of each in the order.
+        texts_of: the texts of chunks.
+    """
+    leaders, copies = list[int](), dict[int, list[int]]()
+    comparison = _Comparison(ranking, order, documents, vectors_of, texts_of)
+    for start in range(0, len(order), BLOCK):
+        if len(leaders) >= top and start >= COUNTED:
+            break
+        block = range(start, min(start + BLOCK, len(order)))
+        comparison.read(block, leaders, is_full=len(leaders) >= top)
+        for number in block:
+            original = next(
+                (leader for leader in comparison.alike(number, leaders) if comparison.is_copy(number, leader)), None
+            )
+            if original is not None:
+                copies.setdefault(order[original], []).append(order[number])
+            elif len(leaders) < top:
+                leaders.append(number)
+    return Folded([order[number] for number in leaders], copies)
+
+
+class _Comparison:
+    """Compares candidates, by their numbers in the order; a text is read once, if another one may be like it."""
+
+    def __init__(
+        self,
+        ranking: Ranking,
+        order: Sequence[int],
+        documents: Sequence[int],
+        vectors_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+        texts_of: Callable[[Sequence[int]], Sequence[str]],
+    ) -> None:
+        places = np.array(order, np.int64)
+        self._ids = ranking.candidates.ids[places]
+        self._owners = np.array(documents, np.int64)
+        self._vectors_of, self._texts_of = vectors_of, texts_of
+        self._vectors: dict[int, NDArray[np.float32]] = {}
+        self._alike: dict[int, set[int]] = {}
+        self._texts: dict[int, str] = {}
+        self._words: dict[int, list[str]] = {}
+        self._shingles: dict[int, frozenset[int]] = {}
+        self._fts, self._typed = np.nan_to_num(ranking.candidates.fts[places]), ranking.fused.typed[places]
+
+    def read(self, block: range, leaders: Sequence[int], *, is_full: bool) -> None:
+        """Read the next candidates; unless `is_full`, some of them may be kept and compared with those behind them."""
+        ids = self._ids[block.start : block.stop]
+        by_id = np.argsort(ids)
+        vectors = self._vectors_of(ids[by_id])[np.argsort(by_id)]
+        others = [*leaders] if is_full else [*leaders, *block]
+        self._vectors = {leader: self._vectors[leader] for leader in leaders} | dict(zip(block, vectors, strict=True))
+        cosines = vectors @ np.array([self._vectors[other] for other in others]).reshape(-1, vectors.shape[1]).T
+        numbers = np.arange(block.start, block.stop)
+        is_alike = (cosines >= ALIKE) & (self._owners[numbers][:, None] != self._owners[others][None, :])
+        is_alike &= np.array(others, np.int64)[None, :] < numbers[:, None]
+        alike = zip(block, is_alike, strict=True)
+        self._alike = {number: {others[index] for index in np.flatnonzero(is_alike)} for number, is_alike in alike}
+        involved = {member for number, alike in self._alike.items() if alike for member in (number, *alike)}
+        if not (missing := sorted(involved.difference(self._texts))):
+            return
+        for number, text in zip(missing, self._texts_of(self._ids[missing].tolist()), strict=True):
+            self._texts[number] = " ".join(text.split())  # where there is white space, and how much, says nothing
+
+    def alike(self, number: int, leaders: Iterable[int]) -> list[int]:
+        """Return those that are kept, of other documents, whose vectors are like that of one of the block."""
+        alike = self._alike[number]
+        return [leader for leader in leaders if leader in alike] if alike else []
+
+    def is_copy(self, one: int, other: int) -> bool:
+        """Return whether two passages say the same, or so nearly that the query cannot mean where they differ."""
+        if self._texts[one] == self._texts[other]:
+            return True
+        if self._typed[one] != self._typed[other]:
+            return False
+        best = max(self._fts[one], self._fts[other])
+        if abs(self._fts[one] - self._fts[other]) > AS_GOOD * best:
+            return False
+        if min(len(self._words_of(one)), len(self._words_of(other))) < SHORTEST:
+            return False
+        a, b = self._shingles_of(one), self._shingles_of(other)
+        return len(a & b) >= SAME_SHINGLES * len(a | b)
+
+    def _words_of(self, number: int) -> list[str]:
+        if number not in self._words:
+            self._words[number] = WORD.findall(self._texts[number].lower())
+        return self._words[number]
+
+    def _shingles_of(self, number: int) -> frozenset[int]:
+        if number not in self._shingles:
+            words = self._words_of(number)
+            runs = (tuple(words[start : start + SHINGLE]) for start in range(len(words) - SHINGLE + 1))
+            self._shingles[number] = frozenset(map(hash, runs))
+        return self._shingles[number]

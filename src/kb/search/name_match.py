@@ -1,0 +1,184 @@
+"""Documents that are called what a query says, and files that could not be read."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kb.api.models import UnreadableFile
+from kb.api.stream_safe import composed
+from kb.lexical.document_names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name
+from kb.lexical.spelling import plain
+from kb.lexical.variants import variants
+from kb.store.row_mapping import stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kb.search.query import Query, Unit
+    from kb.store.protocol import Analyzer, Transaction
+    from kb.store.rows import Filter, Job, Named
+
+MOST_CALLED: Final = 500
+"""In the names of how many documents a word stands at most that tells them apart."""
+
+LOOKED_AT: Final = 50
+BEST: Final = 10
+"""How many documents with words of the query in their names are looked at, and how many of them are ranked."""
+
+LEAST_NAME: Final = 0.3
+"""Which share of a name a query has at least that may mean it."""
+
+LACKS_ORDER: Final = 1
+"""What a title lacks at most that has every word of a query: the whole query as one name, if their order differs."""
+
+PART_OF_NAME, REST_OF_NAME = 0.8, 0.4
+"""What a name counts for of which a query has some, and how much more if it has all."""
+
+NAMED_ALONE: Final = 0.5
+"""How much more if the query says nothing else: a document of that name comes before one that mentions it."""
+
+WITH_OTHER_SIGNS: Final = 0.5
+"""What a name counts for that has the parts of an identifier or a number, and joins them otherwise, or has another form
+of a word: less than a passage in which it stands as it was typed."""
+
+WORD: Final = re.compile(r"[^\W_]+")
+DIGIT: Final = re.compile(r"\d")
+BLANKS: Final = re.compile(r"[\s_-]+")
+
+WHOLE: Final = PART_OF_NAME + REST_OF_NAME + NAMED_ALONE
+
+MOST_FAILED = 50
+"""Among how many files that could not be read, the last ones, those that a query names are looked for."""
+
+
+class Called(NamedTuple):
+    """How well a document is called what a query says, and what that counts for as its name is written."""
+
+    likeness: float
+    spelling: float
+
+    @property
+    def counted(self) -> float:
+        return self.likeness * self.spelling
+
+
+def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
+    """Return the words of a query by which names are found, and the query as a whole name."""
+    words = telling(tokens_of, " ".join(unit.text for unit in units))
+    return list(dict.fromkeys(words)), whole_name(words)
+
+
+def likeness(named: Named, words: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> float:
+    """Return how well a document is called what a query says, from 0 to `WHOLE`.
+
+    A title counts as a whole alone: what stands in it is searched as a heading is.
+    """
+    asked = set(words)
+    if len(asked) == 1 and words[0].isdigit():  # pages and tickets are numbered: a text that has it comes first
+        return PART_OF_NAME * any(telling(tokens_of, name) == [*words] for name in named.names)
+    if named.lacks <= LACKS_ORDER:
+        title = list(dict.fromkeys(telling(tokens_of, named.title)))
+        if set(title) == asked:
+            return WHOLE if title == [*words] else PART_OF_NAME + REST_OF_NAME
+    names = [set(telling(tokens_of, name)) for name in named.other_names]
+    named_enough = [name for name in names if len(name & asked) >= max(LEAST_NAME * len(name), 1)]
+    if not named_enough:
+        return 0.0
+    around = (*folder_names(named.source_path), file_ending(named.source_path), file_ending(named.filename))
+    inside = {word for name in around for word in telling(tokens_of, name)}
+    return max(_likeness(name, asked, inside) for name in named_enough)
+
+
+def with_name(share: float, called: Called) -> float:
+    """Return what a passage counts for that has a share of a query as typed, in a document that is called so.
+
+    Words of the query in both places count for no more than all of them in a name, and for no more than in one of them
+    where the name has another form.
+    """
+    most = PART_OF_NAME + REST_OF_NAME if called.spelling == 1 else 0.0
+    return max(share, called.counted, min(share + called.counted, most))
+
+
+def spelling(named: Named, units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> float:
+    """Return what a name counts for that has the words of a query: less if it has other signs, or forms, than typed."""
+    written = (*named.names, named.source_path, named.filename)
+    names = [_folded(name) for name in written]
+    joined = [_folded(unit.text) for unit in units if _is_joined(unit)]
+    if not all(any(part in name for name in names) for part in joined):
+        return WITH_OTHER_SIGNS
+    tokens = {token for name in written for token in tokens_of(name)}
+    names += [plain(form) for name in names for form in (name, variants(name) or "")]
+    said = [unit for unit in units if not _is_joined(unit) and not tokens.isdisjoint(tokens_of(unit.text))]
+    return 1.0 if all(_is_written(unit, names) for unit in said) else WITH_OTHER_SIGNS
+
+
+def is_meant(filename: str, words: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
+    """Return whether a query is of a file's name, or has all of it; its ending alone names no file."""
+    name, asked = set(telling(tokens_of, file_stem(filename))), set(words)
+    return bool(name & asked) and (asked <= name | set(telling(tokens_of, file_ending(filename))) or name <= asked)
+
+
+def _is_joined(unit: Unit) -> bool:
+    return len(WORD.findall(unit.text)) > 1 or DIGIT.search(unit.text) is not None
+
+
+def _is_written(unit: Unit, names: Iterable[str]) -> bool:
+    forms = {_folded(unit.text), plain(_folded(unit.text))}
+    return any(form in name for name in names for form in forms)
+
+
+def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
+    said = name & asked
+    share, covered = len(said) / len(name), (len(said) + len(asked & inside - name)) / len(asked)
+    if covered < 1 and all(word.isdigit() for word in said):
+        return 0.0
+    return covered * (PART_OF_NAME + REST_OF_NAME * share) + NAMED_ALONE * (covered == 1)
+
+
+def _folded(text: str) -> str:
+    """Return a text as names are compared: blanks and what is written instead of them are one."""
+    return BLANKS.sub(" ", composed(text).casefold())
+
+
+def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[UnreadableFile]:
+    """Return the files that a query names, within its filter, and that could not be read, the last ones first."""
+    if not (query.units and (failed := tx.jobs.page(status="failed", limit=MOST_FAILED, before=None))):
+        return []
+    words, _ = sought(query.units, analyzer.indexed)
+    return [
+        UnreadableFile(job_id=job.id, filename=job.filename, error=job.error or "")
+        for job in failed
+        if job.filename and is_meant(job.filename, words, analyzer.indexed) and admits(query.where, job)
+    ]
+
+
+def admits(where: Filter, job: Job) -> bool:
+    """Return whether a search's filter would admit the document of a file. Its type and its language are not known."""
+    tags, path, created = set(job.tags), job.source_path or "", datetime.fromisoformat(job.created_at)
+    earliest = (where.created_after, where.updated_after, where.after)
+    latest = (where.created_before, where.before)
+    return (
+        tags.issuperset(where.tags)
+        and (not where.tag_any or not tags.isdisjoint(where.tag_any))
+        and tags.isdisjoint(where.tag_not)
+        and where.source_path in (None, job.source_path)
+        and (where.source_prefix is None or path.startswith(where.source_prefix))
+        and (where.name is None or _is_called(where.name, job))
+        and where.document_id in (None, job.document_id)
+        and all(created >= _to_millisecond(bound) for bound in earliest if bound)
+        and all(created < _to_millisecond(bound) for bound in latest if bound)
+    )
+
+
+def _is_called(pattern: str, job: Job) -> bool:
+    is_part = job.filename is not None and (job.source_path or "").endswith(f"#{job.filename}")
+    name = folded_name(job.source_path, job.title or job.filename or "", is_part)
+    return fnmatchcase(name, folded(pattern).replace("[", "[[]"))
+
+
+def _to_millisecond(instant: datetime) -> datetime:
+    """Return a moment cut to the millisecond, as SQL compares it."""
+    return datetime.fromisoformat(f"{stored(instant)}Z")

@@ -1,0 +1,38 @@
+"""Chunks of a former version as bytes."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from kb.store.rows import Chunk, ChunkPosition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def compressed(chunks: Sequence[Chunk]) -> bytes:
+    """Return chunks as bytes; what several stand under is written once."""
+    sections = list(dict.fromkeys((chunk.header, chunk.place.heading) for chunk in chunks))
+    numbers = {section: number for number, section in enumerate(sections)}
+    rows = [
+        [chunk.id, numbers[chunk.header, chunk.place.heading], *_numbers(chunk.place), chunk.text] for chunk in chunks
+    ]
+    return zlib.compress(json.dumps([sections, rows], ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def decompressed(blob: bytes) -> list[Chunk]:
+    """Return the chunks that `compressed` made bytes of."""
+    content: list[Any] = json.loads(zlib.decompress(blob))
+    sections, rows = content
+    chunks = []
+    for index, (chunk_id, section, line_start, line_end, char_start, char_end, page, text) in enumerate(rows):
+        header, heading = sections[section]
+        place = ChunkPosition(line_start, line_end, char_start, char_end, tuple(heading), page)
+        chunks.append(Chunk(chunk_id, index, header, text, place))
+    return chunks
+
+
+def _numbers(place: ChunkPosition) -> tuple[int | None, ...]:
+    return place.line_start, place.line_end, place.char_start, place.char_end, place.page

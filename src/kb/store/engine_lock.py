@@ -1,0 +1,34 @@
+"""One engine at a time."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from kb.api.errors import REMEDY, StoreError
+from kb.running_engine import find_running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def sole_user(path: Path) -> Iterator[None]:
+    """Hold the lock at `path`: an engine keeps the vectors in memory, so no other may write.
+
+    Raises:
+        StoreError: another engine has it, or the folder cannot be written.
+    """
+    try:
+        acquired = FileLock(path, timeout=0).acquire()
+    except Timeout:
+        running = find_running(path.parent)
+        where = f"; it runs already at {running}" if running else ""
+        raise StoreError(f"Another kb engine is using {path.parent} ({path.name}){where}; stop it first.") from None
+    except OSError as error:
+        raise StoreError(f"{path.parent} cannot be written: {error.strerror} ({path.name}). {REMEDY}.") from error
+    with acquired:
+        yield

@@ -1,0 +1,102 @@
+"""Vectors of another model or prefix beside those in use, which take their place in one transaction.
+
+There are two tables of vectors, and a row says which is in use. Each has its index, which grows with it, so a switch
+changes that row: nobody waits for it. One of the engines makes them; another one takes that up when it is gone. What is
+added is embedded for the vectors in use alone, and for these afterwards; what is deleted goes from both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+
+from kb.api.errors import NotReembedding, StoreUnavailable
+from kb.store.postgres.jobs import ENGINES
+from kb.store.postgres.statements import statements
+from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, index_vectors, recount_precisions
+from kb.store.sql.reembed_vectors import SecondVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.store.postgres.connection import Connection
+    from kb.store.postgres.vectors import VectorTable
+    from kb.store.rows import VectorSpace
+
+HUNG_SECONDS: Final = 120.0
+"""An engine that is there, and has not said for so long that it makes them, hangs."""
+
+IN_USE: Final = "Somebody reads the vectors that are to be deleted, such as a backup: try again when it has ended."
+
+
+class PostgresSecondVectors(SecondVectors):
+    """See `kb.store.protocol.SecondVectors`. Remembers whether its transaction `switched`.
+
+    Args:
+        connection: the transaction's.
+        vectors: those in use.
+        engine: the number of this engine.
+    """
+
+    def __init__(self, connection: Connection, vectors: VectorTable, engine: int) -> None:
+        super().__init__(connection.execute)
+        self._connection = connection
+        self._vectors = vectors
+        self._engine = engine
+        self.switched = False
+
+    def begin(self, space: VectorSpace) -> None:
+        """Begin with none, of this space.
+
+        Raises:
+            NotReembedding: its vectors are too long.
+        """
+        if space.dimensions > MOST_DIMENSIONS:
+            raise NotReembedding(TOO_LONG)
+        super().begin(space)
+        index_vectors(self._connection, self._vectors.other, space.dimensions)
+
+    def take(self) -> bool:
+        sql = self._sql("take").format(gone=statements("jobs")["gone"])
+        row = self._execute(sql, {"engine": self._engine, "class": ENGINES, "seconds": HUNG_SECONDS})
+        return row.get is not None
+
+    def discard(self) -> None:
+        """Delete them.
+
+        Raises:
+            StoreUnavailable: somebody reads them.
+        """
+        try:
+            self._execute(self._sql("wait_briefly"))
+            self._execute(statements("vectors")["empty"].format(vectors=self._vectors.other))
+            self._execute(self._sql("delete_second"))
+        except psycopg.errors.LockNotAvailable as error:
+            raise StoreUnavailable(IN_USE) from error
+
+    def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.executemany(self._sql("insert_vector"), list(zip(vectors, ids, strict=True)))
+
+    def code(self) -> bool:
+        """Return that nothing is to be made: their index grew with them."""
+        return False
+
+    def switch(self) -> bool:
+        second = self.get()
+        if second is None or self._execute(self._sql("is_incomplete")).get:
+            return False
+        former = self._vectors.space
+        recount_precisions(self._connection, second.space.precision)
+        self._execute(self._sql("switch_space"), (self._vectors.other,))
+        self._record("kept", former)
+        self.switched = True
+        return True
+
+    def _sql(self, name: str) -> str:
+        sql = statements("second")[name]
+        return sql.format(vectors=self._vectors.other) if "{vectors}" in sql else sql

@@ -1,0 +1,310 @@
+"""The words of the table `chunks_fts` in memory, at each moment that a transaction may see.
+
+`chunks_fts` is the source of truth: a word is read from it when it is first asked for, in the transaction of who asks.
+Snapshots are numbered like those of the vectors; see vectors.py.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import apsw
+import numpy as np
+
+from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
+from kb.lexical.matches import term_frequencies
+from kb.lexical.postings import Postings
+from kb.lexical.segmentation import as_phrase
+from kb.lexical.snapshot import MAX_ID, IndexedChunk, LexicalSnapshot
+from kb.store.analyzer import FtsTokenizer
+from kb.store.sqlite.document_query import quoted
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vectors import generation
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.lexical.snapshot import Key
+
+logger = logging.getLogger(__name__)
+
+Integer = TypeVar("Integer", np.int32, np.int64)
+
+DEFAULT_LIMIT = 256 << 20
+
+MAX_TOKENS = 8
+"""How many tokens a word has at most whose postings are kept."""
+
+LAST = chr(0x10FFFF)
+"""No token has it: it comes after all that begin alike."""
+
+TERMS = 20_000
+"""How many tokens are read at a time."""
+
+PHRASE_ROW = np.dtype([("id", ">u4"), ("score", ">u8")])
+SCORE_BITS = 57
+"""A row of `select_phrase`: a chunk's id, and its score times two to so many."""
+
+MAX_VARINT = 4
+"""In how many bytes the length of a column is written at most."""
+
+COLUMNS = 2
+"""How many `chunks_fts` has: each length of a chunk is as many numbers."""
+
+BLOCK = 65_536
+"""Of how many chunks the lengths are read at a time: what that takes meanwhile is many times what it leaves."""
+
+
+class Words:
+    """The snapshots and words that transactions may still see. One writer at a time; any number of readers.
+
+    Args:
+        connection: where to read the newest snapshot.
+        limit: how many bytes words may take.
+    """
+
+    def __init__(self, connection: apsw.Connection, limit: int = DEFAULT_LIMIT) -> None:
+        self.faults = 0
+        self._index: LexicalIndex | None = None
+        try:
+            if _fits(connection):
+                self._index = LexicalIndex(read_snapshot(connection), limit)
+        except (apsw.CorruptError, ValueError) as error:
+            self.give_up(error)
+
+    @property
+    def newest(self) -> int | None:
+        """The number of the newest snapshot; None if there is none: ids are too high, or the full text is damaged."""
+        return index.newest if (index := self._index) else None
+
+    @property
+    def size(self) -> int:
+        """How many bytes words take."""
+        return index.size if (index := self._index) else 0
+
+    @property
+    def is_half_full(self) -> bool:
+        """Whether words take half of what they may."""
+        return not (index := self._index) or index.is_half_full
+
+    def seen_by(self, connection: apsw.Connection) -> WordReader | None:
+        """Return the words at the snapshot that the connection's transaction sees; None if it is not kept."""
+        if (index := self._index) and (snapshot := index.snapshot(generation(connection))):
+            return WordReader(connection, index, snapshot)
+        return None
+
+    def publish(self, connection: apsw.Connection, number: int, added: Sequence[int], removed: Collection[int]) -> None:
+        """Make the next snapshot, visible to those who read its number, of what the connection's transaction wrote."""
+        if self._index and not _fits(connection):
+            self._index = None
+        if index := self._index:
+            index.publish(number, indexed_chunks(connection, added), removed)
+
+    def replace(self, connection: apsw.Connection, number: int, changed: Sequence[int]) -> None:
+        """Make the next snapshot, of which some chunks have other words now."""
+        if (index := self._index) and (snapshot := index.snapshot(index.newest)):
+            index.replace(snapshot.with_lengths(number, *chunk_lengths(connection, changed)))
+
+    def withdraw(self) -> None:
+        """Take the newest snapshot back: its transaction was rolled back."""
+        if index := self._index:
+            index.withdraw()
+
+    def reset(self, connection: apsw.Connection) -> None:
+        """Read everything anew, for it was found to be wrong."""
+        self.faults += 1
+        try:
+            if index := self._index:
+                index.reset(read_snapshot(connection))
+        except (apsw.CorruptError, ValueError) as error:
+            self.give_up(error)
+
+    def learn_terms(self, connection: apsw.Connection) -> None:
+        """Read every token that the connection's transaction sees, unless that was done."""
+        if (index := self._index) and index.terms.since is None:
+            index.terms.fill(_terms(connection), generation(connection))
+
+    def give_up(self, reason: object) -> None:
+        """Keep nothing in memory until the next start: what it is made from is damaged."""
+        self.faults += 1
+        self._index = None
+        logger.warning(
+            "full text is searched on disk, which takes longer, for the database's is damaged (%s):"
+            " 'kb doctor' says what is damaged",
+            reason,
+        )
+
+
+class WordReader:
+    """The words at the snapshot of a transaction; those that are not in memory are read in it."""
+
+    def __init__(self, connection: apsw.Connection, index: LexicalIndex, snapshot: LexicalSnapshot) -> None:
+        self._connection = connection
+        self._index = index
+        self._keys: dict[str, Key] = {}
+        self._phrases: dict[Key, str] = {}
+        self.snapshot = snapshot
+
+    def keys(self, words: Iterable[str]) -> list[Key]:
+        """Return what the index has of the words: those of which it has nothing are left out."""
+        return [key for word in words if (key := self._key(word))]
+
+    def lacks(self, words: Sequence[str]) -> bool:
+        """Return whether SQLite had better look for one of the words: a beginning, or one of very many tokens."""
+        return any(word.endswith("*") for word in words) or any(len(key) > MAX_TOKENS for key in self.keys(words))
+
+    def postings(self, key: Key) -> Postings:
+        """Return in which rows a word stands."""
+        return self._index.postings(self.snapshot, key, lambda: self._load(key))
+
+    def documents_with(self, text: str) -> NDArray[np.int64] | None:
+        """Return in which documents a text stands, some more than once; None where SQLite had better look for it."""
+        key = self._key(text)
+        if not 0 < len(key) <= MAX_TOKENS or quoted(text, begins=True).endswith("*"):
+            return None
+        rows = self.postings(key).rows
+        standing = rows[~np.isin(rows, self.snapshot.dead)] if self.snapshot.dead.size else rows
+        return self.snapshot.documents[standing].astype(np.int64)
+
+    def possible(self, tokens: Sequence[str]) -> Sequence[str]:
+        """Return those of the tokens that may stand in a chunk; it takes much less time than to find out."""
+        return self._index.terms.possible(tokens, self.snapshot.number)
+
+    def _key(self, word: str) -> Key:
+        if word not in self._keys:
+            text = word.removesuffix("*")
+            self._keys[word] = tuple(self._tokenizer.tokens(as_phrase(text)))
+            self._phrases[self._keys[word]] = text
+        return self._keys[word]
+
+    def _load(self, key: Key) -> Postings:
+        return self._phrase(key) if len(key) > 1 else self._token(key[0])
+
+    def _token(self, token: str) -> Postings:
+        blob = self._connection.execute(statements("postings")["select_token"], (token,)).get
+        values = _numbers(blob, ">u4", np.int64)
+        ids, counts = _counted(values >> 1, values & 1)
+        rows, present = self.snapshot.rows_of(ids)
+        return Postings.of(rows, counts[present])
+
+    def _phrase(self, key: Key) -> Postings:
+        """Return where FTS5 finds a phrase. How often it stands there is solved from the score: no place is read."""
+        expression = quoted(self._phrases[key])
+        blob = self._connection.execute(statements("postings")["select_phrase"], (expression,)).get
+        hits = np.frombuffer(blob or b"", PHRASE_ROW)
+        rows, known = self.snapshot.rows_of(hits["id"].astype(np.int64))
+        scores = np.ldexp(hits["score"].astype(np.float64), -SCORE_BITS)
+        return Postings.of(rows, term_frequencies(self.snapshot, rows, scores[known]))
+
+    @cached_property
+    def _tokenizer(self) -> FtsTokenizer:
+        return FtsTokenizer(self._connection)
+
+
+def _terms(connection: apsw.Connection) -> Iterator[list[str]]:
+    last = ""
+    while rows := connection.execute(statements("postings")["select_terms"], (last, TERMS)).get:
+        yield (block := rows.split(" "))
+        last = block[-1]
+
+
+def _fits(connection: apsw.Connection) -> bool:
+    highest: int = connection.execute(statements("postings")["highest_id"]).get
+    return highest <= MAX_ID
+
+
+def read_snapshot(connection: apsw.Connection) -> LexicalSnapshot:
+    """Return the snapshot that the connection's transaction sees.
+
+    Raises:
+        ValueError: the lengths of the chunks are damaged.
+    """
+    [(ids_blob, lengths_blob, sizes_blob)] = connection.execute(statements("postings")["select_lengths"])
+    ids, sizes = (_numbers(blob, ">u4", np.int32) for blob in (ids_blob, sizes_blob))
+    lengths = _lengths(lengths_blob or b"", sizes)
+    pairs_blob = connection.execute(statements("postings")["select_document_ids"]).get
+    pairs = _numbers(pairs_blob, ">u4", np.int32).reshape(-1, 2)
+    order = np.argsort(ids, kind="stable")
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    if not np.array_equal(ids[order], pairs[:, 0]):
+        raise ValueError("the full text has other chunks than there are")
+    columns = (pairs[:, 0], pairs[:, 1], lengths[order])
+    return LexicalSnapshot.of(generation(connection), *(np.ascontiguousarray(column) for column in columns))
+
+
+def chunk_lengths(connection: apsw.Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return chunks by ascending id, with how many tokens they have."""
+    if not ids:
+        return np.empty(0, np.int64), np.empty(0, np.int32)
+    sql = statements("postings")["select_lengths_of"]
+    rows: list[Any] = connection.execute(sql, (apsw.carray(np.array(ids, np.int64)),)).fetchall()
+    sizes = np.array([len(size) for _, size in rows], np.int32)
+    return np.array([chunk_id for chunk_id, _ in rows], np.int64), _lengths(b"".join(size for _, size in rows), sizes)
+
+
+def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[IndexedChunk]:
+    """Return these chunks with their tokens."""
+    if not ids:
+        return []
+    tokenizer = FtsTokenizer(connection)
+    rows = connection.execute(statements("postings")["select_texts"], (apsw.carray(np.array(ids, np.int64)),))
+    return [
+        IndexedChunk(id_, document_id, tokenizer.tokens(text), tokenizer.tokens(header))
+        for id_, document_id, text, header in rows
+    ]
+
+
+def _counted(ids: NDArray[np.int64], in_header: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each id once, and how often it came, those in headers weighted. The same ids follow each other."""
+    if not ids.size:
+        return ids, ids
+    first = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    return ids[first], np.add.reduceat(np.where(in_header, HEADER_WEIGHT, 1), first)
+
+
+def _numbers(blob: bytes | None, dtype: str, number: type[Integer]) -> NDArray[Integer]:
+    return np.frombuffer(blob or b"", dtype).astype(number)
+
+
+def _lengths(blob: bytes, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the length of each chunk, of which so many bytes are.
+
+    Raises:
+        ValueError: they are not what FTS5 writes.
+    """
+    if len(blob) != sizes.sum(dtype=np.int64):
+        raise ValueError("the lengths of chunks are no bytes")
+    lengths, start = np.empty(sizes.size, np.int32), 0
+    for first in range(0, sizes.size, BLOCK):
+        block = slice(first, first + BLOCK)
+        ends = np.cumsum(sizes[block], dtype=np.int64)
+        lengths[block] = _parse_lengths(blob[start : start + ends[-1]], ends)
+        start += int(ends[-1])
+    return lengths
+
+
+def _parse_lengths(blob: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the lengths of some chunks, of which each is written up to one of these ends; raises as `_lengths`."""
+    lasts = np.flatnonzero(np.frombuffer(blob, np.uint8) < 0x80)  # of each number
+    if lasts.size != COLUMNS * ends.size or not np.array_equal(lasts[COLUMNS - 1 :: COLUMNS], ends - 1):
+        raise ValueError("the lengths of chunks are of other columns")
+    if np.diff(lasts, prepend=-1).max(initial=0) > MAX_VARINT:
+        raise ValueError("the lengths of chunks are no lengths")
+    lengths: NDArray[np.int64] = _varints(blob).reshape(-1, COLUMNS).sum(axis=1)
+    return lengths
+
+
+def _varints(blob: bytes) -> NDArray[np.int64]:
+    """Return numbers that SQLite wrote one after the other, each in as few bytes as it needs, seven bits in each."""
+    values = np.frombuffer(blob, np.uint8).astype(np.int64)
+    ends = np.flatnonzero(values < 0x80)
+    lengths = np.diff(ends, prepend=-1)
+    numbers = np.zeros(ends.size, np.int64)
+    for back in range(int(lengths.max(initial=0))):
+        reaches = lengths > back
+        numbers[reaches] += (values[ends[reaches] - back] & 0x7F) << (7 * back)
+    return numbers

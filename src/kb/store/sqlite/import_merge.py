@@ -1,0 +1,155 @@
+"""Documents of an export as they come into a database that holds others: with their times, and ids that are free."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from kb.api.errors import StoreError
+from kb.api.models import NOTE
+from kb.store.chunk_compression import compressed
+from kb.store.row_mapping import field_values, next_ids
+from kb.store.rows import NOBODY, Chunk
+from kb.store.sql.export_tables import VERSIONS
+from kb.store.sqlite.statements import statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kb.store.rows import Author, Binned, Content, Document, NewChunk, Version
+    from kb.store.sqlite.store import SqliteTransaction
+
+
+@dataclass(frozen=True, slots=True)
+class FormerVersion:
+    """A former version of a document.
+
+    Args:
+        version: what the document was.
+        part_of: the document whose file it came in.
+        chunks: what it held; None if an earlier version held that, or else the document holds it still.
+        chunks_of: the number of that earlier version.
+        binned: where it is the last one of a document in the bin, what is known of that.
+    """
+
+    version: Version
+    part_of: int | None
+    chunks: Sequence[NewChunk | Chunk] | None
+    chunks_of: int | None = None
+    binned: Binned | None = None
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Say in a line what the database does not take.
+
+    Raises:
+        StoreError: it breaks a rule of a table.
+    """
+    try:
+        yield
+    except apsw.ConstraintError as error:
+        raise StoreError(f"The database does not take a document: {error}.") from error
+
+
+def add_exact(
+    tx: SqliteTransaction,
+    document: Document,
+    content: Content,
+    part_of: int | None,
+    number: int = 1,
+    author: Author = NOBODY,
+) -> int:
+    """Write a document with its times, and with its id unless that or a higher one was given; return the id."""
+    skip_ids(tx, document.id - 1)
+    added = tx.documents.add(content, document.source_path, document.tags, part_of, author)
+    tx.connection.execute(
+        "UPDATE documents SET created_at = ?, updated_at = ?, version = ? WHERE id = ?",
+        (_as_stored(document.created_at), _as_stored(document.updated_at), number, added),
+    )
+    # By its times it was here before it came, and of no moment before that is it known how things stood.
+    tx.connection.execute(statements("history")["begin_later"], (tx.documents.now,))
+    return added
+
+
+def find_same(tx: SqliteTransaction, document: Document) -> list[Document]:
+    """Return the documents with its content and path, the oldest first."""
+    is_note = document.doc_type == NOTE
+    parameters = {"content_hash": document.content_hash, "source_path": document.source_path, "note": is_note}
+    ids: list[Any] = tx.connection.execute(statements("documents")["find_by_content"], parameters).fetchall()
+    return [candidate for (document_id,) in ids if (candidate := tx.documents.get(document_id))]
+
+
+def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None) -> int:
+    """Write what is known of a document in the bin, as `add_exact` would the document; return the id."""
+    assert former.binned  # noqa: S101 - the caller saw to it
+    skip_ids(tx, former.version.document.id - 1)
+    [added] = next_ids(tx.connection.execute, statements("documents")["take_document_ids"], 1)
+    binned, author = former.binned, former.binned.author
+    row = (added, binned.number, part_of, _as_stored(binned.deleted_at), author.by, author.client, author.why)
+    tx.connection.execute("INSERT INTO bin VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", row)
+    return added
+
+
+def find_binned(tx: SqliteTransaction, former: FormerVersion) -> list[int]:
+    """Return the documents in the bin that were the same, at the same path, and went there at the same moment."""
+    assert former.binned  # noqa: S101 - the caller saw to it
+    document = former.version.document
+    cursor = tx.connection.execute(
+        "SELECT bin.document_id FROM bin JOIN versions USING (document_id, number)"
+        " WHERE deleted_at = ? AND content_hash = ? AND created_at = ? AND source_path IS ? ORDER BY bin.document_id",
+        (
+            _as_stored(former.binned.deleted_at),
+            document.content_hash,
+            _as_stored(document.created_at),
+            document.source_path,
+        ),
+    )
+    return [document_id for (document_id,) in cursor]
+
+
+def add_version(
+    tx: SqliteTransaction,
+    document_id: int,
+    former: FormerVersion,
+    part_of: int | None,
+    content_id: int | None,
+    replaces: int | None,
+) -> None:
+    """Write a former version of a document."""
+    version, document = former.version, former.version.document
+    fields = field_values(document) | field_values(version.author)
+    fields |= {"id": document_id, "version": version.number, "until": version.until, "content_id": content_id}
+    tx.transfer.insert(
+        VERSIONS, fields | {"part_of": part_of, "replaces": replaces, "tags": sorted(document.tags), "operation": None}
+    )
+
+
+def set_replaced(tx: SqliteTransaction, document_id: int, replaces: int | None) -> None:
+    """Let a document stand in the place of another one that came after it."""
+    tx.connection.execute(statements("transfer")["set_replaced"], (replaces, document_id))
+
+
+def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk]) -> int:
+    """Write what a former version held; return its id."""
+    ids = tx.transfer.new_chunk_ids(len(chunks))
+    former_chunks = [
+        Chunk(chunk_id, index, chunk.header, chunk.text, chunk.place)
+        for index, (chunk_id, chunk) in enumerate(zip(ids, chunks, strict=True))
+    ]
+    row = document_id, compressed(former_chunks)
+    content_id: int = tx.connection.execute(statements("history")["insert_content"], row).get
+    return content_id
+
+
+def skip_ids(tx: SqliteTransaction, last: int) -> None:
+    """Give no document an id up to `last`."""
+    tx.connection.execute("UPDATE last_ids SET id = max(id, ?) WHERE name = 'documents'", (last,))
+
+
+def _as_stored(time: str | None) -> str | None:
+    """Return a time as the tables have it."""
+    return time and time.replace("T", " ").removesuffix("Z")

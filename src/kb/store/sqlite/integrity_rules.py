@@ -1,0 +1,278 @@
+"""What the rows of a database must be like beyond what SQLite enforces, and how those are mended that are not."""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import apsw
+
+from kb.lexical.segmentation import segmented, varied
+from kb.store.chunk_compression import decompressed
+from kb.store.sqlite.connection import connect, load_vectors
+from kb.store.sqlite.foreign_objects import foreign_parts
+from kb.store.sqlite.schema import create
+from kb.store.sqlite.vector_codes import CHECKSUM, drop_codes
+from kb.store.sqlite.vector_space import HISTORY_SIZE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What rows must be like.
+
+    Args:
+        found: what those are that are not.
+        select: yields one value for each of them.
+        mend: changes them; None where only a backup has what they should be.
+    """
+
+    found: str
+    select: str
+    mend: str | None = None
+
+
+def _dangling(table: str, column: str, parent: str) -> str:
+    return f"{table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {parent})"
+
+
+SHORT_SECOND: Final = f"second_vectors WHERE length(vector) <> 4 * (SELECT dimensions FROM second_space) + {CHECKSUM}"
+
+NO_DIGEST: Final = "length(content_hash) <> 64 OR content_hash GLOB '*[^0-9a-f]*'"
+
+GIVEN_IDS: Final = (
+    "SELECT 'documents' AS name, max(id) AS last FROM (SELECT id FROM documents"
+    " UNION ALL SELECT document_id FROM versions UNION ALL SELECT document_id FROM bin)"
+    " UNION ALL SELECT 'chunks', max(id) FROM (SELECT id FROM chunks"
+    " UNION ALL SELECT last_chunk_id(chunks) FROM former_contents)"
+    " UNION ALL SELECT 'jobs', max(id) FROM jobs"
+)
+"""The highest ids that are known to have been given, of what is there and of what was."""
+
+RULES: Final = (
+    Rule(
+        "tags that a document which is not there carries",
+        f"SELECT document_id FROM {_dangling('document_tags', 'document_id', 'documents')}",
+        f"DELETE FROM {_dangling('document_tags', 'document_id', 'documents')}",
+    ),
+    Rule(
+        "documents with a tag that has no name",
+        f"SELECT document_id FROM {_dangling('document_tags', 'tag_id', 'tags')}",
+        f"DELETE FROM {_dangling('document_tags', 'tag_id', 'tags')}",
+    ),
+    Rule(
+        "tags that no document carries",
+        "SELECT name FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)",
+        "DELETE FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)",
+    ),
+    Rule(
+        "sections of documents that are not there",
+        f"SELECT id FROM {_dangling('sections', 'document_id', 'documents')}"
+        " AND id NOT IN (SELECT section_id FROM chunks WHERE section_id IS NOT NULL)",
+        f"DELETE FROM {_dangling('sections', 'document_id', 'documents')}"
+        " AND id NOT IN (SELECT section_id FROM chunks WHERE section_id IS NOT NULL)",
+    ),
+    *(
+        Rule(
+            f"rows of {table} whose chunk is not there",
+            f"SELECT chunk_id FROM {_dangling(table, 'chunk_id', 'chunks')}",
+            f"DELETE FROM {_dangling(table, 'chunk_id', 'chunks')}",
+        )
+        for table in ("vector_codes", "vector_copies", "second_vectors", "second_codes")
+    ),
+    Rule(
+        "second vectors of which it is not known what they are of",
+        "SELECT chunk_id FROM second_vectors WHERE NOT EXISTS (SELECT 1 FROM second_space)",
+        "DELETE FROM second_vectors; DELETE FROM second_codes; DELETE FROM second_mean",
+    ),
+    Rule(
+        "second vectors of another length",
+        f"SELECT chunk_id FROM {SHORT_SECOND}",
+        f"DELETE FROM {SHORT_SECOND}",
+    ),
+    Rule("chunks whose section is not there", f"SELECT id FROM {_dangling('chunks', 'section_id', 'sections')}"),
+    Rule(
+        "documents of which chunks are missing",
+        "SELECT document_id FROM chunks GROUP BY document_id"
+        " HAVING min(chunk_index) <> 0 OR max(chunk_index) <> count(*) - 1",
+    ),
+    Rule(
+        "chunks that end before they begin",
+        "SELECT id FROM chunks WHERE char_end < char_start OR line_end < line_start",
+    ),
+    Rule(
+        "documents that came in one that is not there",
+        f"SELECT id FROM {_dangling('documents', 'part_of', 'documents')}",
+        "UPDATE documents SET part_of = NULL WHERE part_of IS NOT NULL AND part_of NOT IN (SELECT id FROM documents)",
+    ),
+    Rule(
+        "documents whose own tags cannot be read",
+        "SELECT id FROM documents WHERE NOT json_valid(own_tags)",
+        "UPDATE documents SET own_tags = '[]' WHERE NOT json_valid(own_tags)",
+    ),
+    *(
+        Rule(
+            f"{rows} whose counts of what was not read cannot be read",
+            f"SELECT id FROM {table} WHERE NOT json_valid(omitted)",
+            f"UPDATE {table} SET omitted = '{{}}' WHERE NOT json_valid(omitted)",
+        )
+        for rows, table in (("documents", "documents"), ("former versions", "versions"), ("jobs", "jobs"))
+    ),
+    Rule("documents whose content_hash is no SHA-256", f"SELECT id FROM documents WHERE {NO_DIGEST}"),
+    Rule("former versions whose content_hash is no SHA-256", f"SELECT id FROM versions WHERE {NO_DIGEST}"),
+    Rule(
+        "documents without a time",
+        "SELECT id FROM documents WHERE julianday(created_at) IS NULL"
+        " OR (updated_at IS NOT NULL AND julianday(updated_at) IS NULL)",
+    ),
+    Rule(
+        "counters that are behind the ids that were given",
+        f"SELECT name FROM ({GIVEN_IDS}) LEFT JOIN last_ids USING (name)"
+        " WHERE last_ids.id IS NULL OR last > last_ids.id",
+        "INSERT OR REPLACE INTO last_ids (name, id) SELECT name, max(coalesce(last, 0), coalesce(last_ids.id, 0))"
+        f" FROM ({GIVEN_IDS}) LEFT JOIN last_ids USING (name)",
+    ),
+    Rule(
+        "moments that are not counted",
+        "SELECT 'generation' WHERE NOT EXISTS (SELECT 1 FROM generation)",
+        "INSERT INTO generation VALUES (1, 0)",
+    ),
+    Rule(
+        "jobs of an unknown state",
+        "SELECT id FROM jobs WHERE status NOT IN ('queued', 'running', 'done', 'failed')",
+    ),
+    Rule(
+        "jobs that wait with nothing",
+        "SELECT id FROM jobs WHERE status IN ('queued', 'running') AND text IS NULL AND staged IS NULL",
+    ),
+    Rule(
+        "jobs whose tags cannot be read",
+        "SELECT id FROM jobs WHERE NOT json_valid(tags)",
+        "UPDATE jobs SET tags = '[]' WHERE NOT json_valid(tags) AND status = 'done'",
+    ),
+    Rule(
+        "former versions whose content is not there",
+        f"SELECT id FROM {_dangling('versions', 'content_id', 'former_contents')}",
+    ),
+    Rule(
+        "former versions without a content whose document is not there",
+        "SELECT id FROM versions WHERE content_id IS NULL AND document_id NOT IN (SELECT id FROM documents)",
+    ),
+    Rule(
+        "former versions of documents that are neither there nor in the bin",
+        "SELECT id FROM versions WHERE document_id NOT IN (SELECT id FROM documents UNION SELECT document_id FROM bin)",
+    ),
+    Rule("former contents that cannot be read", "SELECT id FROM former_contents WHERE last_chunk_id(chunks) IS NULL"),
+    Rule(
+        "documents in the bin without the version that they were",
+        "SELECT document_id FROM bin WHERE NOT EXISTS (SELECT 1 FROM versions"
+        " WHERE versions.document_id = bin.document_id AND versions.number = bin.number)",
+    ),
+    *(
+        Rule(
+            f"former versions whose {column} cannot be read",
+            f"SELECT id FROM versions WHERE NOT json_valid({column})",
+            f"UPDATE versions SET {column} = '[]' WHERE NOT json_valid({column})",
+        )
+        for column in ("tags", "own_tags")
+    ),
+    Rule(
+        "beginnings of history that are not known",
+        "SELECT 'history' WHERE NOT EXISTS (SELECT 1 FROM history)",
+        "INSERT INTO history VALUES (1, strftime('%Y-%m-%d %H:%M:%f', 'now'), 0)",
+    ),
+    Rule(
+        "sizes of history that are wrong",
+        f"SELECT size FROM history WHERE size <> ({HISTORY_SIZE})",
+        f"UPDATE history SET size = ({HISTORY_SIZE})",
+    ),
+)
+
+AHEAD: Final = (
+    "SELECT id, max(created_at, coalesce(updated_at, '')) FROM documents"
+    " WHERE julianday(max(created_at, coalesce(updated_at, ''))) > julianday('now') + 1 / 24.0"
+)
+"""Documents from more than an hour in the future."""
+
+
+def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]:
+    """Yield type, name and declaration of what the schema declares and the database does not have."""
+    existing = {row[:2] for row in connection.execute("SELECT type, name FROM sqlite_schema")}
+    for kind, name, sql in _declared():
+        if (kind, name) not in existing:
+            yield kind, name, sql
+
+
+def add_functions(connection: apsw.Connection) -> None:
+    """Let the rules look into former contents."""
+    for name, function in _FUNCTIONS.items():
+        connection.create_scalar_function(name, cast("Any", function), 1, deterministic=True)
+    connection.create_scalar_function("varied", cast("Any", varied), 2, deterministic=True)
+
+
+def _last_chunk_id(blob: bytes) -> int | None:
+    """Return the highest id of a former content's chunks, 0 if it has none; None if it cannot be read."""
+    try:
+        return max((chunk.id for chunk in decompressed(blob)), default=0)
+    except (ValueError, TypeError, LookupError, zlib.error):
+        return None
+
+
+_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "segmented": segmented}
+
+
+def mend_rows(path: Path) -> None:
+    """Repair the declarations and the rows that break a rule, or change nothing.
+
+    Indexes, triggers and views that kb does not declare go, those that are missing are made.
+    """
+    with closing(connect(path)) as connection, connection:
+        add_functions(connection)
+        drop_foreign(connection)
+        make_missing(connection)
+        for rule in RULES:
+            if rule.mend and connection.execute(rule.select).fetchone():
+                connection.execute(rule.mend)
+
+
+def drop_foreign(connection: apsw.Connection) -> list[tuple[str, str]]:
+    """Drop indexes, triggers and views that kb does not declare; return their types and names."""
+    dropped = [(kind, name) for kind, name in foreign_parts(connection) if kind != "table"]
+    for kind, name in dropped:
+        connection.execute(f"DROP {kind} IF EXISTS {quoted(name)}")
+    return dropped
+
+
+def make_missing(connection: apsw.Connection, among: Collection[tuple[str, str]] | None = None) -> None:
+    """Make the indexes, triggers and views that kb declares and that are not there, all or those `among` some."""
+    for kind, name, sql in list(missing_parts(connection)):
+        if kind != "table" and (among is None or (kind, name) in among):
+            connection.execute(sql)
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def mend_codes(path: Path) -> None:
+    """Remove the codes and copies of vectors; the engine makes them anew."""
+    with closing(connect(path)) as connection, connection:
+        drop_codes(connection)
+
+
+def _declared() -> list[tuple[str, str, str]]:
+    """Return what a new database has."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        load_vectors(connection)
+        create(connection, 1)
+        rows: list[Any] = connection.execute(
+            "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+            " AND name NOT GLOB 'chunks_fts_*' AND name NOT GLOB 'chunks_vec_*' AND name NOT GLOB 'sqlite_*'"
+        ).fetchall()
+    return rows

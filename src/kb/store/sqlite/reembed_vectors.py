@@ -1,0 +1,141 @@
+"""Vectors of another model or prefix beside those in use, which take their place in one transaction.
+
+Those that were in use stay in their place then, so the way back is the same. What is added is embedded for the vectors
+in use alone, and for these afterwards: they take the place of the others only when none is missing. What is deleted is
+deleted from both by triggers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import apsw
+import numpy as np
+
+from kb.store.sql.reembed_vectors import SecondVectors
+from kb.store.sqlite.schema import declare_vectors
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, numbers, pack, unpack, unpacked_mean
+from kb.store.sqlite.vector_space import read_space, record_space, recount_precisions
+from kb.vectors.quantize import Quantizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.store.rows import VectorSpace
+    from kb.store.sqlite.vectors import Vectors
+
+CODED: Final = 2048
+"""How many codes are made in one transaction."""
+
+SAMPLE: Final = 8192
+"""Of how many vectors the mean is taken."""
+
+BLOCK: Final = 1024
+TABLES: Final = ("second_space", "second_vectors", "second_mean", "second_codes")
+SWAPPED: Final = (
+    ("vector_copies", "second_vectors"),
+    ("vector_codes", "second_codes"),
+    ("vector_mean", "second_mean"),
+)
+"""Tables that take each other's names."""
+
+
+class SqliteSecondVectors(SecondVectors):
+    """See `kb.store.protocol.SecondVectors`. Remembers whether its transaction `switched`."""
+
+    def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
+        super().__init__(connection.execute)
+        self._connection = connection
+        self._vectors = vectors
+        self.switched: VectorSpace | None = None
+
+    def take(self) -> bool:
+        """Return that this engine makes them: there is no other one."""
+        return True
+
+    def discard(self) -> None:
+        for table in TABLES:
+            self._execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
+
+    def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        packed = pack(np.array(ids, np.int64), vectors)
+        self._connection.executemany(self._sql("insert_vector"), zip(packed, ids, strict=True))
+
+    def code(self) -> bool:
+        second = self.get()
+        if second is None or not self._vectors.exceeds(self._execute(statements("documents")["count_chunks"]).get):
+            return False
+        quantizer = self._quantizer(second.space.dimensions)
+        uncoded = numbers(self._execute(self._sql("select_uncoded"), (CODED,)).get)
+        ids, vectors = self._packed(uncoded, second.space.dimensions)
+        codes = (code.tobytes() for code in quantizer.encode(ids, vectors))
+        self._connection.executemany(self._sql("insert_code"), zip(ids.tolist(), codes, strict=True))
+        return bool(ids.size)
+
+    def switch(self) -> bool:
+        second = self.get()
+        if second is None or self._execute(self._sql("is_incomplete")).get or self.code():
+            return False
+        former = read_space(self._connection)
+        self._keep_current()
+        self._swap()
+        declare_vectors(self._connection, second.space.dimensions)
+        self._execute(self._sql("fill_vectors"), (4 * second.space.dimensions,))
+        if not self._execute("SELECT EXISTS (SELECT 1 FROM vector_mean)").get:
+            self._execute("DELETE FROM vector_copies")
+        record_space(self._connection, second.space)
+        recount_precisions(self._connection, second.space.precision)
+        self._record("kept", former)
+        self.switched = second.space
+        return True
+
+    def _keep_current(self) -> None:
+        """Have a copy of each of the vectors in use."""
+        if self._execute("SELECT EXISTS (SELECT 1 FROM vector_mean)").get:
+            return
+        index = self._vectors.flat_index(self._connection)
+        for start in range(0, index.ids.size, BLOCK):
+            ids, vectors = index.ids[start : start + BLOCK], index.rows.data[start : start + BLOCK]
+            rows = zip(ids.tolist(), pack(ids, vectors), strict=True)
+            self._connection.executemany(statements("vectors")["insert_copy"], rows)
+
+    def _swap(self) -> None:
+        # Or SQLite would write the new names into the triggers.
+        self._connection.pragma("legacy_alter_table", True)  # noqa: FBT003 - it has no keyword
+        try:
+            for one, other in SWAPPED:
+                for before, after in ((one, "swapped"), (other, one), ("swapped", other)):
+                    self._execute(f"ALTER TABLE {before} RENAME TO {after}")
+        finally:
+            self._connection.pragma("legacy_alter_table", False)  # noqa: FBT003 - likewise
+
+    def _quantizer(self, dimensions: int) -> Quantizer:
+        """Return what makes their codes."""
+        if (mean := unpacked_mean(self._execute(self._sql("select_mean")).get, dimensions)) is not None:
+            return Quantizer(mean)
+        for table in ("second_mean", "second_codes"):
+            self._execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
+        ids = np.sort(numbers(self._execute(self._sql("select_ids")).get))
+        sample = ids[np.linspace(0, ids.size - 1, min(SAMPLE, ids.size)).astype(np.intp)]
+        _, vectors = self._packed(sample, dimensions)
+        quantizer = Quantizer(vectors.mean(0))
+        [blob] = pack(MEAN, quantizer.mean[None])
+        self._execute(self._sql("insert_mean"), (blob,))
+        return quantizer
+
+    def _packed(self, ids: NDArray[np.int64], dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return those of the chunks that have a vector, and the vectors."""
+        if not ids.size:  # which carray refuses
+            return ids, np.empty((0, dimensions), np.float32)
+        keys: Any
+        blob: Any
+        [(keys, blob)] = self._execute(self._sql("select_vectors"), (apsw.carray(ids), 4 * dimensions + CHECKSUM))
+        stored_ids = numbers(keys)
+        vectors, _ = unpack(stored_ids, blob or b"", dimensions)
+        return stored_ids, vectors
+
+    def _sql(self, name: str) -> str:
+        return statements("second")[name]

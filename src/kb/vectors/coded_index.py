@@ -1,0 +1,238 @@
+"""Search over two-bit codes in memory, rescored exactly with the vectors where they are stored."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.vectors.flat_index import columns
+from kb.vectors.scores import ScoredChunks
+from kb.vectors.shared_rows import RowIndex, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.vectors.protocol import Among, NewVector, VectorReader
+    from kb.vectors.quantize import Quantizer
+
+RESCORED, OF_LONG = 1 / 6, 0.2
+MIN_RESCORED = 200
+"""So many times how many are wanted and the fourth root of all are rescored: for 100, 296 of 100,000 and 527 of a
+million. Of a long list fewer, so many times the square root of both: its end matters less.
+"""
+
+ESTIMATED, REFINED = 12, 3
+"""How many are estimated, and how many again: so many times the square root of how many there are to choose from."""
+
+GATHERED = 0.25
+"""Up to this share of the rows, gathering their codes is cheaper than a scan of all."""
+
+BLOCK = 8192
+"""How many vectors are read at a time."""
+
+CACHED = 96 << 20
+"""How many bytes of vectors that were read stay in memory: 65,536 of 384 dimensions."""
+
+SAMPLED = 16_384
+FARTHEST = np.iinfo(np.uint16).max
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIndex(RowIndex):
+    """An index without anything but ids: each search reads the vectors. See `kb.vectors.protocol.VectorIndex`."""
+
+    def snapshot(self, reader: VectorReader) -> StoredSnapshot:
+        """Return the snapshot for a reader of the same moment."""
+        return StoredSnapshot(self.rows, reader)
+
+    def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> StoredIndex:
+        """Return the next index."""
+        ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
+        return StoredIndex(self.rows.changed(ids, np.empty((ids.size, 0)), removed))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """See `kb.vectors.protocol.VectorSnapshot`."""
+
+    rows: Rows
+    reader: VectorReader
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The chunk of each row."""
+        return self.rows.ids
+
+    def nearest(
+        self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
+    ) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
+        ids = None if among is None else self.ids[self.rows.mask(among)]
+        if ids is not None and ids.size <= rescored(limit, ids.size):
+            return ScoredChunks(ids, self.cosines(query, ids)).best(limit)
+        return self.reader.nearest(query, limit, ids)
+
+    def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
+        return _cosines(self.vectors, query, ids)
+
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
+        return self.reader.vectors(ids)
+
+
+@dataclass(frozen=True, slots=True)
+class CodedIndex(RowIndex):
+    """An index of codes. See `kb.vectors.protocol.VectorIndex`.
+
+    Args:
+        rows: the codes, in Fortran order.
+        quantizer: what made them.
+        cache: vectors that were read; later indexes of the same vectors share it.
+    """
+
+    quantizer: Quantizer
+    cache: VectorCache
+
+    @classmethod
+    def of(cls, rows: Rows, quantizer: Quantizer) -> CodedIndex:
+        """Return an index for which no vector was read yet."""
+        return cls(rows, quantizer, VectorCache(quantizer.mean.size, CACHED))
+
+    @property
+    def size(self) -> int:
+        """The bytes of the rows, without the room to grow, and of the vectors that were read."""
+        return self.rows.data.nbytes + self.rows.ids.nbytes + self.cache.size
+
+    def snapshot(self, reader: VectorReader) -> CodedSnapshot:
+        """Return the snapshot for a reader of the same moment."""
+        return CodedSnapshot(self.rows, reader, self)
+
+    def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> CodedIndex:
+        """Return the next index."""
+        ids, vectors = columns(added, self.quantizer.mean.size)
+        return replace(self, rows=self.rows.changed(ids, self.quantizer.encode(ids, vectors), removed))
+
+    def candidates(self, query: NDArray[np.float32], allowed: NDArray[np.bool_], limit: int) -> NDArray[np.intp]:
+        """Return the `limit` rows, ascending, that seem nearest to a unit vector; all that are allowed if no more."""
+        count = np.count_nonzero(allowed)
+        if count <= limit:
+            return np.flatnonzero(allowed)
+        root = math.isqrt(count)
+        near = self._near(query, allowed, int(count), max(2 * limit, ESTIMATED * root))
+        near = _best(near, self.quantizer.estimates(query, self.rows.data, near), max(2 * limit, REFINED * root))
+        return _best(near, self.quantizer.refined(query, self.rows.data, near), limit)
+
+    def _near(self, query: NDArray[np.float32], allowed: NDArray[np.bool_], count: int, limit: int) -> NDArray[np.intp]:
+        """Return the rows within the smallest distance that so many of those allowed are within."""
+        if count <= limit:
+            return np.flatnonzero(allowed)
+        if count <= GATHERED * allowed.size:
+            rows = np.flatnonzero(allowed)
+            near = self.quantizer.distances(query, np.asfortranarray(self.rows.data[rows]))
+            return rows[near <= threshold(near, limit)]
+        near = self.quantizer.distances(query, self.rows.data)
+        if count < allowed.size:
+            near[~allowed] = FARTHEST
+        return np.flatnonzero(near <= threshold(near, limit))
+
+
+@dataclass(frozen=True, slots=True)
+class CodedSnapshot(StoredSnapshot):
+    """See `kb.vectors.protocol.VectorSnapshot`."""
+
+    index: CodedIndex
+
+    def nearest(
+        self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
+    ) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
+        if exact:
+            return StoredSnapshot.nearest(self, query, limit, among)
+        allowed = self.rows.mask(among)
+        rows = self.index.candidates(query, allowed, rescored(limit, int(np.count_nonzero(allowed))))
+        ids = self.ids[rows]
+        return ScoredChunks(ids, self.cosines(query, ids)).best(limit)
+
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
+        vectors, are_known = self.index.cache.get(ids)
+        if not are_known.all():
+            unknown = ids[~are_known]
+            vectors[~are_known] = read = self.reader.vectors(unknown)
+            self.index.cache.put(unknown, read)
+        return vectors
+
+
+def rescored(limit: int, count: int) -> int:
+    """Return how many of `count` chunks to compare exactly when `limit` are wanted."""
+    rescored_count = min(RESCORED * limit * count**0.25, OF_LONG * math.sqrt(limit * count))
+    return max(MIN_RESCORED, 2 * limit, int(rescored_count))
+
+
+def _cosines(
+    read: Callable[[NDArray[np.int64]], NDArray[np.float32]], query: NDArray[np.float32], ids: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return how near the vectors of these chunks, a block of which is read at a time, are to a unit vector."""
+    scores = np.empty(ids.size)
+    for start in range(0, ids.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        scores[block] = np.vecdot(read(ids[block]), query)
+    return scores
+
+
+def _best(rows: NDArray[np.intp], estimates: NDArray[np.float32], limit: int) -> NDArray[np.intp]:
+    """Return the `limit` rows with the highest estimates, ascending."""
+    return ScoredChunks(rows, estimates.astype(np.float64)).best(limit).ids
+
+
+def threshold(distances: NDArray[np.uint16], count: int) -> int:
+    """Return a distance that at least `count` of them do not exceed: guessed from a sample, then counted."""
+    sample = distances[:: max(1, distances.size // SAMPLED)]
+    rank = min(count * sample.size // distances.size, sample.size - 1)
+    near = min(int(np.partition(sample, rank)[rank]), FARTHEST - 1)
+    while np.count_nonzero(distances <= near) < count:
+        near += 1
+    return near
+
+
+class VectorCache:
+    """The vectors of some chunks, each of which keeps its vector. Safe to use from several threads.
+
+    A chunk's id gives its one place: to find the places of many takes next to no time, unlike to find out which vector
+    was not asked for the longest.
+
+    Args:
+        dimensions: the length of a vector.
+        size: how many bytes the vectors may take. Memory is taken as they come.
+    """
+
+    def __init__(self, dimensions: int, size: int) -> None:
+        self._lock = threading.Lock()
+        places = max(1, size // (dimensions * np.dtype(np.float32).itemsize))
+        self._ids = np.full(places, NOBODY, np.int64)
+        self._vectors = np.empty((places, dimensions), np.float32)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the vectors that are there."""
+        return int(np.count_nonzero(self._ids != NOBODY) * self._vectors[0].nbytes)
+
+    def get(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Return a vector for each chunk, shape (n, dimensions), and which of them are theirs."""
+        places = ids % self._ids.size
+        with self._lock:
+            return self._vectors.take(places, axis=0), self._ids.take(places) == ids
+
+    def put(self, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+        """Keep vectors from now on, in the place of others; zeros stand for none, and are not kept."""
+        places, owners = ids % self._ids.size, np.where(vectors.any(axis=1), ids, NOBODY)
+        with self._lock:
+            self._ids[places], self._vectors[places] = owners, vectors

@@ -1,0 +1,102 @@
+"""Exact search over float32 vectors in memory: the simplest index, and the fastest for some ten thousand chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.vectors.scores import ScoredChunks
+from kb.vectors.shared_rows import RowIndex, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.vectors.protocol import Among, NewVector, VectorReader
+
+LONGEST = 4.0
+"""Beyond this square of its length a vector is not one that a model made."""
+
+GATHERED = 0.2
+"""Up to this share of the rows, gathering them is cheaper than multiplying all."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlatIndex(RowIndex):
+    """See `kb.vectors.protocol.VectorIndex`; also the `VectorSnapshot`. The rows hold the vectors.
+
+    `np.vecdot` and not `@`: BLAS' threads wait for one another on a busy machine, and a row's score there depends on
+    which others are multiplied with it.
+    """
+
+    @classmethod
+    def of(cls, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> FlatIndex:
+        """Return an index of these vectors, of shape (n, dimensions), by ascending id, with room to grow."""
+        return cls(Rows.of(ids, vectors).with_room())
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The chunk of each row."""
+        return self.rows.ids
+
+    @property
+    def size(self) -> int:
+        """The bytes of the vectors, without the room to grow."""
+        return self.rows.data.nbytes
+
+    def snapshot(self, reader: VectorReader) -> FlatIndex:
+        """Return this: nothing needs to be read."""
+        return self
+
+    def nearest(
+        self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
+    ) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
+        allowed = self.rows.mask(among)
+        count = np.count_nonzero(allowed)
+        if count == allowed.size:
+            ids, scores = self.ids, np.vecdot(self.rows.data, query)
+        elif count > GATHERED * allowed.size:
+            ids, scores = self.ids[allowed], np.vecdot(self.rows.data, query)[allowed]
+        else:
+            ids, scores = self.ids[allowed], np.vecdot(self.rows.data[allowed], query)
+        best = ScoredChunks(ids, scores).best(limit)
+        return ScoredChunks(best.ids, best.scores.astype(np.float64))
+
+    def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
+        scores = np.zeros(ids.size)
+        rows, present = self.rows.find(ids)
+        scores[present] = np.vecdot(self.rows.data[rows[present]], query)
+        return scores
+
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks, shape (n, dimensions); zeros for one without a vector."""
+        vectors = np.zeros((ids.size, self.rows.data.shape[1]), np.float32)
+        rows, present = self.rows.find(ids)
+        vectors[present] = self.rows.data[rows[present]]
+        return vectors
+
+    def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> FlatIndex:
+        """Return the next index."""
+        return FlatIndex(self.rows.changed(*columns(added, self.rows.data.shape[1]), removed))
+
+
+def usable(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the vectors, with zeros for those that are longer than a unit vector can be: their bytes are damaged."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        damaged = ~(np.vecdot(vectors, vectors) <= LONGEST)  # neither is what is no number
+    if damaged.any():
+        vectors = vectors.copy()
+        vectors[damaged] = 0
+    return vectors
+
+
+def columns(added: Sequence[NewVector], dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the ids and the vectors, of shape (n, dimensions)."""
+    ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
+    vectors = np.array([vector for _, vector in added], np.float32).reshape(-1, dimensions)
+    return ids, vectors

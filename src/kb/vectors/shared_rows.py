@@ -1,0 +1,134 @@
+"""Rows in memory that later moments share with earlier ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from kb import compaction
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+MIN_CAPACITY = 1024
+GOLDEN = 0x9E3779B97F4A7C15
+SUMMED = 16_384
+"""Of how many rows a checksum is made at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One row a chunk: the first ones of two arrays that later `Rows` may share.
+
+    Args:
+        id_buffer: chunk ids, ascending, shape (at least n,).
+        data_buffer: what is kept of each chunk, shape (at least n, width), in C or Fortran order.
+        alive: False where the chunk is deleted, shape (n,).
+    """
+
+    id_buffer: NDArray[np.int64]
+    data_buffer: NDArray[Any]
+    alive: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, ids: NDArray[np.int64], data: NDArray[Any]) -> Rows:
+        """Return rows of `data`, of shape (n, width), by ascending id; nothing is copied."""
+        return cls(ids, data, np.ones(ids.size, np.bool_))
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The chunk ids, shape (n,)."""
+        return self.id_buffer[: self.alive.size]
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """What is kept of each chunk, shape (n, width)."""
+        return self.data_buffer[: self.alive.size]
+
+    @property
+    def count(self) -> int:
+        """How many are alive."""
+        return int(np.count_nonzero(self.alive))
+
+    def mask(self, among: NDArray[np.int64] | NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Return which rows are alive and among these: ascending ids, a mask over the rows, or None for all."""
+        if among is None:
+            return self.alive
+        if among.dtype == np.bool_:
+            return self.alive & among.astype(np.bool_, copy=False)
+        mask = np.zeros(self.alive.size, np.bool_)
+        rows, present = self.find(among.astype(np.int64, copy=False))
+        mask[rows[present]] = True
+        return self.alive & mask
+
+    def find(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the rows of chunks, dead or alive, and for which of the chunks there is one."""
+        rows = np.searchsorted(self.ids, ids)
+        present = rows < self.ids.size
+        present[present] = self.ids[rows[present]] == ids[present]
+        return rows, present
+
+    def changed(self, ids: NDArray[np.int64], data: NDArray[Any], removed: Collection[int]) -> Rows:
+        """Return the next rows. The buffers are written only past these ones, where no reader looks."""
+        alive = self.alive & ~self.mask(np.fromiter(removed, np.int64)) if removed else self.alive
+        following = Rows(self.id_buffer, self.data_buffer, alive)._without_dead()
+        start, end = following.alive.size, following.alive.size + ids.size
+        if end > following.id_buffer.size:
+            following = following.with_room(end)
+        following.id_buffer[start:end], following.data_buffer[start:end] = ids, data
+        return Rows(following.id_buffer, following.data_buffer, np.append(following.alive, np.ones(ids.size, np.bool_)))
+
+    def with_room(self, size: int | None = None) -> Rows:
+        """Return a copy in buffers for `size` rows, or as many as there are, and half as many more."""
+        size = self.alive.size if size is None else size
+        capacity = max(MIN_CAPACITY, size + size // 2)
+        ids = np.empty(capacity, np.int64)
+        data = np.empty((capacity, self.data_buffer.shape[1]), self.data_buffer.dtype, self._order)
+        ids[: self.alive.size], data[: self.alive.size] = self.ids, self.data
+        return Rows(ids, data, self.alive)
+
+    def _without_dead(self) -> Rows:
+        if not compaction.is_due(self.alive.size - self.count, self.alive.size):
+            return self
+        return Rows.of(self.ids[self.alive], np.asarray(self.data[self.alive], order=self._order))
+
+    @property
+    def _order(self) -> Literal["C", "F"]:
+        return "C" if self.data_buffer.flags.c_contiguous else "F"
+
+
+@dataclass(frozen=True, slots=True)
+class RowIndex:
+    """What every index of `kb.vectors.protocol.VectorIndex` is made of."""
+
+    rows: Rows
+
+    @property
+    def size(self) -> int:
+        """The bytes of the rows, without the room to grow."""
+        return self.rows.data.nbytes + self.rows.ids.nbytes
+
+    @property
+    def count(self) -> int:
+        """How many chunks are in it."""
+        return self.rows.count
+
+
+def checksums(ids: NDArray[np.int64], data: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a checksum of each row and its id, shape (n,): a bit that differs makes another one.
+
+    Args:
+        ids: shape (n,).
+        data: C-contiguous, shape (n, width), of four or eight bytes each.
+    """
+    words = data.view(np.uint32)
+    # Odd factors: no difference of one word is lost in a product modulo 2 ** 64.
+    factors = np.arange(words.shape[1], dtype=np.uint64) * np.uint64(2 * GOLDEN % 2**64) + np.uint64(GOLDEN)
+    sums = ids.astype(np.uint64) * np.uint64(GOLDEN)
+    for start in range(0, ids.size, SUMMED):
+        sums[start : start + SUMMED] += (words[start : start + SUMMED] * factors).sum(1, dtype=np.uint64)
+    return sums ^ (sums >> np.uint64(32))

@@ -1,0 +1,235 @@
+"""Who looks at the pages: sessions, and the tokens that tell our forms from others'."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kb.api.errors import ForeignOrigin
+from kb.api.models import MAX_TAGS
+from kb.api.version_check import USER_AGENT
+from kb.asgi.body_limits import MAX_FIELD
+from kb.client.asgi import ASGITransport, asgi_scope
+from kb.client.client import PREFIX, EngineClient
+from kb.client.transport import Request as Call
+from kb.web.forms import OTHER_FIELDS, read_form
+
+COOKIE: Final = "kb_session"
+DAYS: Final = 30
+MAX_SESSIONS: Final = 1000
+ROTATE_SECONDS: Final = 12 * 3600
+LATE_SECONDS: Final = 60
+"""How long the id before still counts, for what was under way when it changed."""
+
+SECURE: Final = "https"
+
+
+@dataclass(slots=True)
+class Session:
+    """Someone who has signed in with a key."""
+
+    key: str
+    seed: str
+    """What its tokens are made from; it outlives a change of the id."""
+
+    since: float = field(default_factory=time.monotonic)
+    """When it got its id."""
+
+    until: float = field(default_factory=lambda: time.monotonic() + DAYS * 86400)
+
+
+class Visit:
+    """One request's session and its way to the engine.
+
+    Attributes:
+        engine: asks with the key of the one who signed in.
+        token: what a form must send along.
+        root: how links from this page begin, wherever a proxy has put the pages.
+    """
+
+    def __init__(self, visits: Sessions, request: Request) -> None:
+        self._visits = visits
+        self._sent = request.cookies.get(COOKIE, "")
+        self._is_secure = SECURE in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+        self._address = request.client.host if request.client else None
+        self.id = self._sent if 20 <= len(self._sent) <= 100 else secrets.token_urlsafe(32)
+        self.session = visits.session(self.id)
+        if self.session and time.monotonic() - self.session.since > ROTATE_SECONDS:
+            self.id = visits.rotate(self.id, self.session)
+        self.engine = self.engine_with(self.session.key if self.session else None)
+        self.root = relative_root(request)
+        self.is_known = bool(self._sent)
+
+    @property
+    def token(self) -> str:
+        return self._visits.token(self.session.seed if self.session else self.id)
+
+    def engine_with(self, key: str | None) -> EngineClient:
+        """Return a client that sends this key, from the address of the one who visits."""
+        transport = ASGITransport(self._visits.engine, self._address)
+        return EngineClient("http://localhost", key, transport=transport, agent="web")
+
+    def stream(self, target: str, headers: Mapping[str, str]) -> Response:
+        """Return what the engine answers to GET, as it comes, with these headers in the place of its own."""
+        key = {"Authorization": f"Bearer {self.session.key}"} if self.session else {}
+        asked = asgi_scope(Call("GET", f"{PREFIX}/{target}", {"User-Agent": USER_AGENT, **key}))
+        return Streamed(self._visits.engine, {**asked, "client": (self._address, 0)}, headers)
+
+    def check(self, token: object) -> None:
+        """Refuse a form that is not ours.
+
+        Raises:
+            ForeignOrigin: the token is not this visit's.
+        """
+        if not (isinstance(token, str) and hmac.compare_digest(token.encode(), self.token.encode())):
+            raise ForeignOrigin("This form is out of date: load the page again, then send it once more.")
+
+    async def form(self, request: Request, *, field: int = MAX_FIELD, files: int = 0) -> FormData:
+        """Return the form that was sent, if it is ours; it is read for those alone who may use the engine.
+
+        Args:
+            request: what was sent.
+            field: the most bytes of a field.
+            files: the most files.
+
+        Raises:
+            ForeignOrigin: it is not.
+            Unauthorized: a key is needed.
+            Invalid: it goes over a limit.
+        """
+        await self.require()
+        return await self.open_form(request, field=field, files=files)
+
+    async def require(self) -> None:
+        """Refuse who may not use the engine.
+
+        Raises:
+            Unauthorized: a key is needed.
+        """
+        await self.engine.jobs(limit=1)
+
+    async def open_form(self, request: Request, *, field: int = MAX_FIELD, files: int = 0) -> FormData:
+        """Return the form of one who need not have signed in. Raises `ForeignOrigin` and `Invalid` as `form`."""
+        token = request.headers.get("x-kb-token")
+        if token is not None:
+            self.check(token)
+        check = self.check if token is None else lambda _: None
+        return await read_form(request, check, fields=OTHER_FIELDS + MAX_TAGS, field=field, files=files)
+
+    def sign_in(self, key: str) -> None:
+        """Begin a session, with an id that nobody knew before."""
+        self.sign_out()
+        self.session = Session(key, secrets.token_urlsafe(16))
+        self.id = self._visits.add(self.session)
+
+    def sign_out(self) -> None:
+        """End the session."""
+        self._visits.end(self.id)
+        self.session, self.id = None, secrets.token_urlsafe(32)
+
+    def send_cookie(self, response: Response) -> None:
+        """Have the browser keep the id, if it has another one."""
+        if self.id != self._sent:
+            response.set_cookie(
+                COOKIE, self.id, DAYS * 86400, path="/", secure=self._is_secure, httponly=True, samesite="strict"
+            )
+
+
+class Streamed(Response):
+    """An answer of an app, which is not kept in memory."""
+
+    def __init__(self, app: ASGIApp, asked: Scope, headers: Mapping[str, str]) -> None:
+        super().__init__(headers=headers)
+        self._app, self._asked = app, asked
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the app answer, and pass that on."""
+
+        async def pass_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name for name, _ in self.raw_headers} - {b"content-length"}
+                headers = [header for header in message["headers"] if header[0] not in own]
+                added = [header for header in self.raw_headers if header[0] in own]
+                message = {**message, "headers": headers + added}
+            await send(message)
+
+        await self._app(self._asked, receive, pass_on)
+
+
+class Sessions:
+    """The sessions of those who have signed in. They are in memory alone: no key of an engine is written anywhere.
+
+    Args:
+        engine: the engine's app.
+    """
+
+    def __init__(self, engine: ASGIApp) -> None:
+        self.engine = engine
+        self._secret = secrets.token_bytes(32)
+        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+        self._former: OrderedDict[bytes, tuple[float, Session]] = OrderedDict()
+
+    def of(self, request: Request) -> Visit:
+        """Return the visit that a request is part of."""
+        return Visit(self, request)
+
+    def session(self, visit_id: str) -> Session | None:
+        """Return the session with an id."""
+        digest = _digest(visit_id)
+        session = self._sessions.get(digest)
+        if session is None:
+            until, session = self._former.get(digest, (0, None))
+            return session if until > time.monotonic() else None
+        if session.until < time.monotonic():
+            del self._sessions[digest]
+            return None
+        return session
+
+    def add(self, session: Session) -> str:
+        """Keep a session; return its id."""
+        visit_id = secrets.token_urlsafe(32)
+        self._sessions[_digest(visit_id)] = session
+        if len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+        return visit_id
+
+    def rotate(self, visit_id: str, session: Session) -> str:
+        """Give a session another id, and return it; the one before counts for a moment."""
+        self._sessions.pop(_digest(visit_id), None)
+        self._former[_digest(visit_id)] = (time.monotonic() + LATE_SECONDS, session)
+        if len(self._former) > MAX_SESSIONS:
+            self._former.popitem(last=False)
+        session.since = time.monotonic()
+        return self.add(session)
+
+    def end(self, visit_id: str) -> None:
+        """Forget a session."""
+        session = self._sessions.pop(_digest(visit_id), None)
+        for digest in [digest for digest, (_, former) in self._former.items() if former is session]:
+            del self._former[digest]
+
+    def token(self, seed: str) -> str:
+        """Return the token that forms of a visit carry."""
+        return hmac.new(self._secret, seed.encode(), sha256).hexdigest()
+
+
+def relative_root(request: Request) -> str:
+    """Return the way from a page to the top, counted in the path as the browser sees it."""
+    path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    depth = path.partition(b"?")[0].count(b"/") - 1
+    return "../" * depth or "./"
+
+
+def _digest(visit_id: str) -> bytes:
+    return sha256(visit_id.encode()).digest()

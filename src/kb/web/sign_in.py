@@ -1,0 +1,69 @@
+"""Signing in and out, and what browsers and systems are told about the pages."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kb.api.errors import TooManyGuesses, Unauthorized
+from kb.asgi.hosts import outer_address
+from kb.web.pages import STATIC, redirect, render
+from kb.web.sessions import Visit
+
+WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x00-\x20\\]*|")
+"""A place of ours, seen from the top."""
+
+
+async def sign_in(request: Request, visit: Visit) -> Response:
+    """Ask for the key, once."""
+    if request.method != "POST":
+        return render(request, "sign_in.html", place="", wrong=None)
+    form = await visit.open_form(request)
+    key, place = str(form.get("key", "")).strip(), str(form.get("place", ""))
+    place = place if WITHIN.fullmatch(place) else ""
+    try:
+        await visit.engine_with(key if key.isascii() and key.isprintable() else "?").jobs(limit=1)
+    except Unauthorized:
+        wrong = "That is not a key of this knowledge base."
+    except TooManyGuesses as error:
+        wrong = error.detail
+    else:
+        visit.sign_in(key)
+        return redirect(visit, place)
+    return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=wrong)
+
+
+async def sign_out(request: Request, visit: Visit) -> Response:
+    """End the session."""
+    await visit.open_form(request)
+    visit.sign_out()
+    return redirect(visit, "sign-in")
+
+
+async def open_link(request: Request, visit: Visit) -> Response:
+    """Follow a link of the kind web+kb:42 or web+kb:words."""
+    target = request.query_params.get("u", "").partition(":")[2].strip("/")
+    document = re.fullmatch(r"(?:d/)?(\d{1,18})", target)
+    return redirect(visit, f"d/{document[1]}" if document else f"?q={quote(target)}")
+
+
+async def manifest(_: Request, __: Visit) -> Response:
+    """What a system needs to treat the pages as a program."""
+    return Response((STATIC / "manifest.json").read_bytes(), media_type="application/manifest+json")
+
+
+async def opensearch(request: Request, _: Visit) -> Response:
+    """How the address bar searches here."""
+    address = quote(outer_address(request), safe=":/[]")
+    text = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">'
+        "<ShortName>kb</ShortName><Description>Search the knowledge base</Description>"
+        f'<Url type="text/html" template="{address}/?q={{searchTerms}}"/></OpenSearchDescription>'
+    )
+    return Response(text, media_type="application/opensearchdescription+xml")

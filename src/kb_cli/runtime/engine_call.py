@@ -1,0 +1,177 @@
+"""From a command, which is synchronous, to the engine's client, which is not."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import uuid4
+
+from kb.api.errors import (
+    JobDone,
+    KbError,
+    NoEngine,
+    NotFound,
+    NotInBin,
+    NotRetryable,
+    Occupied,
+    Unauthorized,
+    WrongVersion,
+)
+from kb.api.version_check import MIN_ENGINE_VERSION, engine_mismatch
+from kb_cli.runtime import exit_codes
+from kb_cli.runtime.config import config_path, load_config
+from kb_cli.runtime.error_wording import rephrase
+from kb_cli.runtime.output import print_error, print_json, print_line
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from kb.client.client import EngineClient
+    from kb.client.transport import Transport
+
+T = TypeVar("T")
+
+TIMEOUT: Final = 60.0
+HTTP_NOT_FOUND: Final = 404
+
+
+def call(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEOUT) -> T:
+    """Return what `request` makes of the configured engine, which has `timeout` seconds for each answer.
+
+    Its calls follow one another; for several at once, for files and for waiting there is `call_async`.
+
+    Raises:
+        KbError: what the engine answered, or that it did not.
+    """
+    from kb.client.stdlib import StdlibTransport, run
+
+    url = load_config().engine_url
+    if not url.startswith("http://"):
+        return call_async(request, timeout)
+    return run(_session(_client(timeout, StdlibTransport(url)), request))
+
+
+def call_async(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEOUT) -> T:
+    """As `call`, in an event loop."""
+    import asyncio
+
+    return asyncio.run(_session(_client(timeout), request))
+
+
+def _client(timeout: float, transport: Transport | None = None) -> EngineClient:
+    from kb.client.client import EngineClient
+
+    config = load_config()
+    key, operation = config.api_key, operation_key()
+    return EngineClient(config.engine_url, key, transport=transport, timeout=timeout, agent="cli", operation=operation)
+
+
+@cache
+def operation_key() -> str:
+    """Return what all requests of this command have in common: they are one operation."""
+    return uuid4().hex
+
+
+async def _session(client: EngineClient, request: Callable[[EngineClient], Awaitable[T]]) -> T:
+    async with client:
+        answer = await translate_errors(client, request)
+    if reason := engine_mismatch(client.engine_version or MIN_ENGINE_VERSION):
+        print_error(reason)
+    return answer
+
+
+async def translate_errors(client: EngineClient, request: Callable[[EngineClient], Awaitable[T]]) -> T:
+    """Return what `request` answers.
+
+    Raises:
+        WrongVersion: it failed, and the reason is the engine's version (requirement S-9).
+        Unauthorized: the key is missing or wrong; the message says where it came from.
+    """
+    try:
+        return await request(client)
+    except Unauthorized:
+        raise Unauthorized(explain_key()) from None
+    except KbError as error:
+        if type(error) in (KbError, NoEngine) and (client.engine_version is None or error.status == HTTP_NOT_FOUND):
+            await check_engine(client)
+        if reason := engine_mismatch(client.engine_version or MIN_ENGINE_VERSION):
+            raise WrongVersion(reason) from None
+        raise
+
+
+def explain_key() -> str:
+    """Return which engine did not take which key, and where the right one belongs."""
+    config = load_config()
+    engine = config.engine_url + (f" (profile {config.profile})" if config.profile else "")
+    key = config.settings.get("api_key")
+    if key is None:
+        return f"{engine} wants a key, and none is set for it: KB_API_KEY, or api_key in {config_path()}."
+    return f"{engine} does not take the key from {key.source}: it must be the one that this engine has in KB_API_KEY."
+
+
+async def check_engine(client: EngineClient) -> None:
+    """Ask for the version, which an engine before version 3 says only there.
+
+    Raises:
+        KbError: it is no engine.
+    """
+    try:
+        await client.status()
+    except KbError as error:
+        if error.status != HTTP_NOT_FOUND:
+            raise
+        raise NoEngine(
+            f"What answers at {client.base_url} is no kb engine; KB_ENGINE_URL says where to look."
+        ) from None
+
+
+def call_for_each(
+    ids: Iterable[int], request: Callable[[EngineClient, int], Awaitable[dict[str, Any]]]
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the engine's answers and the exit code; ids that it knows nothing of, or refuses, are named."""
+
+    async def request_all(client: EngineClient) -> tuple[list[dict[str, Any]], int]:
+        answers, code = [], exit_codes.OK
+        for id_ in ids:
+            try:
+                answers.append(await request(client, id_))
+            except (NotFound, NotInBin, NotRetryable, JobDone, Occupied) as error:
+                print_error(rephrase(error.detail))
+                code = exit_codes.exit_code_for(error)
+        return answers, code
+
+    return call(request_all)
+
+
+def report_each(
+    ids: Iterable[int],
+    request: Callable[[EngineClient, int], Awaitable[dict[str, Any]]],
+    describe: Callable[[dict[str, Any]], str],
+    *,
+    json: bool,
+) -> int:
+    """Have the engine do something with each id, print its answers, and return the exit code."""
+    answers, code = call_for_each(ids, request)
+    if json:
+        print_json(answers)
+    for answer in () if json else answers:
+        print_line(describe(answer))
+    return code
+
+
+async def run_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], limit: int) -> None:
+    """Do `work` with each item, at most `limit` at once; the first error ends it."""
+    import asyncio
+
+    queue = iter(items)
+
+    async def worker() -> None:
+        for item in queue:
+            await work(item)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(limit):
+                group.create_task(worker())
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None

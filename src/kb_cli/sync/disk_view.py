@@ -1,0 +1,178 @@
+"""What is on the disk, by names as the engine has them: file systems spell one name in several ways."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from kb.api.stream_safe import composed
+from kb.api.temporary_files import is_leftover
+from kb_cli.sync.placeholders import is_placeholder, name_elsewhere
+from kb_cli.sync.timed_reads import ask_folder
+
+ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
+"""What is said of a path where nothing can be."""
+
+OF_FILE_MANAGERS: Final = {".ds_store", ".directory", ".localized", "thumbs.db", "desktop.ini", "lost+found"}
+"""What stands in a folder in which nothing stands."""
+
+COLUMNS: Final = 4
+"""Those of a line that tells of a mounted device: which one, where, of what kind, and how."""
+
+NUMBERED: Final = {"ext2", "ext3", "ext4", "btrfs"}
+"""Kinds of file systems that have a number of their own, the same after each start of the machine."""
+
+DEVICES: Final = "/dev/"
+BY_NUMBER: Final = Path("/dev/disk/by-uuid")
+"""Where the system lists devices by the numbers of their file systems, of whatever kind."""
+
+
+@dataclass
+class DiskView:
+    """A folder as it is now, each part of it looked at once.
+
+    Args:
+        root: the folder.
+    """
+
+    root: Path
+    _listings: dict[Path, dict[str, str] | None] = field(default_factory=dict)
+    """By folder the names of its entries, with "file", "folder" or "elsewhere"; None if it cannot be looked at."""
+
+    def has_file(self, relative: PurePosixPath) -> bool:
+        """Return whether a file is there, or what stands for it; what cannot be looked at is there."""
+        folder = self.root
+        *parents, name = map(composed, relative.parts or ("",))
+        for parent in parents:
+            listing = self._listing(folder)
+            if listing is None or listing.get(parent) == "elsewhere":
+                return True
+            if parent not in listing:
+                return False
+            folder = self._inside(folder, parent)
+        listing = self._listing(folder)
+        return listing is None or listing.get(name) in ("file", "elsewhere")
+
+    def is_emptied(self, relative: PurePosixPath) -> bool:
+        """Return whether a folder is there, and nothing is in it."""
+        try:
+            return ask_folder(self.path_of(relative), holds_nothing)
+        except OSError:
+            return False
+
+    def path_of(self, relative: PurePosixPath) -> Path:
+        """Return where something is, as the disk spells it."""
+        folder = self.root
+        for part in relative.parts:
+            folder = self._inside(folder, composed(part))
+        return folder
+
+    def _inside(self, folder: Path, name: str) -> Path:
+        """Return a part of a folder, as the disk spells it."""
+        if os.path.lexists(folder / name):
+            return folder / name
+        try:
+            with os.scandir(folder) as entries:
+                return next((folder / entry.name for entry in entries if composed(entry.name) == name), folder / name)
+        except OSError:
+            return folder / name
+
+    def _listing(self, folder: Path) -> dict[str, str] | None:
+        if folder not in self._listings:
+            try:
+                self._listings[folder] = ask_folder(folder, list_folder)
+            except OSError:
+                self._listings[folder] = None
+        return self._listings[folder]
+
+
+def holds_nothing(folder: Path) -> bool:
+    """Return whether nothing is in a folder but what file managers put there, and other programs left."""
+    with os.scandir(folder) as entries:
+        return all(
+            entry.name.lower() in OF_FILE_MANAGERS or is_leftover(entry.name, is_folder=entry.is_dir())
+            for entry in entries
+        )
+
+
+def list_folder(folder: Path) -> dict[str, str] | None:
+    """Return the names in a folder, each with what it is; none if there is no folder, None if that cannot be known."""
+    listing: dict[str, str] = {}
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if (original := name_elsewhere(entry.name)) and is_placeholder(entry):
+                    listing.setdefault(composed(original), "elsewhere")
+                else:
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    listing[composed(entry.name)] = "folder" if is_folder else "file"
+    except OSError as error:
+        return {} if error.errno in ABSENT else None
+    except ValueError:
+        return {}
+    return listing
+
+
+def find_file(path: str) -> Path | None:
+    """Return the file at a source path, however the disk spells it; None if there is none."""
+    if Path(path).is_file():
+        return Path(path)
+    whole = PurePosixPath(path)
+    if not whole.is_absolute():
+        return None
+    file = DiskView(Path(whole.anchor)).path_of(whole.relative_to(whole.anchor))
+    return file if file.is_file() else None
+
+
+def describe_mounts(root: Path) -> str:
+    """Return on which device a folder is, and which folders below it are on others, as text that can be compared."""
+    root, devices = root.resolve(), mounted_devices()
+    point = mount_point(root)
+    mounts = {"": f"{point} {devices.get(point, '')}".rstrip()}
+    for inner, device in devices.items():
+        if inner != root and inner.is_relative_to(root):
+            mounts[composed(inner.relative_to(root).as_posix())] = f"{inner} {device}".rstrip()
+    return json.dumps(mounts, ensure_ascii=False, sort_keys=True)
+
+
+def mount_point(folder: Path) -> Path:
+    """Return where the device that a folder is on is mounted."""
+    # `Path.is_mount` raises an error for what one may not look at, before Python 3.12 on Windows for everything.
+    while not os.path.ismount(folder) and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def mounted_devices() -> dict[Path, str]:
+    """Return where devices are mounted, as far as the system says, with what tells each from another at its place."""
+    try:
+        lines = Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return {}
+    rows = [line.split(" ") for line in lines]
+    return {
+        (point := Path(unescaped(row[1]))): file_system(point, row[2], unescaped(row[0]))
+        for row in rows
+        if len(row) >= COLUMNS
+    }
+
+
+def unescaped(name: str) -> str:
+    """Return a path as it is, from the way that the system lists it."""
+    return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), name)
+
+
+def file_system(point: Path, kind: str, device: str) -> str:
+    """Return the number of a file system that it keeps for good; nothing if none is known."""
+    try:
+        if kind in NUMBERED:
+            return f"{os.statvfs(point).f_fsid:x}"
+        links = BY_NUMBER.iterdir() if device.startswith(DEVICES) else ()
+        return next((link.name for link in links if link.samefile(device)), "")
+    except OSError:
+        return ""

@@ -1,0 +1,255 @@
+"""Which files a person means."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kb.api.temporary_files import is_leftover
+from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.source_paths import absolute
+from kb_cli.sync.placeholders import is_dataless, is_placeholder, name_elsewhere
+from kb_cli.sync.timed_reads import ask, ask_folder, forget_silent
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from pathspec import GitIgnoreSpec
+
+IGNORE_FILES: Final = (".gitignore", ".kbignore")
+"""What they name is left out of the folder they are in; what the last one says counts."""
+
+USUAL_FOLDERS: Final = {"node_modules", "bower_components", "venv", "__pycache__", "__MACOSX"}
+"""Folders that hold what programs put there; left out unless a file for that says otherwise."""
+
+PRIVATE_NAMES: Final = {"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
+PRIVATE_SUFFIXES: Final = {".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"}
+"""Keys and stores of passwords, likewise."""
+
+DEFAULT: Final = "default"
+"""What leaves these out."""
+
+LEFT_OUT: Final = "kb delete --leave-out"
+"""What leaves files out that a person deleted in the knowledge base and not on the disk."""
+
+LEFTOVER: Final = "leftover"
+"""Likewise what other programs left beside a file."""
+
+BINARY_SUFFIXES: Final = {
+    ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".dll", ".dmg", ".dylib", ".eot",
+    ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib", ".m4a",
+    ".m4v", ".mkv", ".mov", ".mp3", ".mp4", ".mpeg", ".mpg", ".o", ".oga", ".ogg", ".ogv", ".opus", ".otf", ".png",
+    ".psd", ".pyc", ".rar", ".rpm", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff", ".ttf", ".war",
+    ".wav", ".webm", ".webp", ".whl", ".wma", ".wmv", ".woff", ".woff2", ".xz", ".zip", ".zst",
+}  # fmt: skip
+"""The suffixes of files that hold no text. In folders they are passed over; one that is named is sent."""
+
+
+@dataclass
+class FileSelection:
+    """The files that are meant, with absolute paths, and what was passed over in folders.
+
+    Args:
+        files: each once, in order.
+        passed_over: files of which most engines read nothing.
+        ignored: how many files and folders were left out, by the name of what says so.
+        unreadable: folders that cannot be listed.
+        outside: links to files outside of the folder.
+        elsewhere: files whose content is elsewhere: they are neither sent nor gone.
+        leftovers: how many files were left by other programs, and skipped.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    passed_over: list[Path] = field(default_factory=list)
+    ignored: Counter[str] = field(default_factory=Counter)
+    unreadable: list[Path] = field(default_factory=list)
+    outside: list[Path] = field(default_factory=list)
+    elsewhere: list[Path] = field(default_factory=list)
+    leftovers: int = 0
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many files were passed over, by their suffix."""
+        return Counter(path.suffix.lower() for path in self.passed_over)
+
+    def add_left_out(self, other: FileSelection) -> None:
+        """Count also what another selection left out, passed over or could not read."""
+        self.passed_over += other.passed_over
+        self.unreadable += other.unreadable
+        self.outside += other.outside
+        self.elsewhere += other.elsewhere
+        self.leftovers += other.leftovers
+        self.ignored += other.ignored
+
+    def take(self, suffixes: Collection[str]) -> None:
+        """Select also what was passed over, where its name ends so."""
+        self.files = sorted({*self.files, *(path for path in self.passed_over if path.suffix.lower() in suffixes)})
+        self.passed_over = [path for path in self.passed_over if path.suffix.lower() not in suffixes]
+
+
+def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_links: bool = False) -> FileSelection:
+    """Select the files at these paths.
+
+    Folders stand for all that is in them, patterns for all files and folders that they match. What is hidden or hardly
+    ever meant, and what a `.gitignore`, a `.kbignore` or `exclude` names (in the syntax of .gitignore), is left out of
+    folders, and unless `follow_links` is set, so are links to files elsewhere; `exclude` also counts for the files
+    themselves, from the folder that they are in.
+
+    Raises:
+        UsageError: there is nothing at a path, or something that is no file.
+    """
+    selection = FileSelection()
+    forget_silent()
+    for path in (path for name in names for path in _expand(name)):
+        if path.is_dir():
+            _walk(absolute(path), [], exclude, selection, None if follow_links else path.resolve())
+        elif not exclude or not IgnoreRules("--exclude", path.parent, exclude).verdict(path, is_folder=False):
+            selection.files.append(absolute(path))
+    selection.files = list(dict.fromkeys(selection.files))
+    return selection
+
+
+def _expand(name: str) -> list[Path]:
+    path = Path(name).expanduser()
+    if name and path.exists():
+        if not (path.is_file() or path.is_dir()):
+            raise UsageError(f"{path} is no regular file.")
+        return [path]
+    matches = map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207 - Path.glob shows what is hidden
+    paths = [match for match in matches if match.is_file() or match.is_dir()] if name else []
+    if not paths:
+        raise UsageError(f"There is no file or folder {name or repr(name)}.")
+    return paths
+
+
+class IgnoreRules:
+    """What is left out of a folder, by patterns in the syntax of .gitignore that count from there.
+
+    Args:
+        name: where the patterns stand.
+        folder: where they count from.
+        patterns: the lines.
+    """
+
+    def __init__(self, name: str, folder: Path, patterns: Iterable[str]) -> None:
+        from pathspec import GitIgnoreSpec
+
+        from kb_cli.sync.ignore_pattern import LinearPattern
+
+        self.name = name
+        self._folder = folder
+        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(patterns, LinearPattern, backend="simple")
+
+    def verdict(self, path: Path, *, is_folder: bool) -> bool | None:
+        """Return whether the patterns leave a path below the folder out; None if they do not say."""
+        relative = path.relative_to(self._folder).as_posix()
+        return self._spec.check_file(f"{relative}/" if is_folder else relative).include
+
+
+def _walk(
+    folder: Path,
+    inherited: Sequence[IgnoreRules],
+    exclude: Sequence[str],
+    selection: FileSelection,
+    within: Path | None,
+) -> None:
+    try:
+        entries = ask_folder(folder, _entries)
+        rules = [*inherited, *_read_rules(folder, entries, exclude if not inherited else ())]
+    except OSError:
+        selection.unreadable.append(folder)
+        return
+    for entry in entries:
+        path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
+        original = name_elsewhere(entry.name)
+        if original and is_placeholder(entry) and not _ignored_by(folder / original, rules, is_folder=is_folder):
+            selection.elsewhere.append(folder / original)
+        elif entry.name.startswith("."):
+            continue
+        elif reason := _ignored_by(path, rules, is_folder=is_folder):
+            if reason == LEFTOVER:
+                selection.leftovers += 1
+            else:
+                selection.ignored[reason] += 1
+        elif is_folder:
+            _walk(path, rules, exclude, selection, within)
+        elif _is_file(entry):
+            if within and entry.is_symlink() and _is_outside(path, within):
+                selection.outside.append(path)
+            elif is_dataless(entry):
+                selection.elsewhere.append(path)
+            else:
+                _select(path, selection)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder by name, each looked at once: it knows then what it is."""
+    with os.scandir(folder) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False):
+            with suppress(OSError):
+                entry.stat()
+    return entries
+
+
+def _is_outside(path: Path, within: Path) -> bool:
+    """Return whether a link leads out of a folder; one that cannot be followed does not."""
+    try:
+        return not ask(path, path.resolve).is_relative_to(within)
+    except OSError:
+        return False
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Return whether it is a file, or a link to one; a file that cannot be looked at is there all the same."""
+    try:
+        return entry.is_file()
+    except OSError as error:
+        return error.errno != errno.ELOOP
+
+
+def _read_rules(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequence[str]) -> Iterator[IgnoreRules]:
+    names = {entry.name for entry in entries}
+    for name in IGNORE_FILES:
+        if name in names:
+            try:
+                text = ask(folder / name, (folder / name).read_text, "utf-8-sig")
+                yield IgnoreRules(name, folder, text.splitlines())
+            except TimeoutError:
+                raise
+            except (OSError, ValueError) as error:
+                raise UsageError(f"{folder / name} cannot be read: {error}.") from None
+    if exclude:
+        yield IgnoreRules("--exclude", folder, exclude)
+
+
+def _ignored_by(path: Path, rules: Sequence[IgnoreRules], *, is_folder: bool) -> str | None:
+    """Return the name of what leaves a path out, or None."""
+    for rule in reversed(rules):
+        verdict = rule.verdict(path, is_folder=is_folder)
+        if verdict is not None:
+            return rule.name if verdict else None
+    if is_leftover(path.name, is_folder=is_folder):
+        return LEFTOVER
+    return DEFAULT if _is_usual(path, is_folder=is_folder) else None
+
+
+def _is_usual(path: Path, *, is_folder: bool) -> bool:
+    """Return whether hardly anyone means it."""
+    if is_folder:
+        return path.name in USUAL_FOLDERS
+    return path.name in PRIVATE_NAMES or path.suffix.lower() in PRIVATE_SUFFIXES
+
+
+def _select(path: Path, selection: FileSelection) -> None:
+    if path.suffix.lower() in BINARY_SUFFIXES:
+        selection.passed_over.append(path)
+    else:
+        selection.files.append(path)

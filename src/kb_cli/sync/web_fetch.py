@@ -1,0 +1,171 @@
+"""Pages of the web, which the command line fetches: the engine itself asks nobody for anything."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
+from urllib.parse import unquote, urlsplit
+
+from kb import __version__
+from kb_cli.runtime.exit_codes import LocalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from httpx2 import Response
+
+SCHEMES: Final = ("http://", "https://")
+MAX_BYTES: Final = 100 << 20
+TIMEOUT: Final = 30.0
+TOTAL_SECONDS: Final = 300
+READABLE_BYTES: Final = 10 << 20
+"""Larger pages are kept whole."""
+READABLE_SECONDS: Final = 30
+PAGES: Final = ("text/html", "application/xhtml+xml")
+USERINFO: Final = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
+ERRNO: Final = re.compile(r"^\[Errno -?\d+\] ")
+NOT_IN_NAMES: Final = re.compile(r"[^\w.\- ]+")
+SUFFIXES: Final = {"text/html": ".html", "application/pdf": ".pdf", "text/markdown": ".md", "text/plain": ".txt"}
+"""How names end whose address does not tell what is there."""
+SUPERSETS: Final = {"ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254"}
+"""As what browsers read a text that is said to be in one of these, which would give control characters for quotes."""
+ENCODINGS: Final = frozenset(
+    (
+        *("ascii", "utf-8", "utf-16", "utf-16-be", "utf-16-le", "gbk", "gb2312", "gb18030", "hz", "big5", "big5hkscs"),
+        *("euc_jp", "iso2022_jp", "shift_jis", "cp932", "euc_kr", "cp949", "cp866", "cp874", "koi8-r", "koi8-u"),
+        *("mac-roman", "mac-cyrillic", "tis-620", *(f"cp{1250 + number}" for number in range(9))),
+        *(f"iso8859-{number}" for number in (*range(1, 12), *range(13, 17))),
+    )
+)
+"""What browsers know, as Python calls them: it knows others that take hours, or are no encodings of texts."""
+
+NO_TEXT: Final = re.compile(rb"[\0-\x08\x10-\x1a\x1c-\x1f]")
+"""What no text has but one in UTF-16, of which that can be told."""
+
+
+def is_address(name: str) -> bool:
+    """Return whether it is an address of the web, and no path."""
+    return name.lower().startswith(SCHEMES)
+
+
+def without_userinfo(address: str) -> str:
+    """Return an address without the name and password in it, which are nobody else's."""
+    return USERINFO.sub(r"\1", address)
+
+
+class Fetched(NamedTuple):
+    """What is at an address; where nobody asked for all of a page and it is, also why."""
+
+    name: str
+    content: BinaryIO
+    why_whole: str = ""
+
+
+@contextmanager
+def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
+    """Fetch what is at an address; of a page the readable part, unless all of it is asked for.
+
+    Raises:
+        LocalError: it is not to be had, or larger or slower than anyone means.
+    """
+    import httpx2
+
+    headers = {"User-Agent": f"kb/{__version__}", "Accept": "text/html,*/*;q=0.8"}
+    try:
+        with (
+            tempfile.TemporaryFile() as content,
+            httpx2.stream("GET", address, headers=headers, follow_redirects=True, timeout=TIMEOUT) as answer,
+        ):
+            answer.raise_for_status()
+            download(answer, cast("BinaryIO", content))
+            kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+            fetched = Fetched(filename(address, kind), cast("BinaryIO", content))
+            if kind.startswith("text/") or kind in PAGES:
+                fetched = fetched._replace(content=recoded(fetched.content, answer.charset_encoding))
+            if kind in PAGES and not whole:
+                fetched = readable(fetched, str(answer.url))
+            fetched.content.seek(0)
+            yield fetched
+    except httpx2.HTTPStatusError as error:
+        raise LocalError(f"the server answered {error.response.status_code}") from None
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        reason = ERRNO.sub("", str(error)) or type(error).__name__
+        raise LocalError(f"it cannot be fetched: {reason}") from None
+
+
+def download(answer: Response, content: BinaryIO) -> None:
+    """Write what a server sends to a file.
+
+    Raises:
+        LocalError: it is larger or slower than anyone means.
+    """
+    deadline = time.monotonic() + TOTAL_SECONDS
+    for block in answer.iter_bytes():
+        content.write(block)
+        if content.tell() > MAX_BYTES:
+            raise LocalError(f"it is larger than {MAX_BYTES >> 20} MiB")
+        if time.monotonic() > deadline:
+            raise LocalError(f"it takes longer than {TOTAL_SECONDS} seconds")
+
+
+def recoded(content: BinaryIO, encoding: str | None) -> BinaryIO:
+    """Return a text in UTF-8 whose encoding only its server names.
+
+    Servers name one for all they have: what is in UTF-8 already, or no text, or not in that one, stays as it is.
+    """
+    if encoding is None:
+        return content
+    content.seek(0)
+    data = content.read()
+    is_utf_8 = b"\x1b" not in data and decoded(data, "utf-8") is not None
+    text = None if is_utf_8 or NO_TEXT.search(data) else decoded(data, encoding)
+    return content if text is None else io.BytesIO(text.encode("utf-8-sig", "replace"))
+
+
+def decoded(data: bytes, encoding: str) -> str | None:
+    """Return a text in an encoding that is named for it; None if it is not in that one."""
+    try:
+        name = codecs.lookup(encoding).name
+        return data.decode(SUPERSETS.get(name, name)) if name in ENCODINGS else None
+    except (UnicodeError, LookupError):
+        return None
+
+
+def readable(fetched: Fetched, address: str) -> Fetched:
+    """Return the part of a page that people come for, or all of it where that is not found."""
+    if find_spec("trafilatura") is None:
+        return fetched._replace(why_whole="trafilatura is not installed")
+    if fetched.content.seek(0, io.SEEK_END) > READABLE_BYTES:
+        return fetched._replace(why_whole=f"it is larger than {READABLE_BYTES >> 20} MiB")
+    fetched.content.seek(0)
+    command = [sys.executable, "-P", "-m", "kb_cli.sync.article", without_userinfo(address)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # no keys
+    with suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(  # noqa: S603 - our own program
+            command,
+            input=fetched.content.read(),
+            capture_output=True,
+            timeout=READABLE_SECONDS,
+            env=environment,
+            check=False,
+        )
+        if done.returncode == 0 and done.stdout:
+            return fetched._replace(content=io.BytesIO(done.stdout))
+    return fetched._replace(why_whole="no main text was found in it")
+
+
+def filename(address: str, kind: str) -> str:
+    """Return a name for what was fetched, that says what kind it is."""
+    parts = urlsplit(address)
+    name = NOT_IN_NAMES.sub("-", unquote(parts.path).rstrip("/").rpartition("/")[2]) or parts.hostname or "page"
+    suffix = SUFFIXES.get(kind, "")
+    return name if not suffix or name.lower().endswith(suffix) else name + suffix

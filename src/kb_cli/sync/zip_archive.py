@@ -1,0 +1,153 @@
+"""Archives of notes, such as Notion exports: the files in them go in as if they were unpacked."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections import defaultdict
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kb_cli.runtime.exit_codes import LocalError, UsageError
+from kb_cli.sync.file_selection import IGNORE_FILES, FileSelection, select_files
+from kb_cli.sync.zip_name_encoding import entry_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SUFFIX: Final = ".zip"
+MAX_FILES: Final = 100_000
+MAX_BYTES: Final = 10 << 30
+MAX_DEPTH: Final = 2
+"""Exports come as archives of archives, and no deeper."""
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether it is an archive to unpack, and no document that is one inside."""
+    return is_archive_name(path) and path.is_file()
+
+
+def is_archive_name(path: PurePath) -> bool:
+    """Return whether what is at the path may be an archive, as far as the name tells."""
+    return path.suffix.lower() == SUFFIX
+
+
+class Unpacked(NamedTuple):
+    """An archive that was unpacked.
+
+    Args:
+        folder: where to.
+        selection: the files in it that go in.
+        guessed: the code pages that were guessed for the names in it.
+    """
+
+    folder: Path
+    selection: FileSelection
+    guessed: set[str]
+
+
+@contextmanager
+def unpacked(archive: Path, exclude: Sequence[str], code_page: str | None = None) -> Iterator[Unpacked]:
+    """Unpack an archive for as long as the block runs.
+
+    Args:
+        archive: which.
+        exclude: patterns of what stays out.
+        code_page: how names in it are encoded that do not say so; guessed where it is not given.
+
+    Raises:
+        UsageError: it is damaged or encrypted, or holds more than anyone means.
+    """
+    with tempfile.TemporaryDirectory(prefix="kb-zip-") as scratch:
+        folder = Path(scratch)
+        try:
+            room, places = _Budget(archive), _Places()
+            guessed = _unpack(archive, folder, room, places, code_page)
+            for _ in range(MAX_DEPTH):
+                for inner in sorted(filter(is_archive, folder.rglob("*"))):
+                    guessed |= _unpack(inner, inner.parent, room, places, code_page)
+                    inner.unlink()
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            raise UsageError(f"{archive} cannot be unpacked: {error}.") from None
+        except OSError as error:
+            raise LocalError(f"{archive} cannot be unpacked: {error.strerror}.") from None
+        yield Unpacked(folder, select_files([str(folder)], exclude), guessed)
+
+
+class _Budget:
+    """What an archive may still hold, with all that is inside it.
+
+    Args:
+        archive: which is named when it holds more.
+    """
+
+    def __init__(self, archive: Path) -> None:
+        self._archive = archive
+        self._files, self._bytes = MAX_FILES, MAX_BYTES
+
+    def take(self, entries: Sequence[zipfile.ZipInfo]) -> None:
+        """Take what files need.
+
+        Raises:
+            UsageError: there is less.
+        """
+        self._files -= len(entries)
+        self._bytes -= sum(entry.file_size for entry in entries)
+        if self._files < 0 or self._bytes < 0:
+            raise UsageError(f"{self._archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB.")
+
+
+class _Places:
+    """Where files go: no two that differ share a place, from whichever archive and however the disk compares names."""
+
+    def __init__(self) -> None:
+        self._unpacked = set[tuple[Path, int, int]]()
+        self._next = defaultdict[Path, int](lambda: 1)
+
+    def free(self, path: Path, entry: zipfile.ZipInfo) -> Path | None:
+        """Return where an entry called `path` goes, and make its folder; None if the same file is there already."""
+        if (path, entry.CRC, entry.file_size) in self._unpacked:
+            return None
+        self._unpacked.add((path, entry.CRC, entry.file_size))
+        folder = path.parents[-1]
+        for name in path.parts[1:-1]:
+            folder = next(candidate for candidate in _numbered(folder / name) if not candidate.is_file())
+        folder.mkdir(parents=True, exist_ok=True)
+        free = next(
+            candidate for candidate in _numbered(folder / path.name, self._next[path]) if not candidate.exists()
+        )
+        self._next[path] += 1
+        return free
+
+
+def _numbered(path: Path, first: int = 1) -> Iterator[Path]:
+    """Yield a path, and then the same with numbers, from `first` on."""
+    return (path.with_stem(f"{path.stem} ({number})") if number > 1 else path for number in count(first))
+
+
+def _unpack(archive: Path, folder: Path, room: _Budget, places: _Places, code_page: str | None) -> set[str]:
+    """Unpack an archive; return the code page that was guessed for its names, if one had to be."""
+    with zipfile.ZipFile(archive) as content:
+        entries = [member for member in content.infolist() if not (member.is_dir() or is_ignore_file(member.filename))]
+        room.take(entries)
+        names, guessed = entry_names(entries, code_page)
+        for entry, name in zip(entries, names, strict=True):
+            if target := places.free(folder / _inner_path(name), entry):
+                with content.open(entry) as packed, target.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+    return {guessed} if guessed else set()
+
+
+def is_ignore_file(name: str) -> bool:
+    """Return whether it says what to leave out: not of an archive, which holds what someone put there."""
+    return _inner_path(name).name in IGNORE_FILES
+
+
+def _inner_path(name: str) -> PurePosixPath:
+    """Return a path that leads out of no folder."""
+    parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".")]
+    return PurePosixPath(*parts or ["file"])
