@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fastapi import FastAPI, Security
 from fastapi.exceptions import RequestValidationError
@@ -21,6 +22,7 @@ from starlette.requests import ClientDisconnect
 from kb import __version__
 from kb.access.keyring import FILE, KeyFile, Keyring, token_digest
 from kb.api.errors import KbError, SettingError, Unavailable
+from kb.api.rights import Caller
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.body_limits import BodyLimitMiddleware
 from kb.asgi.hosts import HostMiddleware
@@ -29,7 +31,7 @@ from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, VersionMiddleware, request_seconds
 from kb.asgi.subapps import AppContext
-from kb.core import check_settings, start, start_worker
+from kb.core import Core, check_settings, start, start_worker
 from kb.ingest.draft import DOC_TYPES
 from kb.routes import (
     document_map,
@@ -43,6 +45,7 @@ from kb.routes import (
     search,
     status,
 )
+from kb.routes.dependencies import Services
 from kb.routes.openapi import STATIC, add_docs, describe
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.request_limits import most_bytes
@@ -51,13 +54,6 @@ from kb.settings import Settings, listed
 from kb.store.open import is_postgres
 from kb.telemetry.instruments import Instruments
 from kb.telemetry.tracing import start_tracing
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from kb.api.rights import Caller
-    from kb.core import Core
-    from kb.routes.dependencies import Services
 
 API = "/api/v1"
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")

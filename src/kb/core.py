@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from prometheus_client import Info
 
@@ -18,6 +17,7 @@ from kb.documents.blob_place import bring_in, open_blobs
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
+from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
 from kb.ingest.active_model import ActiveModel, open_model_for
 from kb.ingest.draft import DOC_TYPES
@@ -38,22 +38,16 @@ from kb.running_engine import lock_path
 from kb.search.document_map import DocumentMapper
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
+from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import is_postgres, open_store
+from kb.store.protocol import Store
 from kb.store.rows import Retention, VectorSpace
-from kb.telemetry.instruments import FollowingPool
+from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.worker.job import WorkerParts
 from kb.worker.job_waiters import JobWaiters
 from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-
-    from kb.embed.protocol import Embedder
-    from kb.settings import Settings
-    from kb.store.protocol import Store
-    from kb.telemetry.instruments import Instruments
 
 logger = logging.getLogger(__name__)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 LOCK: Final = "kb.lock"
 MAX_BYTES: Final = 4096

@@ -6,19 +6,16 @@ Names are in capitals, as the shell has them. Here are the engine's, and what th
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from kb.api.errors import SettingError
 from kb.running_engine import data_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
 """What a person is told of an error, by pydantic's name of it."""

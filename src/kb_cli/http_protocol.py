@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from kb.api.errors import HeadTooLarge, Overloaded
+from kb.api.errors import HeadTooLarge, KbError, Overloaded
 from kb.asgi.problem import problem
 
 if sys.platform != "win32":
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import socket
 
     from uvicorn._types import ASGI3Application
-
-    from kb.api.errors import KbError
 
 MAX_HEAD: Final = 64 << 10
 """The most bytes of a request's line and headers. The parser puts a header together from the parts that come, in a time

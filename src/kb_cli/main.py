@@ -22,7 +22,7 @@ from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import selected_profile
 from kb_cli.runtime.convert import build_command
 from kb_cli.runtime.error_wording import rephrase
-from kb_cli.runtime.options import Profile  # noqa: TC001 - typer reads it when it runs
+from kb_cli.runtime.options import Profile
 from kb_cli.runtime.output import print_error, print_line
 
 LONG_OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")

@@ -10,13 +10,17 @@ import signal
 import socket
 import sys
 import time
-from asyncio import CancelledError, current_task, get_running_loop
-from contextlib import AsyncExitStack, contextmanager, nullcontext
+from asyncio import CancelledError, Future, current_task, get_running_loop
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, Final
 
 import uvicorn
 from pydantic import Field
+from starlette.applications import Starlette
 
 from kb.api.errors import SettingError
 from kb.asgi.security_headers import ANSWER_HEADERS
@@ -30,15 +34,6 @@ from kb_cli.runtime import banner
 from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
 from kb_cli.runtime.exit_codes import INTERRUPTED
-
-if TYPE_CHECKING:
-    from asyncio import Future
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-    from types import FrameType
-
-    from starlette.applications import Starlette
 
 if sys.platform == "win32":
     from asyncio import run as run_loop

@@ -7,26 +7,22 @@ import logging
 import re
 import secrets
 import threading
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
+from datetime import timedelta
 from hashlib import sha256
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb import clock
 from kb.api.errors import Invalid, KeyExists, KeyRotated, NotFound, SettingError, StoreUnavailable, Unavailable
-from kb.api.rights import KEY_PREFIX, Limit
+from kb.api.rights import KEY_PREFIX, Limit, Right
 from kb.clock import shown
 from kb.filesystem import sync
+from kb.store.protocol import Keys
 from kb.store.rows import NamedKey, now_iso
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import timedelta
-    from pathlib import Path
-
-    from kb.api.rights import Right
-    from kb.store.protocol import Keys
 
 logger = logging.getLogger(__name__)
 

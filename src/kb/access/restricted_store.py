@@ -7,34 +7,19 @@ did what. What handlers get is this store: to them a document beyond the limit i
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from kb.api.errors import Forbidden, NotFound
-from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from datetime import datetime
-
-    from kb.api.models import JobStatus, Sort
-    from kb.api.rights import Caller, Limit
-    from kb.store import rows
-    from kb.store.protocol import (
-        Audit,
-        Documents,
-        Folders,
-        History,
-        Index,
-        Jobs,
-        Operations,
-        Selection,
-        Store,
-        Transaction,
-    )
-    from kb.store.rows import VectorSpace
+from kb.api.models import JobStatus, Sort
+from kb.api.rights import Caller, Limit
+from kb.store import rows
+from kb.store.protocol import Audit, Documents, Folders, History, Index, Jobs, Operations, Selection, Store, Transaction
+from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts, VectorSpace
 
 ALL = 1 << 62
 PAGE = 500

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from kb.api.errors import Invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import tzinfo
 
 COUNTS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 NUMBERS: Final = {"a": 1, "an": 1} | {word: number for number, word in enumerate(COUNTS, 1)}

@@ -6,10 +6,8 @@ They count in pairs around words: those of `2 * 3 * 4` and `snake_case` are text
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Final
 
 _LETTER: Final = r"[^\W_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 """A letter or digit of a script that puts spaces between words."""

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import errno
 import inspect
-from typing import TYPE_CHECKING, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Final, Self
 
 REMEDY: Final = "Mount it writable ('mount' and the kernel's log say what is wrong) or mend it"
 """What helps where a disk cannot be written."""

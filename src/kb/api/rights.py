@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from kb.api.stream_safe import composed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 Right = Literal["read", "write", "admin"]
 """Each holds those before it."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 from uuid import uuid4
 
 from kb.api.errors import DiskFull, FilesUnavailable
 from kb.blobs.protocol import BLOCK_SIZE, DIGEST, KEPT, Blob, OpenBlob, Readable, kept_as
 from kb.filesystem import sync, sync_descriptor
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping
 
 PART: Final = ".part"
 """How the name of a file ends that is being written."""

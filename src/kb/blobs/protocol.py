@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from pathlib import Path
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 BLOCK_SIZE: Final = 1 << 20
 """How many bytes are held in memory at a time."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from obstore.exceptions import BaseError
@@ -16,9 +18,6 @@ from kb.blobs.protocol import BLOCK_SIZE, Blob, OpenBlob, Readable
 from kb.blobs.scratch import as_file
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from obstore import GetResult
 
 PART_SIZE: Final = 8 << 20

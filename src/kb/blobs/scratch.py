@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 from uuid import uuid4
 
 from kb.api.errors import DiskFull
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kb.blobs.protocol import OpenBlob
+from kb.blobs.protocol import OpenBlob
 
 
 class Blocks:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
@@ -15,13 +16,10 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from kb.client.transport import BodyUnreadable, BrokenOff, Response
+from kb.client.transport import BodyUnreadable, BrokenOff, Request, Response
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Iterable, Iterator
-
-    from kb.client.transport import Request
 
 CONNECT_SECONDS = 5
 MAX_CONNECTIONS = 200

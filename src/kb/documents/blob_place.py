@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -11,16 +12,13 @@ from urllib.parse import unquote, urlsplit
 
 from kb.api.errors import FilesUnavailable, SettingError
 from kb.blobs.folder import FolderBlobs, KeptFiles, SharedFolder
-from kb.blobs.protocol import kept_as, staged_as
+from kb.blobs.protocol import Blobs, kept_as, staged_as
 from kb.store.open import is_postgres, postgres
+from kb.store.protocol import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kb.blobs.protocol import Blobs
     from kb.store.postgres.blobs import BlobPlace
     from kb.store.postgres.store import PostgresStore
-    from kb.store.protocol import Store
 
 logger = logging.getLogger(__name__)
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from kb.api.models import NOTE
+from kb.blobs.protocol import Blobs
 from kb.documents.existing import existing_document
+from kb.documents.originals import Originals
 from kb.documents.staging import discard
-from kb.store.rows import NOBODY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kb.blobs.protocol import Blobs
-    from kb.documents.originals import Originals
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Author, Document
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import NOBODY, Author, Document
 
 
 def delete(

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
 
 from kb.api.errors import FilesUnavailable
-from kb.blobs.protocol import KEPT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from kb.blobs.protocol import Blobs
+from kb.blobs.protocol import KEPT, Blobs
 
 FRESH_SECONDS: Final = 300
 MOST_FILES: Final = 200_000

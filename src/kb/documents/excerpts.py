@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kb.api.errors import Invalid, NotPaged
 from kb.ingest.chunk import RANGE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kb.store.protocol import Documents
-    from kb.store.rows import Chunk, ChunkPlace
+from kb.store.protocol import Documents
+from kb.store.rows import Chunk, ChunkPlace
 
 MAX_HEADINGS: Final = 12
 """How many headings an error names."""

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kb.api.errors import NotFound
-from kb.store.rows import NOBODY
-
-if TYPE_CHECKING:
-    from kb.store.protocol import Transaction
-    from kb.store.rows import Author, Document, Job, Version
+from kb.store.protocol import Transaction
+from kb.store.rows import NOBODY, Author, Document, Job, Version
 
 
 def existing_document(tx: Transaction, document_id: int) -> Document:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import logging
 import re
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 from kb.api.errors import DiskFull, FilesUnavailable, NotFound
 from kb.api.models import NOTE
-from kb.blobs.protocol import KEPT, kept_as, kept_names, staged_as
+from kb.blobs.protocol import KEPT, Blobs, OpenBlob, kept_as, kept_names, staged_as
 from kb.documents.staging import STRAY_SECONDS, remove_while
 from kb.formats.ocr_text import BEGINNING, lacks_ocr
-from kb.store.rows import NewJob
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from kb.blobs.protocol import Blobs, OpenBlob
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Document
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import Document, NewJob
 
 logger = logging.getLogger(__name__)
 

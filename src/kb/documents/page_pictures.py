@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from kb.api.errors import NotFound, NotPaged, Unreadable
-from kb.parser.sandbox import Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kb.documents.originals import Originals
-    from kb.parser.sandbox import Limits
-    from kb.store.protocol import Store
-    from kb.store.rows import Chunk, Document
+from kb.documents.originals import Originals
+from kb.parser.sandbox import Limits, Sandbox
+from kb.store.protocol import Store
+from kb.store.rows import Chunk, Document
 
 IDLE_SECONDS: Final = 60
 """After so long without a page the process ends."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection
+from typing import Final
 
 from kb.api.errors import Changed
 from kb.api.models import NOTE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from kb.store.rows import Document
-
+from kb.store.rows import Document
 
 MAX_SHOWN: Final = 20_000
 """How much of a note's text is shown to whoever changed another one."""

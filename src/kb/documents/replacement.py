@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kb.api.errors import AlreadyReplaced, NotANote, NotFound
 from kb.api.models import NOTE
 from kb.documents.existing import missing_document
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from kb.store.protocol import Transaction
-    from kb.store.rows import Content
+from kb.store.protocol import Transaction
+from kb.store.rows import Content
 
 
 def check_replaceable(tx: Transaction, replaced: int) -> None:

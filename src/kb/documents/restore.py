@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kb.api.errors import NotInBin, Occupied
 from kb.documents.existing import existing_document, existing_version, missing_document
+from kb.documents.originals import Originals
 from kb.documents.preconditions import check_match
 from kb.documents.replacement import drop_taken_link
+from kb.embed.protocol import Embedder
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import NO_VECTORS, Draft, embed_draft
 from kb.lexical.language import guessed
-from kb.store.rows import NOBODY, NewChunk, VectorSpace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from kb.documents.originals import Originals
-    from kb.embed.protocol import Embedder
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Author, Binned, Chunk, Content, Document, Version
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, VectorSpace, Version
 
 
 @again_if_model_changed

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
-from typing import TYPE_CHECKING
 
 from kb.api.models import NOTE
-from kb.store.rows import NOBODY
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kb.store.protocol import Transaction
-    from kb.store.rows import Author, Binned, Content, Document
+from kb.store.protocol import Transaction
+from kb.store.rows import NOBODY, Author, Binned, Content, Document
 
 
 def save(

@@ -7,27 +7,22 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
 from kb.api.errors import FilesUnavailable, StoreUnavailable, Unconfirmed
 from kb.api.rights import OF_JOB
-from kb.blobs.protocol import STAGED, staged_as
+from kb.blobs.protocol import STAGED, Blobs, Readable, staged_as
 from kb.formats.text.batches import is_batch
 from kb.formats.text.encoding import clean, one_line
-from kb.store.rows import NewJob
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kb.blobs.protocol import Blobs, Readable
-    from kb.formats.text.extracted import Attachment
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Job
+from kb.formats.text.extracted import Attachment
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import Job, NewJob
 
 STRAY_SECONDS: Final = 86_400.0
 """How old a file that nothing in the database names is removed, where others may have put it and not yet named it."""

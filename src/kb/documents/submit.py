@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from kb.api.errors import JobDone, KeyReused, NotRetryable, Unconfirmed
-from kb.api.models import NOTE, JobAccepted, JobDropped
+from kb.api.models import NOTE, FileRequest, JobAccepted, JobDropped, NoteRequest
+from kb.blobs.protocol import Blobs
 from kb.documents.existing import existing_job
 from kb.documents.replacement import check_current, check_replaceable
 from kb.documents.staging import discard, stage
 from kb.formats.text.base64_data import without_embedded
 from kb.formats.text.batches import filename_from_title
 from kb.ingest.draft import first_line
-from kb.store.rows import NOBODY, NewJob
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kb.api.models import FileRequest, NoteRequest
-    from kb.blobs.protocol import Blobs
-    from kb.store.protocol import Store
-    from kb.store.rows import Author, Job
-
+from kb.store.protocol import Store
+from kb.store.rows import NOBODY, Author, Job, NewJob
 
 LATER: Final = ("thread", "source", "replaces")
 """The fields that notes had not always: without them a note's hash is what it was."""

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kb import clock
 from kb.api.errors import Changed, HistoryGone, Invalid, KbError, NotFound, NotInBin, Stopped
+from kb.api.rights import Caller
 from kb.documents.delete import delete
+from kb.documents.originals import Originals
 from kb.documents.restore import is_same_content, restore, revert
 from kb.documents.submit import drop
-from kb.store.rows import NOBODY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kb.api.rights import Caller
-    from kb.documents.originals import Originals
-    from kb.embed.protocol import Embedder
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Author, Binned, Document, Operation, Version
+from kb.embed.protocol import Embedder
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import NOBODY, Author, Binned, Document, Operation, Version
 
 UndoAction = Literal["delete", "restore", "revert", "retag"]
 

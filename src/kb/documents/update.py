@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
 from kb.api.models import MAX_TAGS, NOTE
@@ -11,18 +12,13 @@ from kb.documents.edit import Edit
 from kb.documents.existing import existing_document
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
+from kb.embed.protocol import Embedder
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note, embed_draft
-from kb.store.rows import NOBODY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from kb.embed.protocol import Embedder
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Author, Chunk, Content, Document
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import NOBODY, Author, Chunk, Content, Document
 
 MAX_ATTEMPTS: Final = 20
 """How often an edit is made anew on the text that someone else wrote meanwhile."""

@@ -14,13 +14,12 @@ import hashlib
 import json
 import shutil
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.filesystem import sync
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from onnx import ModelProto
 
 NAME = "all-MiniLM-L6-v2"

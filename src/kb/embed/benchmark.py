@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING
 
 import onnxruntime
 
 from kb.embed.onnx.providers import DEVICES
 from kb.embed.onnx.session import available_cores, detect_machine
+from kb.embed.protocol import Embedder
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kb.embed.protocol import Embedder
-
-    Embed = Callable[[list[str]], object]
+Embed = Callable[[list[str]], object]
 
 WORDS = ("the", "river", "carried", "stones", "past", "the", "old", "mill", "where", "her", "letters", "waited")
 CHUNK_WORDS, CHUNKS = 198, 64

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kb.api.errors import ModelError
 from kb.embed.artifact import FP32, WEIGHTS, ModelFiles
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import find_model, in_precision
-from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.embed.onnx.embedder import OnBatch, OnnxEmbedder
 from kb.embed.onnx.providers import candidates
 from kb.embed.onnx.session import detect_machine
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kb.embed.onnx.embedder import OnBatch
 
 log = logging.getLogger(__name__)
 

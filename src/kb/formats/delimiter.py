@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 _DELIMITERS: Final = ",;\t|"
 _SAMPLE: Final = 50  # rows

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from kb.api.errors import Unreadable
 from kb.api.omissions import together
@@ -15,9 +15,6 @@ from kb.formats.registry import FORMATS, reader_module
 from kb.formats.text.base64_data import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 
 def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str, Extracted]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.job_errors import NO_OCR
 from kb.api.omissions import together
 from kb.formats.text.extracted import Extracted, Picture, Scan, Section
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 BEGINNING: Final = "[Page"
 _LACKS_OCR: Final = re.compile(rf"\[Pages? [\d, to…]+ (?:is a picture|are pictures): {NO_OCR}\.\]\n")

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged, ModelError
 from kb.embed.artifact import WEIGHTS, ModelFiles
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import find_model
+from kb.embed.onnx.embedder import OnBatch
 from kb.embed.open import open_model
+from kb.embed.protocol import Embedder, ModelSpec
+from kb.settings import Settings
 from kb.store.rows import VectorSpace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kb.embed.onnx.embedder import OnBatch
-    from kb.embed.protocol import Embedder, ModelSpec
-    from kb.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from kb.embed.protocol import Tokenizer
+from kb.formats.text.extracted import Extracted, Section
 from kb.lexical.document_names import HEADING_MARK
 from kb.store.rows import ChunkPosition, NewChunk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from kb.embed.protocol import Tokenizer
-    from kb.formats.text.extracted import Extracted, Section
 
 CHUNK_TOKENS = 200
 """How long a chunk may be where the window is large enough; the rest is for what the chunk stands under."""

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import file_digest, sha256
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.emphasis import without_emphasis
 from kb.api.errors import ModelChanged, Unreadable
 from kb.api.models import MAX_TITLE, NOTE
 from kb.api.omissions import phrase, together
+from kb.embed.protocol import Embedder
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Attachment, Extracted
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.document_names import with_aliases
 from kb.lexical.language import guessed
+from kb.parser.sandbox import Sandbox
 from kb.store.rows import Content, NewChunk, VectorSpace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.embed.protocol import Embedder
-    from kb.parser.sandbox import Sandbox
 
 NOT_READ = "Not read: "
 """How the last line of a document begins that says what of its file was not read."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from kb.lexical.segmentation import folded
 from kb.lexical.stems import stem_language, stemmed
 from kb.lexical.variants import spellings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def alternatives(words: Iterable[str]) -> list[list[str]]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.lexical.function_words import STOP_WORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 LONGEST: Final = 200
 """How many characters of a word, or of a whole name, are kept."""

@@ -9,20 +9,16 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from sys import getsizeof, intern
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.lexical.postings import Postings
-    from kb.lexical.snapshot import IndexedChunk, Key, LexicalSnapshot
+from kb.lexical.postings import Postings
+from kb.lexical.snapshot import IndexedChunk, Key, LexicalSnapshot
 
 KEPT_SNAPSHOTS = 16
 HEADER_WEIGHT = 2

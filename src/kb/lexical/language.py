@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
+from array import array
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
 from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from array import array
-    from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 CODES = """
     af ar az be bg bn ca cs cy da de el en es et eu fa fi fr ga gu he hi hr hu hy id is it ja ka kk km kn ko

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.lexical.bm25 import CONTEXT_B, K1, B, inverse_document_frequency
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.lexical.postings import Postings
-    from kb.lexical.snapshot import Admitted, Key, LexicalSnapshot
-
+from kb.lexical.postings import Postings
+from kb.lexical.snapshot import Admitted, Key, LexicalSnapshot
 
 SLACK = 1e-5
 """How far single precision may be off, relatively: what is so near to the limit is scored in double precision too."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Counts = NDArray[np.unsignedinteger[Any]]
+Counts = NDArray[np.unsignedinteger[Any]]
 
 ROOM = 4
 """Buffers that must grow grow by one in so many more, and at least by so many."""

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from operator import add
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.stream_safe import composed
 from kb.lexical.stems import stems_in
 from kb.lexical.unicode_forms import LANGUAGES, SOFT_HYPHEN, SUPERSCRIPTS, VOICED, compatible, has_names
 from kb.lexical.variants import variants
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 LETTERS: Final = (
     "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"  # Thai

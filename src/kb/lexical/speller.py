@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kb.lexical.function_words import STOP_WORDS
+from kb.lexical.snapshot import Key
 from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kb.lexical.snapshot import Key
 
 FAR = 2
 """How many letters of a long word may be wrong, behind its first half."""

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kb.lexical.function_words import FUNCTION_WORDS
 from kb.lexical.variants import PLAIN, Variant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 ALGORITHMS: Final = {
     "ar": "arabic",

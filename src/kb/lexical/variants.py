@@ -7,12 +7,10 @@ places, so that phrases are those of the text, and what is written as it was typ
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from kb.lexical.emoji import found_in, indexed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PLAIN: Final = str.maketrans(
     {

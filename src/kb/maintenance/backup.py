@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Final
+from pathlib import Path
+from typing import BinaryIO, Final
 
 from filelock import FileLock, Timeout
 
@@ -19,6 +21,7 @@ from kb.maintenance.backup_storage import (
     PART,
     STAGED,
     BackupManifest,
+    Collector,
     OpenBackup,
     backup_folders,
     discarded_unless_finished,
@@ -27,15 +30,9 @@ from kb.maintenance.backup_storage import (
     write_to,
 )
 from kb.maintenance.restore_swap import finish_restore
+from kb.settings import Settings
 from kb.store.open import database_path
 from kb.store.sqlite.backup import Snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from kb.maintenance.backup_storage import Collector
-    from kb.settings import Settings
 
 logger = logging.getLogger(__name__)
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from kb import clock
 from kb.api.errors import Stopped, StoreError
 from kb.maintenance.backup import back_up
 from kb.maintenance.backup_storage import age_of_newest
+from kb.settings import Settings
 from kb.threads import BackgroundThread
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kb.settings import Settings
 
 logger = logging.getLogger(__name__)
 

@@ -18,26 +18,23 @@ import json
 import re
 import shutil
 import tarfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import file_digest, sha256
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol, TypeVar
 from uuid import uuid4
 
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from kb import clock
 from kb.api.errors import StoreError
+from kb.api.overview_models import Seal
+from kb.blobs.protocol import Readable
 from kb.filesystem import open_regular, sync, sync_descriptor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from kb.api.overview_models import Seal
-    from kb.blobs.protocol import Readable
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from hashlib import file_digest
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -21,18 +23,13 @@ from kb.maintenance.named_model import open_named_model
 from kb.maintenance.reindex import reindex
 from kb.maintenance.restore_swap import RestoreFolders, complete_restore
 from kb.running_engine import lock_path
+from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.integrity_rules import mend_codes, mend_rows
 from kb.store.sqlite.vector_space import recorded_space
 from kb.store.sqlite.verify import Check, Remedy, Verification
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from kb.settings import Settings
 
 MAX_FAULTS: Final = 20
 """How many faults of a kind are told."""

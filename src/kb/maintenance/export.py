@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -26,28 +27,24 @@ from kb import __version__
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.blobs.folder import KeptFiles
-from kb.blobs.protocol import kept_as, staged_as
+from kb.blobs.protocol import Blobs, Readable, kept_as, staged_as
 from kb.blobs.scratch import Blocks
 from kb.documents.blob_place import blobs_apart
 from kb.filesystem import sync
 from kb.maintenance.backup import Copier
-from kb.maintenance.backup_storage import PART, copy, discarded_unless_finished
+from kb.maintenance.backup_storage import PART, BackupManifest, copy, discarded_unless_finished
 from kb.maintenance.export_names import Tree
 from kb.maintenance.export_rows import KEYS, VECTORS, exported_lines, exported_vectors, key_lines, keys_of
 from kb.maintenance.restore_swap import finish_restore
+from kb.settings import Settings
 from kb.store.open import database_path, is_postgres, open_moment
+from kb.store.rows import Document
 from kb.store.sql.export_tables import DOCUMENTS as DOCUMENT_TABLE
 from kb.store.sql.export_tables import PRECISIONS
 from kb.store.sqlite.backup import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kb.blobs.protocol import Blobs, Readable
-    from kb.maintenance.backup_storage import BackupManifest
-    from kb.settings import Settings
     from kb.store.open import MovedTransaction
-    from kb.store.rows import Document
 
 FORMAT: Final = 3
 ABOUT: Final = "kb-export.json"

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from io import BytesIO
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.blobs.folder import KeptFiles
-from kb.blobs.protocol import kept_as, staged_as
+from kb.blobs.protocol import Blobs, kept_as, staged_as
+from kb.documents.originals import Originals
 from kb.documents.staging import discard, stage
 from kb.filesystem import open_regular
 from kb.lexical.language import guessed
 from kb.maintenance.backup_storage import LARGEST_MANIFEST, stream_digest
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
-from kb.maintenance.export_lines import ROW_LINES, DocumentLine, ExportHeader, KeyLine, VersionLine, wrong_field
+from kb.maintenance.export_lines import (
+    ROW_LINES,
+    DocumentLine,
+    ExportHeader,
+    KeyLine,
+    Line,
+    StateLine,
+    VersionLine,
+    wrong_field,
+)
 from kb.maintenance.export_rows import KEYS, PLAIN, VECTORS
 from kb.store.rows import NOBODY, Author, Content, Document, NewChunk
 from kb.store.sqlite.import_merge import FormerVersion
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kb.blobs.protocol import Blobs
-    from kb.documents.originals import Originals
-    from kb.maintenance.export_lines import Line, StateLine
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from kb.api.key_models import KeyName  # noqa: TC001 - likewise
+from kb.api.key_models import KeyName
 from kb.api.models import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
-from kb.api.rights import Right  # noqa: TC001 - pydantic reads it
+from kb.api.rights import Right
 from kb.blobs.protocol import DIGEST
 from kb.maintenance.backup_storage import STAGED
 from kb.maintenance.export_rows import PLAIN

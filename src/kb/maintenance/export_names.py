@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 WEB: Final = "web"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -11,17 +12,25 @@ import numpy as np
 
 from kb.access.keyring import FILE, KeyFile
 from kb.api.errors import StoreError
+from kb.settings import Settings
 from kb.store.open import is_postgres, postgres
-from kb.store.sql.export_tables import AUDIT, BIN, DOCUMENTS, FOLDERS, JOBS, LEFT_OUT, OPERATIONS, REMEDY, VERSIONS
+from kb.store.protocol import Keys
+from kb.store.rows import Chunk
+from kb.store.sql.export_tables import (
+    AUDIT,
+    BIN,
+    DOCUMENTS,
+    FOLDERS,
+    JOBS,
+    LEFT_OUT,
+    OPERATIONS,
+    REMEDY,
+    VERSIONS,
+    Line,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kb.settings import Settings
     from kb.store.open import MovedTransaction
-    from kb.store.protocol import Keys
-    from kb.store.rows import Chunk
-    from kb.store.sql.export_tables import Line
 
 PLAIN: Final = {f"{table.name}.jsonl": table for table in (OPERATIONS, FOLDERS, LEFT_OUT, AUDIT, JOBS)}
 """The files whose lines are rows of a table, with nothing besides."""

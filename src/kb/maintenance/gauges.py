@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Collection, Iterable, Mapping
+from typing import get_args
 
+from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from kb.api.models import JobStatus
+from kb.store.protocol import Store
+from kb.store.rows import Counts, ReplicaState
 from kb.telemetry.instruments import OTHER
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from prometheus_client import Metric
-
-    from kb.store.protocol import Store
-    from kb.store.rows import Counts, ReplicaState
 
 
 class Gauges(Collector):

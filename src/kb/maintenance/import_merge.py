@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.documents.originals import Originals
 from kb.documents.replacement import rival_successors
 from kb.documents.save import merge
+from kb.embed.protocol import Embedder
 from kb.ingest.chunk import Chunker
-from kb.maintenance.export_folder import Imported, slices
+from kb.maintenance.export_folder import Arriving, ExportFolder, Imported, slices
+from kb.store.rows import Content, Document
 from kb.store.sqlite.import_merge import (
     add_binned,
     add_exact,
@@ -23,17 +28,7 @@ from kb.store.sqlite.import_merge import (
     skip_ids,
     translated_errors,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.documents.originals import Originals
-    from kb.embed.protocol import Embedder
-    from kb.maintenance.export_folder import Arriving, ExportFolder
-    from kb.store.rows import Content, Document
-    from kb.store.sqlite.store import SqliteStore, SqliteTransaction
+from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 
 NOT_THERE: Final = 0
 """The id of no document."""

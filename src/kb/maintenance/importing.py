@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice, repeat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
 from kb.documents.blob_place import blobs_apart
 from kb.documents.existing import existing_version
 from kb.documents.originals import Originals
+from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
 from kb.lexical.language import guessed
 from kb.maintenance.export import DOCUMENTS, VERSIONS
 from kb.maintenance.export_folder import SLICE, ExportFolder, Imported, slices
+from kb.maintenance.export_lines import ChunkLine, DocumentLine, VersionLine
 from kb.maintenance.export_rows import KEYS, PLAIN, VECTORS, exported_lines, exported_vectors, keys_of
 from kb.maintenance.import_merge import merge_export
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restore_swap import complete_restore
 from kb.running_engine import lock_path
+from kb.settings import Settings
 from kb.store.default_space import refusal
 from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path, is_postgres, open_alone, space_in_use
 from kb.store.row_mapping import iso
 from kb.store.rows import Content, VectorSpace
 from kb.store.sql import export_tables
+from kb.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from kb.embed.protocol import Embedder
-    from kb.maintenance.export_lines import ChunkLine, DocumentLine, VersionLine
-    from kb.settings import Settings
     from kb.store.open import MovedStore, MovedTransaction
-    from kb.store.sqlite.store import SqliteStore
 
     Embed = Callable[[Sequence[ChunkLine]], NDArray[np.float32]]
     """Returns the vectors of the next chunks."""

@@ -7,8 +7,9 @@ import logging
 import os
 import stat
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -18,16 +19,12 @@ from kb.api.errors import DiskFull, SettingError
 from kb.api.models import FileRequest
 from kb.api.rights import Caller
 from kb.api.temporary_files import is_leftover
+from kb.blobs.protocol import Blobs
 from kb.documents.submit import submit_file
 from kb.filesystem import sync
+from kb.store.protocol import Store
 from kb.store.rows import Author
 from kb.threads import BackgroundThread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from kb.blobs.protocol import Blobs
-    from kb.store.protocol import Store
 
 logger = logging.getLogger(__name__)
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kb.embed.onnx.embedder import OnBatch
 from kb.embed.open import open_embedder
+from kb.embed.protocol import Embedder
+from kb.settings import Settings
 from kb.store.open import space_in_use
-
-if TYPE_CHECKING:
-    from kb.embed.onnx.embedder import OnBatch
-    from kb.embed.protocol import Embedder
-    from kb.settings import Settings
-    from kb.store.rows import VectorSpace
+from kb.store.rows import VectorSpace
 
 
 def open_named_model(settings: Settings, on_batch: OnBatch = lambda *_: None) -> tuple[Embedder, VectorSpace | None]:

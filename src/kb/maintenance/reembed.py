@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from kb.api.models import ReembedAction, Reembedding
 from kb.ingest.active_model import ActiveModel
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restore_swap import complete_restore
 from kb.running_engine import lock_path
+from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import open_store
 from kb.store.rows import Retention, VectorSpace
 from kb.worker.reembed import Reembedder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kb.api.models import ReembedAction, Reembedding
-    from kb.settings import Settings
 
 
 def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callable[[int, int], None]) -> Reembedding:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
+from kb.embed.protocol import Embedder
 from kb.ingest.chunk import Chunker
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restore_swap import complete_restore
 from kb.running_engine import lock_path
+from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.vector_space import recorded_space
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kb.embed.protocol import Embedder
-    from kb.settings import Settings
 
 
 def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: bool) -> None:

@@ -9,14 +9,18 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import disk_usage
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
+
+from pydantic import SecretStr
 
 from kb.api.errors import StoreError
+from kb.api.overview_models import Seal
 from kb.blobs.folder import KeptFiles
 from kb.filesystem import give_to_owner, make_folder, sync
 from kb.maintenance.backup_storage import (
@@ -39,13 +43,6 @@ from kb.store.sqlite.foreign_objects import refuse_foreign
 from kb.store.sqlite.migrate import OF_DEVELOPMENT, of_development
 from kb.store.sqlite.probe import probe
 from kb.store.sqlite.schema import SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pydantic import SecretStr
-
-    from kb.api.overview_models import Seal
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,16 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
 from kb.maintenance.inbox import TAKEN
 from kb.running_engine import lock_path
+from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path, is_postgres
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kb.settings import Settings
 
 RESTORING: Final = "restoring-"
 ASIDE: Final = "before-restore-"

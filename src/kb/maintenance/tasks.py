@@ -10,18 +10,16 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Self
+from pathlib import Path
+from typing import Any, Final, Self
+
+from pydantic import SecretStr
 
 from kb.api.errors import AtWork, NoBackupFolder, StoreError
 from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
 from kb.clock import shown
 from kb.maintenance import backup_storage
 from kb.settings import Settings, reveal
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pydantic import SecretStr
 
 logger = logging.getLogger(__name__)
 

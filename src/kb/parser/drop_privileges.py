@@ -11,13 +11,12 @@ import os
 import signal
 import struct
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kb.parser.seccomp import allow_parser, allow_program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from kb.api.models import Restriction
 
 _SET_DEATH_SIGNAL, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38

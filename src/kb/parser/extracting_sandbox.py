@@ -6,24 +6,22 @@ import logging
 import subprocess
 import tempfile
 import time
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
+from kb.api.models import Restriction
 from kb.formats.ocr_text import has_words, is_picture, with_pages, with_pictures, with_remark
 from kb.formats.text.external_types import Opaque
 from kb.formats.text.extracted import NO_TEXT, Extracted, Picture, Scan
 from kb.parser.extractor_exec import NEEDED
 from kb.parser.extractor_run import ExtractorRun, confined_extractor
+from kb.parser.extractors import Extractor, Extractors
 from kb.parser.sandbox import Limits, Sandbox
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from kb.api.models import Restriction
-    from kb.parser.extractors import Extractor, Extractors
 _ZIP: Final = b"PK\x03\x04"
 
 logger = logging.getLogger(__name__)

@@ -6,14 +6,12 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.parser.drop_privileges import confine_program, end_with, limit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOT_NOW: Final = 75
 """The exit status of what may succeed another time: `EX_TEMPFAIL` of `sysexits.h`."""

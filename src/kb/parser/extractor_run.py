@@ -11,22 +11,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
+from kb.api.models import Restriction
 from kb.parser.extractor_exec import NOT_NOW, TASKS
 from kb.parser.extractors import SUFFIX, Extractor
 from kb.parser.old_office import FILE
 from kb.parser.resource_usage import disk_sizes, files_below, group_members, memory_use, removed_files, thread_count
 from kb.parser.sandbox import Limits, ending, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kb.api.models import Restriction
 
 _MIB: Final = 1 << 20
 _LOOK_SECONDS: Final = 0.2

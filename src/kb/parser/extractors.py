@@ -7,16 +7,14 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, get_args
+from typing import Final, get_args
 from urllib.parse import urlsplit
 
 from kb.formats.text.external_types import SUFFIXES, Kind
 from kb.parser.old_office import FILE, old_office_command
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 OFF: Final = "off"
 

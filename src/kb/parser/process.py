@@ -9,10 +9,11 @@ from __future__ import annotations
 import mimetypes
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
@@ -23,10 +24,7 @@ from kb.formats.text.extracted import Picture, attached_room
 from kb.parser.drop_privileges import confine, end_with, limit
 from kb.parser.protocol import MAX_PICTURES, pack, receive, receive_bytes, send
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    Reply = tuple[dict[str, Any], list[bytes]]
+Reply = tuple[dict[str, Any], list[bytes]]
 
 SMALLEST_PICTURE: Final = 1024
 """Of how many bytes: less is an icon."""

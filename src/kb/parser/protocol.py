@@ -7,9 +7,10 @@ import os
 import re
 import shutil
 import struct
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
+from typing import Annotated, Any, BinaryIO, Final
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
@@ -18,9 +19,6 @@ from kb.api.omissions import KINDS
 from kb.formats.registry import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted, Picture, Scan, Section
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _LENGTH: Final = struct.Struct(">Q")
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

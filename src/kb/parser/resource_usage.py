@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 _BLOCK: Final = 512
 """What `st_blocks` counts, whatever the disk's own blocks are."""

@@ -16,22 +16,19 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
+from typing import Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
+from kb.api.models import Restriction
 from kb.formats.ocr_text import with_remark
 from kb.formats.text.external_types import Kind, Opaque
 from kb.formats.text.extracted import Extracted, attached_room
 from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kb.api.models import Restriction
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")

@@ -9,14 +9,11 @@ import ctypes
 import errno
 import os
 import struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
 
 from kb.parser import syscalls
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from kb.parser.syscalls import Numbers
+from kb.parser.syscalls import Numbers
 
 _SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _POINTER_BYTES: Final = 8

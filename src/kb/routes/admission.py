@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from starlette.types import Scope
 
 from kb.api.errors import Busy
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from starlette.types import Scope
 
 HAS_TURN: Final = "kb.has_turn"
 """What a request's scope has under this name is true once it has waited."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from fastapi import APIRouter, Request
 
@@ -11,12 +12,8 @@ from kb.api.overview_models import DocumentMap, MappedDocument
 from kb.routes.dependencies import READ, ServicesDep, get_caller, turn
 from kb.routes.thread_route import ThreadRoute
 from kb.search.document_map import MAX_SHOWN
+from kb.store import rows
 from kb.store.rows import Filter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kb.store import rows
 
 router = APIRouter(route_class=ThreadRoute, tags=["documents"])
 TURN: Any = turn(lambda services: services.map_queue)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kb.api.models import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.security_headers import with_own_scripts
 from kb.routes.request_limits import most_results
+from kb.settings import Settings
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fastapi import FastAPI
-
-    from kb.settings import Settings
-
-    Schema = dict[str, Any]
-    from starlette.requests import Request
-    from starlette.responses import Response
+Schema = dict[str, Any]
 
 STATIC: Final = "/docs/static"
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.routing import compile_path
 
 from kb.api.errors import BY_CODE, Invalid
 from kb.api.models import Problem
 from kb.asgi.problem import ProblemResponse, on_http_exception, problem, problem_body
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from starlette.requests import Request
 
 MAX_ERRORS = 20
 """How many mistakes of one request are named."""

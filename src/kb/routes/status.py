@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
@@ -24,12 +24,8 @@ from kb.api.models import (
 from kb.api.overview_models import Activity, Minute, Storage, Work
 from kb.routes.dependencies import READ, ServicesDep, get_caller
 from kb.routes.thread_route import ThreadRoute
+from kb.store.protocol import Store
 from kb.telemetry import last_hour
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from kb.store.protocol import Store
 
 TopTags = Annotated[int, Query(ge=0, le=100, description="How many of the tags used most are named.")]
 

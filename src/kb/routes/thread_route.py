@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -15,10 +16,6 @@ from starlette.concurrency import run_in_threadpool
 from kb.api.errors import NoConnection, StoreUnavailable
 from kb.routes.dependencies import AT_PRIMARY, RequiredRight
 from kb.routes.request_limits import JSON_LIMITS, check_parameters, too_many_values
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
 
 MANY = 100
 """A list of more items is long."""

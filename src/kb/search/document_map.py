@@ -6,26 +6,21 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from types import TracebackType
+from typing import Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.errors import KbError, Stopped
+from kb.api.rights import Limit
+from kb.store.protocol import Store, Transaction
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import Filter
 from kb.vectors.projection import project
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from concurrent.futures import Future
-    from types import TracebackType
-
-    from numpy.typing import NDArray
-
-    from kb.api.rights import Limit
-    from kb.store.protocol import Store, Transaction
 
 logger = logging.getLogger(__name__)
 

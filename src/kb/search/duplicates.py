@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.lexical.segmentation import LETTER_MARKS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.search.fusion import Ranking
+from kb.search.fusion import Ranking
 
 ALIKE: Final = 0.8
 """Which cosine the vectors of copies have at least: their titles may differ. Only such passages are compared."""

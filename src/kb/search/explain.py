@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.models import ExplainedLeg, ExplainedTerm, Explanation
-from kb.search.fusion import or_none, placed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    from kb.search.fusion import Ranking
+from kb.search.fusion import Ranking, or_none, placed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,17 +8,14 @@ reciprocal rank fusion in docs/adr/0003.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.vectors.scores import NO_CONTEXT, Neighbourhood
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 ALPHA = 0.5
 """The vectors' share of the score; anything between 0.4 and 0.6 does about as well."""

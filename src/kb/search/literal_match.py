@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.lexical.bm25 import inverse_document_frequency
+from kb.lexical.matches import Occurrences
 from kb.search import numbers
+from kb.search.query import Unit
 from kb.vectors.scores import EMPTY_SCORES
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.lexical.matches import Occurrences
-    from kb.search.query import Unit
-
-    OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]
-    TextsOf = Callable[[Sequence[int]], Sequence[str]]
+OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]
+TextsOf = Callable[[Sequence[int]], Sequence[str]]
 
 RARE, RARE_SHARE = 4, 0.001
 """In how many chunks a word stands at most that is rare: in so many, or in such a share of all."""

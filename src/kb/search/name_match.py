@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kb.api.models import UnreadableFile
 from kb.api.stream_safe import composed
 from kb.lexical.document_names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name
 from kb.lexical.spelling import plain
 from kb.lexical.variants import variants
+from kb.search.query import Query, Unit
+from kb.store.protocol import Analyzer, Transaction
 from kb.store.row_mapping import stored
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from kb.search.query import Query, Unit
-    from kb.store.protocol import Analyzer, Transaction
-    from kb.store.rows import Filter, Job, Named
+from kb.store.rows import Filter, Job, Named
 
 MOST_CALLED: Final = 500
 """In the names of how many documents a word stands at most that tells them apart."""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from kb.api.models import CopyOf, Explanation
 from kb.lexical.segmentation import WITH_MARKS, is_letter
 from kb.lexical.stems import completions, stem_language
+from kb.store.protocol import Analyzer
 from kb.store.rows import Hit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from kb.api.models import CopyOf, Explanation
-    from kb.store.protocol import Analyzer
 
 OF_HIT = tuple(field.name for field in fields(Hit))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import composed
@@ -26,11 +27,7 @@ from kb.search.apostrophes import (
     with_apostrophe,
 )
 from kb.search.numbers import other_spellings
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from kb.store.rows import Filter
+from kb.store.rows import Filter
 
 MAX_TERMS = 64
 """How many different words of a query the full-text leg looks up."""

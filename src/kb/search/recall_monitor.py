@@ -6,16 +6,13 @@ import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kb.store.protocol import Selection, Store
-    from kb.store.rows import Filter, VectorSpace
-    from kb.telemetry.instruments import Instruments
+from kb.store.protocol import Selection, Store
+from kb.store.rows import Filter, VectorSpace
+from kb.telemetry.instruments import Instruments
 
 logger = logging.getLogger(__name__)
 

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.api.models import Explanation
 from kb.lexical.alternatives import alternatives
 from kb.lexical.emoji import written
 from kb.search.duplicates import Folded, fold
 from kb.search.explain import TermScores, explained
-from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale, or_none
+from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
 from kb.search.literal_match import coverage
 from kb.search.literal_match import sought as literals
 from kb.search.name_match import BEST, LOOKED_AT, MOST_CALLED, Called, likeness, sought, spelling, with_name
 from kb.search.passages import FoundPassage, in_succession
+from kb.search.query import Query
+from kb.store.protocol import Index, Selection
+from kb.store.rows import Hit, Named
+from kb.telemetry.instruments import Instruments
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from concurrent.futures import Future
-
-    from numpy.typing import NDArray
-
-    from kb.api.models import Explanation
-    from kb.search.fusion import Scale
-    from kb.search.query import Query
-    from kb.store.protocol import Index, Selection
-    from kb.store.rows import Hit, Named
-    from kb.telemetry.instruments import Instruments
 
 WIDER = 8
 """How much longer a list is asked for when one had too few documents in it."""

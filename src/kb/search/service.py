@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
 from kb.api.models import CopyOf, UnknownWord, UnreadableFile
+from kb.embed.protocol import Embedder
 from kb.lexical.segmentation import folded
 from kb.lexical.stems import stemmed
 from kb.lexical.variants import spellings
 from kb.search.duplicates import Folded
+from kb.search.fusion import Ranking
 from kb.search.name_match import MOST_CALLED, unreadable
 from kb.search.passages import PASSAGES, FoundPassage, Highlighter, TokenBudget, count, fit, group
 from kb.search.query import Query
-from kb.search.retrieve import Retriever
+from kb.search.recall_monitor import RecallMonitor
+from kb.search.retrieve import Retriever, SuccessorsOf
+from kb.store.protocol import Index, Store, Transaction
 from kb.store.rows import Filter, VectorSpace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor
-
-    from kb.embed.protocol import Embedder
-    from kb.search.fusion import Ranking
-    from kb.search.recall_monitor import RecallMonitor
-    from kb.search.retrieve import SuccessorsOf
-    from kb.store.protocol import Index, Store, Transaction
-    from kb.telemetry.instruments import Instruments
+from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
 """How many chunks each leg offers."""

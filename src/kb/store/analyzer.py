@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 import numpy as np
 
 from kb.lexical.segmentation import RUN, aligned, as_phrase, has_run, places, segmented, varied
 from kb.lexical.stems import stems_in
-from kb.lexical.variants import variants_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kb.lexical.variants import Variant
+from kb.lexical.variants import Variant, variants_in
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """That of `chunks_fts`."""

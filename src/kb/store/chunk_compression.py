@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from kb.store.rows import Chunk, ChunkPosition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def compressed(chunks: Sequence[Chunk]) -> bytes:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FIRST: Final = 30
 """The number of the migration that makes the tables. Development builds of kb 3 had the numbers below it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 from kb.api.errors import SettingError
 from kb.filesystem import is_exposed, make_folder
 from kb.store.engine_lock import sole_user
+from kb.store.protocol import Store
+from kb.store.rows import Retention, VectorSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
     from kb.store.postgres.store import PostgresStore, PostgresTransaction
-    from kb.store.protocol import Store
-    from kb.store.rows import Retention, VectorSpace
     from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 
     MovedStore = SqliteStore | PostgresStore

@@ -6,47 +6,45 @@ changes it whole or not at all, one after the other. A transaction's methods are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from datetime import datetime
+import numpy as np
+from numpy.typing import NDArray
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kb.api.models import JobStatus, ReembedState, Sort
-    from kb.api.rights import Caller, Limit
-    from kb.lexical.matches import Occurrences
-    from kb.store.rows import (
-        AuditEvent,
-        AuditLine,
-        Author,
-        Binned,
-        Chunk,
-        ChunkPlace,
-        Content,
-        Counts,
-        Document,
-        Extent,
-        Filter,
-        HistoryCounts,
-        Hit,
-        Job,
-        MissingVector,
-        Named,
-        NamedKey,
-        NewJob,
-        Operation,
-        OperationCounts,
-        ReplicaState,
-        SecondSpace,
-        SyncedFolder,
-        VectorSpace,
-        Version,
-    )
-    from kb.vectors.scores import Neighbourhood, ScoredChunks
+from kb.api.models import JobStatus, ReembedState, Sort
+from kb.api.rights import Caller, Limit
+from kb.lexical.matches import Occurrences
+from kb.store.rows import (
+    AuditEvent,
+    AuditLine,
+    Author,
+    Binned,
+    Chunk,
+    ChunkPlace,
+    Content,
+    Counts,
+    Document,
+    Extent,
+    Filter,
+    HistoryCounts,
+    Hit,
+    Job,
+    MissingVector,
+    Named,
+    NamedKey,
+    NewJob,
+    Operation,
+    OperationCounts,
+    ReplicaState,
+    SecondSpace,
+    SyncedFolder,
+    VectorSpace,
+    Version,
+)
+from kb.vectors.scores import Neighbourhood, ScoredChunks
 
 
 class Documents(Protocol):

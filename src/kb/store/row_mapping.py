@@ -10,6 +10,8 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
+import apsw
+
 from kb.api.rights import Limit
 from kb.store.rows import (
     AuditLine,
@@ -27,7 +29,6 @@ from kb.store.rows import (
 )
 
 if TYPE_CHECKING:
-    import apsw
     from _typeshed import DataclassInstance
 
 Execute = Callable[..., Any]

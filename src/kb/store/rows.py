@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kb import clock
-from kb.api.rights import Caller, Limit
+from kb.api.models import JobKind, JobStatus, ReembedState
+from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
+from kb.embed.protocol import ModelSpec
 from kb.lexical.document_names import file_stem, folded_name, parse_aliases
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kb.api.models import JobKind, JobStatus, ReembedState
-    from kb.api.rights import Right
-    from kb.embed.protocol import ModelSpec
 
 
 @dataclass(frozen=True, slots=True)

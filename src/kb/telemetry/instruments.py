@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from contextvars import copy_context
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from types import TracebackType
+from typing import Any, Final, Literal, get_args
 
 from opentelemetry.trace import NoOpTracer, Span, Tracer
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary
 
 from kb.telemetry.last_hour import LastHour
 from kb.telemetry.tracing import start_span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from contextlib import AbstractContextManager
-    from types import TracebackType
 
 SearchStep = Literal["embed", "full_text", "vectors", "fetch"]
 IngestStep = Literal["read", "embed", "write"]

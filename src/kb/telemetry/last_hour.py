@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from typing import Final
 
 MINUTES: Final = 60
 BOUNDS: Final = tuple(0.0005 * 1.3**step for step in range(52))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kb.settings import EnvSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 LOGGERS: Final = ("kb", "kb_mcp", "kb_cli", "uvicorn")
 """Whose lines follow KB_LOG_LEVEL. Other libraries say at lower levels what they work on: only their warnings count."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -19,8 +20,6 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from kb import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter

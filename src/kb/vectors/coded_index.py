@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.vectors.flat_index import columns
+from kb.vectors.protocol import Among, NewVector, VectorReader
+from kb.vectors.quantize import Quantizer
 from kb.vectors.scores import ScoredChunks
 from kb.vectors.shared_rows import RowIndex, Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.vectors.protocol import Among, NewVector, VectorReader
-    from kb.vectors.quantize import Quantizer
 
 RESCORED, OF_LONG = 1 / 6, 0.2
 MIN_RESCORED = 200

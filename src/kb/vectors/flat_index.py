@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.vectors.protocol import Among, NewVector, VectorReader
 from kb.vectors.scores import ScoredChunks
 from kb.vectors.shared_rows import RowIndex, Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.vectors.protocol import Among, NewVector, VectorReader
 
 LONGEST = 4.0
 """Beyond this square of its length a vector is not one that a model made."""

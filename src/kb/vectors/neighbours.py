@@ -6,17 +6,13 @@ follow each other by their ids.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    Groups = NDArray[np.int32]
-    """Rows, each with those beside it or `NOBODY`, of shape (n, 1 + 2 * REACH)."""
+Groups = NDArray[np.int32]
+"""Rows, each with those beside it or `NOBODY`, of shape (n, 1 + 2 * REACH)."""
 
 REACH = 2
 """How many neighbours on either side lend something; the statements find twice as many."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Collection, Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+import numpy as np
+from numpy.typing import NDArray
 
-    import numpy as np
-    from numpy.typing import NDArray
+from kb.vectors.scores import ScoredChunks
 
-    from kb.vectors.scores import ScoredChunks
+NewVector = tuple[int, NDArray[np.float32]]
+"""A chunk's id and its unit vector."""
 
-    NewVector = tuple[int, NDArray[np.float32]]
-    """A chunk's id and its unit vector."""
-
-    Among = NDArray[np.int64] | NDArray[np.bool_] | None
-    """Chunks to choose from: ascending ids, a mask over a snapshot's rows, or None for all."""
+Among = NDArray[np.int64] | NDArray[np.bool_] | None
+"""Chunks to choose from: ascending ids, a mask over a snapshot's rows, or None for all."""
 
 
 class VectorReader(Protocol):

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.vectors.shared_rows import checksums
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 WORD = 64
 BLOCK = 32_768

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
@@ -12,9 +15,11 @@ from starlette.applications import Starlette
 from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import PathLike, StaticFiles
+from starlette.types import ASGIApp, Scope
 
 from kb.api.errors import KbError, SettingError
 from kb.asgi.body_limits import BodyLimitMiddleware
@@ -27,16 +32,6 @@ from kb.telemetry.tracing import start_tracing
 from kb.web.forms import BYTES_OF_CHARACTER
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import BaseRoute
-    from starlette.staticfiles import PathLike
-    from starlette.types import ASGIApp, Scope
-
     from kb.web.sessions import Visit
 
     Page = Callable[[Request, Visit], Awaitable[Response]]

@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from concurrent.futures import wait
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from kb.access.restricted_store import as_caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
 from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
+from kb.documents.originals import Originals
 from kb.documents.replacement import check_current, replacement_remedy
 from kb.documents.save import save
 from kb.documents.staging import discard, staged_jobs
+from kb.embed.protocol import Embedder
 from kb.ingest.draft import Draft, draft_file, draft_note, embed_slices, embedded_contents
 from kb.ingest.stop_signal import StopSignal
 from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
-from kb.telemetry.instruments import Instruments
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import Content, Job, NewJob
+from kb.telemetry.instruments import Instruments, Outcome
 from kb.worker.job_waiters import JobWaiters
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from concurrent.futures import Executor, Future
-    from pathlib import Path
-
-    from kb.documents.originals import Originals
-    from kb.embed.protocol import Embedder
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Content, Job, NewJob
-    from kb.telemetry.instruments import Outcome
-    from kb.worker.lease import Lease
+from kb.worker.lease import Lease
 
 logger = logging.getLogger(__name__)
 

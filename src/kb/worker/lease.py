@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import errno
 import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Self
+from types import TracebackType
+from typing import Final, Self
 
 from kb.api.errors import DiskFull, KbError, Overloaded, Unavailable
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import Job
 from kb.threads import BackgroundThread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from types import TracebackType
-
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Job
 
 logger = logging.getLogger(__name__)
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from itertools import chain
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePath
 
 from kb import clock
 from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
@@ -30,17 +30,10 @@ from kb.documents.blob_place import bind
 from kb.documents.staging import discard, sweep_staged
 from kb.filesystem import remove_folder
 from kb.ingest.draft import SLICE
-from kb.store.rows import VectorSpace
+from kb.store.rows import Job, VectorSpace
 from kb.telemetry.instruments import FollowingPool
-from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion, WorkerParts
+from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, DraftedJob, Ingestion, WorkerParts
 from kb.worker.lease import Heartbeat, Lease
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from kb.store.rows import Job
-    from kb.worker.job import DraftedJob
 
 logger = logging.getLogger(__name__)
 

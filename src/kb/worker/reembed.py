@@ -11,28 +11,22 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped, StoreUnavailable
-from kb.api.models import Reembedding
-from kb.ingest.active_model import open_model_for
+from kb.api.models import ReembedAction, Reembedding
+from kb.embed.protocol import Embedder
+from kb.ingest.active_model import ActiveModel, open_model_for
 from kb.ingest.chunk import Chunker
 from kb.ingest.stop_signal import StopSignal
-from kb.store.rows import VectorSpace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kb.api.models import ReembedAction
-    from kb.embed.protocol import Embedder
-    from kb.ingest.active_model import ActiveModel
-    from kb.settings import Settings
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import SecondSpace
+from kb.settings import Settings
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import SecondSpace, VectorSpace
 
 logger = logging.getLogger(__name__)
 

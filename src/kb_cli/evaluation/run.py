@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from kb_cli.evaluation.measures import RECALL_DEPTH, Measures, mean
+from kb_cli.evaluation.measures import RECALL_DEPTH, Mean, Measures, mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from kb.client.client import EngineClient
-    from kb_cli.evaluation.measures import Mean
     from kb_cli.evaluation.questions import Question
 
     Run = Mapping[str, Sequence[Mapping[str, Any]]]

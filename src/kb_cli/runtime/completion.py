@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-import typer  # noqa: TC002 - it reads the annotations when it runs
+import typer
 
 from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import KbError

@@ -6,18 +6,13 @@ place of is not Typer's public API; tests/cli/test_help.py says when it is no lo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
-from typer import BadParameter, Context
+from typer import BadParameter, Context, Typer
 from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from typer import Typer
-
 
 HELP_OPTIONS: Final = ["--help", "-h"]
 

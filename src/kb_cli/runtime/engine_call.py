@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
@@ -24,8 +25,6 @@ from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.output import print_error, print_json, print_line
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
     from kb.client.client import EngineClient
     from kb.client.transport import Transport
 

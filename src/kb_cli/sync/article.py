@@ -11,9 +11,11 @@ import codecs
 import logging
 import re
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lxml import html
+from lxml.html import HtmlElement
 from lxml.html.builder import H1, HEAD, HTML, META, TITLE, P
 from trafilatura import bare_extraction
 from trafilatura.metadata import extract_metadata
@@ -23,9 +25,6 @@ from kb.parser.drop_privileges import confine, limit
 from kb_cli.sync.web_fetch import decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lxml.html import HtmlElement
     from trafilatura.settings import Document
 
 SECONDS: Final = 20

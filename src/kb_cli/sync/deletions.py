@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from kb_cli.sync.disk_view import DiskView
 
 FEW: Final = 5

@@ -6,6 +6,7 @@ import errno
 import glob
 import os
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +19,6 @@ from kb_cli.sync.placeholders import is_dataless, is_placeholder, name_elsewhere
 from kb_cli.sync.timed_reads import ask, ask_folder, forget_silent
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
     from pathspec import GitIgnoreSpec
 
 IGNORE_FILES: Final = (".gitignore", ".kbignore")

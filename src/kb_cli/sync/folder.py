@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.stream_safe import composed
@@ -13,9 +15,6 @@ from kb_cli.sync.remote_files import fetch_extracted
 from kb_cli.sync.timed_reads import ask_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
     from kb.client.client import EngineClient
 
 OTHER_SPELLING: Final = "another file here has the same name, its letters written in another way: rename one of them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,8 +15,6 @@ from kb_cli.sync.folder_claim import is_from_here, machine_id
 from kb_cli.sync.timed_reads import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kb.client.client import EngineClient
     from kb_cli.sync.folder import Folder
 

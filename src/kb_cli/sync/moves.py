@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from kb_cli.runtime import exit_codes
 from kb_cli.sync.remote_files import RemoteFile, wholes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
     from kb_cli.sync.file_item import FileItem

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb_cli.sync.timed_reads import ask
-
-if TYPE_CHECKING:
-    import os
 
 HIDDEN: Final = re.compile(r"\.(.+)\.icloud")
 """What iCloud Drive leaves of a file that it keeps online."""

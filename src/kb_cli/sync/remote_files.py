@@ -7,6 +7,7 @@ when someone deleted a document.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +16,6 @@ from kb.api.job_errors import remedy_for
 from kb_cli.runtime.engine_call import run_parallel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-
     from kb.client.client import EngineClient
 
 MAX_SINGLE_QUERIES: Final = 50

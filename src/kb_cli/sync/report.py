@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,6 @@ from kb_cli.runtime.error_wording import rephrase
 from kb_cli.sync.file_item import FileItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from kb_cli.sync.deletions import Withheld
     from kb_cli.sync.file_selection import FileSelection
 

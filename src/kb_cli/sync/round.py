@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -14,6 +15,8 @@ from kb_cli.runtime.engine_call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.deletions import ITSELF, Judge, remembered
 from kb_cli.sync.disk_view import DiskView, describe_mounts
+from kb_cli.sync.file_item import FileItem
+from kb_cli.sync.file_selection import FileSelection
 from kb_cli.sync.folder_claim import Claim, claim, look_up
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
 from kb_cli.sync.remote_files import RemoteFile, fetch_files_below, fetch_rejected, wholes
@@ -23,12 +26,8 @@ from kb_cli.sync.upload import Uploader
 from kb_cli.sync.zip_archive import is_archive_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
-    from kb_cli.sync.file_item import FileItem
-    from kb_cli.sync.file_selection import FileSelection
     from kb_cli.sync.folder import Folder
 
 MAX_DELETIONS: Final = 4

@@ -5,14 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar, cast
@@ -17,8 +18,6 @@ from kb_cli.runtime.progress import progress_bar
 from kb_cli.sync.timed_reads import TimedReader, ask, listening, open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
     from kb_cli.sync.file_item import FileItem

@@ -8,14 +8,12 @@ import errno
 import os
 import sys
 import time
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb_cli.runtime.output import print_error
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
 
 TICK_MILLISECONDS: Final = 500
 """How often is looked whether a round is due."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
@@ -19,8 +20,6 @@ from kb import __version__
 from kb_cli.runtime.exit_codes import LocalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from httpx2 import Response
 
 SCHEMES: Final = ("http://", "https://")

@@ -7,17 +7,15 @@ import tempfile
 import zipfile
 import zlib
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kb_cli.runtime.exit_codes import LocalError, UsageError
 from kb_cli.sync.file_selection import IGNORE_FILES, FileSelection, select_files
 from kb_cli.sync.zip_name_encoding import entry_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SUFFIX: Final = ".zip"
 MAX_FILES: Final = 100_000

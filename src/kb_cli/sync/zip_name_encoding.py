@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import zipfile
-    from collections.abc import Iterable, Sequence
 
 AS_STORED: Final = "cp437"
 """What the format says names are in that are not marked as UTF-8."""

@@ -9,11 +9,11 @@ import logging
 import tempfile
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
 import torch
+from onnx import ModelProto
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
     Dense,
@@ -28,9 +28,6 @@ from kb.api.errors import ModelError
 from kb.embed.artifact import TOKENIZER, WEIGHTS, ModelFiles, ModelManifest, load_model, save_model, sha256
 from kb.embed.models.fetch import one_line
 from kb.embed.onnx.embedder import OnnxEmbedder
-
-if TYPE_CHECKING:
-    from onnx import ModelProto
 
 log = logging.getLogger(__name__)
 

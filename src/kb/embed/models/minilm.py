@@ -9,16 +9,13 @@ Importing this takes a third of a second (`onnx`): it is imported to convert the
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 Attribute: TypeAlias = int | float | tuple[int, ...]
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock
@@ -32,9 +34,6 @@ from kb.embed.models.fetch import SOURCES, fetch, one_line, verify
 from kb.filesystem import sync
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from onnx import ModelProto
 
 log = logging.getLogger(__name__)

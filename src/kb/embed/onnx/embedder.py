@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from onnxruntime import InferenceSession
 from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
+from kb.embed.artifact import ModelFiles
 from kb.embed.onnx.providers import Device, candidates
+from kb.embed.onnx.requirements import Machine
 from kb.embed.onnx.session import CPU, available_cores, detect_machine, open_session
 from kb.embed.protocol import ModelSpec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-    from onnxruntime import InferenceSession
-
-    from kb.embed.artifact import ModelFiles
-    from kb.embed.onnx.requirements import Machine
-
-    OnBatch = Callable[[int, float], None]
-    Batch = Sequence[Sequence[int]]
+OnBatch = Callable[[int, float], None]
+Batch = Sequence[Sequence[int]]
 
 log = logging.getLogger(__name__)
 

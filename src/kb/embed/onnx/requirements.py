@@ -7,14 +7,12 @@ import ctypes
 import os
 import platform
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kb.embed.onnx.providers import Device
+from kb.embed.onnx.providers import Device
 
 CUDA = 13
 """The least version of CUDA that the NVIDIA driver must support; ONNX Runtime is built for it."""

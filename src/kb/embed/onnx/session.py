@@ -6,17 +6,14 @@ import ctypes
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from kb.api.errors import ModelError
+from kb.embed.artifact import ModelFiles
 from kb.embed.onnx.providers import Device, provider_options
 from kb.embed.onnx.requirements import Machine, cpu_flags
-
-if TYPE_CHECKING:
-    from kb.embed.artifact import ModelFiles
 
 CPU = "CPUExecutionProvider"
 

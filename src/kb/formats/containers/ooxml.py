@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from lxml import etree
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import Archive
 from kb.formats.text.dates import first_date
 from kb.formats.text.extracted import Attachment, Properties, attached_room
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lxml import etree
-
 
 # When the templates were made with which python-docx, python-pptx, Excel and PowerPoint begin a document.
 _TEMPLATES: Final = {

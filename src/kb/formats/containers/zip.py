@@ -5,18 +5,16 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lxml import etree
 
 from kb.api.errors import Unreadable
 from kb.formats.text.external_types import SUFFIXES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MAX_UNPACKED: Final = 512 * 1024 * 1024
 MAX_PICTURE: Final = 32 * 1024 * 1024

@@ -6,20 +6,17 @@ import re
 from base64 import b64decode
 from calendar import day_name, month_name
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kb.formats.readers.html import write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.content_lines import ContentLine, content_lines, spoken_name
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Attachment, Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 _ALARM: Final = "VALARM"
 _NOT_SHOWN: Final = {"VCALENDAR", "VTIMEZONE", "STANDARD", "DAYLIGHT", _ALARM}

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kb.formats.readers.front_matter import INLINE_TAGS
 from kb.formats.text.batches import MAX_PARTS, batches, filename_from_title
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment, Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _SPEAKERS: Final = {"user": "You", "human": "You", "assistant": "Assistant", "tool": "Tool"}
 _ID_CHARS: Final = 8

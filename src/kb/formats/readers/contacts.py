@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kb.formats.text.base64_data import embedded_text
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.content_lines import ContentLine, content_lines, spoken_name
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _FIRST: Final = (
     *("NICKNAME", "ORG", "TITLE", "ROLE", "TEL", "EMAIL", "IMPP", "X-SOCIALPROFILE", "ADR", "URL", "BDAY"),

@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from kb.formats.text.batches import MAX_NAME_CHARS, MAX_PARTS, NOT_IN_NAMES, batches
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment, Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _KEY_CHARS: Final = 20
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from kb.formats.delimiter import detect_delimiter, parsed
 from kb.formats.readers.csv_exports import read_references
@@ -11,9 +11,6 @@ from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import decode
 from kb.formats.text.extracted import Extracted
 from kb.formats.text.tables import write_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 def read(data: bytes) -> Extracted:

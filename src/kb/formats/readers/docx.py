@@ -7,9 +7,12 @@ the files that are shown as part of it (`altChunk`).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from lxml import etree
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.ooxml import Package
@@ -25,16 +28,10 @@ from kb.formats.readers.omml import linear
 from kb.formats.registry import reader_module
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import one_line
+from kb.formats.text.extracted import Attachment, Extracted, Properties
 from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.symbol_fonts import symbol
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lxml import etree
-
-    from kb.formats.text.extracted import Attachment, Extracted, Properties
 
 # Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.
 _WRAPPERS: Final = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}

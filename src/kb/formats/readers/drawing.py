@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from lxml import etree
+
 from kb.formats.containers.zip import local_name, whole_number
 from kb.formats.readers.omml import linear
+from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import one_line
 from kb.formats.text.tables import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lxml import etree
-
     from kb.formats.containers.ooxml import Package, Relation
-    from kb.formats.text.builder import TextBuilder
 
 DRAWN: Final = {"chart", "chartEx", "diagramData"}
 """How relations call the parts that hold what a frame shows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import a2b_uu
+from collections.abc import Iterator
 from contextlib import suppress
 from email import message_from_bytes
 from email.header import decode_header
@@ -14,7 +15,7 @@ from email.policy import compat32
 from email.utils import collapse_rfc2231_value
 from mimetypes import guess_extension
 from quopri import decodestring
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.cms import signed_content
@@ -24,9 +25,6 @@ from kb.formats.readers import tnef
 from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, MailBody, render
 from kb.formats.text.encoding import as_utf8, decode
 from kb.formats.text.extracted import Attachment, Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _BODIES: Final = {
     *("text/plain", "text/html", "text/enriched", "text/markdown", "text/rfc822-headers"),

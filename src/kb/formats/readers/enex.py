@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import md5
 from html import escape
 from mimetypes import guess_extension
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lxml import etree
 
@@ -25,9 +26,6 @@ from kb.formats.text.batches import MAX_PARTS, batch_name, batches, filename_fro
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _NOTE: Final = re.compile(rb"<note(?:\s[^<>]*)?>")
 _END: Final = b"</note>"

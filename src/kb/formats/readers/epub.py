@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 from urllib.parse import unquote
+
+from lxml import etree
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import Archive, attribute, local_name
@@ -12,14 +15,8 @@ from kb.formats.readers.html import decode_html, expanded, write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
+from kb.formats.text.extracted import Extracted
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lxml import etree
-
-    from kb.formats.text.extracted import Extracted
 
 _PAGES: Final = {"application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document"}
 _CHAPTER: Final = 1

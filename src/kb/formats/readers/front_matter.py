@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from kb.formats.text.encoding import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 INLINE_TAGS: Final = "inline_tags"
 """A field that is false where a # in the text makes no tag."""

@@ -8,8 +8,9 @@ screen readers alone. Style sheets are not read.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lxml import etree
 
@@ -17,12 +18,8 @@ from kb.api.errors import Unreadable
 from kb.formats.text.builder import LONGEST_HEADING, TextBuilder
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import decode, one_line
+from kb.formats.text.extracted import Extracted
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kb.formats.text.extracted import Extracted
 
 _UNSEEN: Final = {"head", "script", "style", "template", "noscript", "ix:header"}
 _HIDING: Final = re.compile(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from mimetypes import guess_type
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 from kb.api.errors import Unreadable
@@ -21,9 +22,6 @@ from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.external_types import SUFFIXES
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEADERS: Final = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,8 +15,6 @@ from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from markdown_it.token import Token
 
 

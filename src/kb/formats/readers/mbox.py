@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from email.parser import BytesHeaderParser
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.formats.containers.mailbox import split, without_separator
 from kb.formats.readers.eml import header_text
@@ -13,9 +14,6 @@ from kb.formats.text.batches import MAX_PARTS, batch_name, batches, filename_fro
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import as_utf8, one_line
 from kb.formats.text.extracted import Attachment, Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|\0-\x1f]+")
 """Not `#`, unlike in other names of parts: documents of messages that have it are found by it."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from email import message_from_bytes
-from typing import TYPE_CHECKING, Final
+from email.message import Message
+from typing import Final
 
 from kb.api.errors import Unreadable
 from kb.formats.readers.eml import POLICY, header_text, part_content, part_filename, part_text
@@ -13,10 +15,6 @@ from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import as_utf8, one_line
 from kb.formats.text.extracted import Attachment, Extracted
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from email.message import Message
 
 _PAGES: Final = {"text/html", "application/xhtml+xml"}
 _PARTS_OF_PAGES: Final = ("image/", "font/", "audio/", "video/", "multipart/", "text/css", "text/javascript")

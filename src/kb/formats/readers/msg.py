@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from email import message_from_string
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from kb.formats.text.encoding import decode
 from kb.formats.text.extracted import Attachment, Extracted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import olefile
 
     _Tree = defaultdict[tuple[str, ...], set[str]]

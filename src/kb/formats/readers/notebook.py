@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.readers.html import write_fragment
@@ -14,9 +15,6 @@ from kb.formats.text.builder import Heading, TextBuilder, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
 from kb.formats.text.extracted import Extracted
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OLD_KINDS: Final = (
     *(("text/plain", "text"), ("text/html", "html"), ("text/latex", "latex"), ("image/png", "png")),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from lxml import etree
 
 from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.text.encoding import one_line
 from kb.formats.text.numerals import written
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from lxml import etree
 
 BULLET: Final = "-"
 _NO_NUMBER: Final = "none"

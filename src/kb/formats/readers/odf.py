@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Set
+from typing import Final
+
+from lxml import etree
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
@@ -20,11 +23,6 @@ from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.reading_order import Box, around, in_reading_order
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Set
-
-    from lxml import etree
 
 _UNSEEN: Final = {
     *("tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "ruby-text", "note-citation"),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from lxml import etree
 
 from kb.formats.containers.zip import attribute, local_name
-
-if TYPE_CHECKING:
-    from lxml import etree
 
 _FUNCTION_APPLICATION: Final = "\u2061"
 _UNIT: Final = re.compile(r"\d[\d.,]*|.")

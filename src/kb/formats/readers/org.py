@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from kb.formats.readers.front_matter import clean_tags
 from kb.formats.text.builder import LONGEST_HEADING, Heading, lone_title, sections_under
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LINE: Final = re.compile(
     r"(?m)^(?:(?P<stars>\*+)[ \t]+(?P<heading>\S.*)|[ \t]*#\+(?i:(?P<edge>begin|end)_(?P<block>\w+))"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pypdfium2
 from pypdfium2 import raw
@@ -22,9 +23,6 @@ from kb.formats.text.external_types import Opaque
 from kb.formats.text.extracted import Extracted, Scan, Section, attached_room
 from kb.formats.text.hyphens import collect_words, join_words
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # PDFium keeps state of its own that no two threads may touch at once, not even through different documents.
 PDFIUM: Final = threading.Lock()

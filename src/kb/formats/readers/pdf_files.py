@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pypdfium2
 from pypdfium2 import raw
@@ -12,9 +13,6 @@ from pypdfium2 import raw
 from kb.formats.text.batches import MAX_PARTS
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MOST_ANNOTATIONS: Final = 10_000
 """How many of those on one page are looked at."""

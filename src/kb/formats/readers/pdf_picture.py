@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from unicodedata import normalize
 
 import pypdfium2
@@ -16,9 +17,6 @@ from pypdfium2 import raw
 from kb.api.errors import Unreadable
 from kb.formats.readers.pdf import PDFIUM, opened
 from kb.formats.readers.pdf_page import TextBox, draw_annotations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 WIDTH: Final = 1100
 """Of the picture, in pixels."""

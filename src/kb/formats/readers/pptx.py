@@ -5,27 +5,24 @@ What stands on every slide, such as a footer or the words of the template, follo
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from lxml import etree
 
 from kb.formats.containers.ooxml import Package
 from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.readers.drawing import inline, paragraphs, write_drawn
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
+from kb.formats.text.extracted import Attachment, Extracted
 from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.reading_order import Box, in_reading_order
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from lxml import etree
-
-    from kb.formats.text.extracted import Attachment, Extracted
 
 _TITLES: Final = {"title", "ctrTitle"}
 _FURNITURE: Final = {"dt", "ftr", "hdr", "sldNum", "sldImg"}

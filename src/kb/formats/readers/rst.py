@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.formats.text.builder import LONGEST_HEADING, Heading, lone_title, sections_under
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _ADORNMENT: Final = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*")
 _SHORTEST: Final = 4

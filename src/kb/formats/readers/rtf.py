@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from striprtf.striprtf import font_table_group, rtf_to_text
 
 from kb.api.errors import Unreadable
 from kb.formats.text.builder import TextBuilder
+from kb.formats.text.extracted import Extracted
 from kb.formats.text.titles import meaningful
-
-if TYPE_CHECKING:
-    from kb.formats.text.extracted import Extracted
 
 _TITLE: Final = re.compile(r"\{\\title ((?:[^{}\\]|\\[^\n]){1,500})\}")
 _BEYOND_ASCII: Final = re.compile(r"[\x80-\xff]")

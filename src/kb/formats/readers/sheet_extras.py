@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.text.encoding import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kb.formats.containers.zip import Archive
     from kb.formats.text.extracted import Attachment
 

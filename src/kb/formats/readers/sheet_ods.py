@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
+
+from lxml import etree
 
 from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
 from kb.formats.readers.odf import SHAPES, chart_titles, find_chart, margins, text_lines, topmost
 from kb.formats.readers.sheet_extras import FormulaBudget, SheetExtras
 from kb.formats.text.number_formats import says_more, unit_of_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lxml import etree
 
 _BESIDE: Final = re.compile(
     rb"<office:annotation\b|<draw:|:value-type\s*=\s*[\"'](?:error|percentage|currency)|"

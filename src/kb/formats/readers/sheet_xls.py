@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,6 @@ from kb.formats.readers.sheet_extras import SheetExtras, margin_lines
 from kb.formats.text.encoding import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from olefile import OleFileIO
 
 _RECORD: Final = struct.Struct("<HH")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.formats.readers.sheet_extras import cell_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _ROW, _CELL_ERROR, _FORMULA_ERROR, _SHEET, _COMMENT, _COMMENT_TEXT = 0, 3, 11, 156, 635, 637
 _ROWS, _COLUMNS = 1 << 20, 1 << 14

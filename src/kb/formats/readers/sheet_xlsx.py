@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from html import unescape
 from typing import TYPE_CHECKING, Final
+
+from lxml import etree
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import attribute, local_name
@@ -16,10 +19,6 @@ from kb.formats.text.encoding import one_line
 from kb.formats.text.number_formats import NumberUnit, unit_of_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from lxml import etree
-
     from kb.formats.containers.ooxml import Package
 
 _NO_VALUE: Final = re.compile(

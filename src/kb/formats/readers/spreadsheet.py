@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
@@ -24,15 +25,11 @@ from kb.formats.readers.sheet_ods import ods_extras, ods_margins
 from kb.formats.readers.sheet_xls import xls_extras
 from kb.formats.readers.sheet_xlsx import xlsx_extras
 from kb.formats.text.builder import TextBuilder
+from kb.formats.text.extracted import Extracted, Properties
 from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.tables import Row, write_table
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kb.formats.text.extracted import Extracted, Properties
-
-    Value = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
+Value = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
 
 _SHEET: Final = 1
 _COLUMNS: Final = 2

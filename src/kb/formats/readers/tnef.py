@@ -7,9 +7,10 @@ and gateways leave.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kb.api.errors import Unreadable
 from kb.formats.detect import TNEF_SIGNATURE
@@ -17,9 +18,6 @@ from kb.formats.readers import outlook
 from kb.formats.readers.mail import Body, Mail, render
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _ATTRIBUTE: Final = struct.Struct("<BHHI")
 _FROM, _SUBJECT, _DATE_SENT, _BODY, _START, _END = 0x8000, 0x8004, 0x8005, 0x800C, 0x0006, 0x0007

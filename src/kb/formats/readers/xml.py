@@ -6,7 +6,8 @@ Prose is cut at its titles, as DocBook, JATS and TEI mark them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from lxml import etree
 
@@ -15,9 +16,6 @@ from kb.formats.readers.html import flat_text, write_fragment
 from kb.formats.text.builder import LONGEST_HEADING, Heading, TextBuilder, lone_title, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
 from kb.formats.text.extracted import Extracted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _FEEDS: Final = {"rss", "feed", "RDF"}
 _BODIES: Final = {"description", "summary", "content", "encoded"}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
 
 MAX_PARTS: Final = 100
 """How many files are taken out of one: a larger one becomes files of its own kind, which become documents."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kb.api.omissions import together
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Extracted, Picture, Section
 from kb.formats.text.titles import names_chapter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 LONGEST_HEADING: Final = 300  # more is a paragraph that only looks like a heading
 _BELOW_HEADINGS: Final = 10

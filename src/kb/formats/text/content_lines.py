@@ -6,14 +6,12 @@ Not icalendar or vobject: they raise on the many files that break a rule, and le
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from quopri import decodestring
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kb.api.errors import Unreadable
 from kb.formats.text.encoding import as_utf8, clean, decode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 # A line goes on in the next one that begins with a space, wherever that cuts it: within a character, too.
 _FOLDS: Final = (b"\r\n ", b"\r\n\t", b"\n ", b"\n\t")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.text.encoding import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kb.formats.text.builder import TextBuilder
 
 _LETTERS: Final = re.compile(r"[^\W\d_]+")

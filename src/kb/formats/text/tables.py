@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, groupby, islice, pairwise, zip_longest
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kb.formats.text.builder import LONGEST_HEADING, TextBuilder
 from kb.formats.text.encoding import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _HEAD: Final = 30  # rows in which a table's names are looked for
 _LONGEST_ROW: Final = 600  # characters; more does not fit a chunk

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psycopg
 
 from kb.api.errors import FilesUnavailable
-from kb.blobs.protocol import BLOCK_SIZE, Blob, OpenBlob
+from kb.blobs.protocol import BLOCK_SIZE, Blob, OpenBlob, Readable
 from kb.blobs.scratch import as_file
 from kb.store.postgres.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from kb.blobs.protocol import Readable
     from kb.store.postgres.connection import Connection
 
     Connect = Callable[[], AbstractContextManager[Connection]]

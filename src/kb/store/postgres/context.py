@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.store.postgres.full_text import FullText, SomeChunks, StoredWord
 from kb.store.postgres.statements import statements
-from kb.store.sql.conditions import among
+from kb.store.row_mapping import Execute
+from kb.store.sql.conditions import Condition, among
 from kb.vectors.neighbours import (
     NOBODY,
     REACH,
     SHARES,
     SHORT,
     THREADED,
+    Groups,
+    Line,
     group_cosines,
     grouped,
     joined,
@@ -23,15 +29,7 @@ from kb.vectors.neighbours import (
 from kb.vectors.scores import NO_CONTEXT, Neighbourhood
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.store.postgres.full_text import FullText, SomeChunks, StoredWord
     from kb.store.postgres.vectors import VectorTable
-    from kb.store.row_mapping import Execute
-    from kb.store.sql.conditions import Condition
-    from kb.vectors.neighbours import Groups, Line
 
 
 class ContextReader:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import ModelChanged
+from kb.api.rights import Limit
 from kb.lexical.document_names import FILE_MARK, tokens_of_names
 from kb.store.postgres.document_query import PostgresConditions
+from kb.store.postgres.full_text import FullText, NewText
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import field_values
-from kb.store.rows import Filter
+from kb.store.rows import Content, Filter, Named
 from kb.store.sql.documents import Documents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from kb.api.rights import Limit
     from kb.store.postgres.connection import Connection
-    from kb.store.postgres.full_text import FullText, NewText
     from kb.store.postgres.vectors import VectorTable
-    from kb.store.rows import Content, Named
 
 
 NO_SECTION: tuple[str, tuple[str, ...]] = "", ()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg
 from psycopg import errors
 from psycopg_pool import PoolTimeout
 
 from kb.api.errors import DiskFull, Invalid, KbError, NoConnection, Overloaded, StoreUnavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 TOO_LONG: Final = "A path or another name is too long: PostgreSQL's indexes hold some 2,700 bytes of one."
 AGAIN: Final = "Nothing was changed; try again in a few seconds."

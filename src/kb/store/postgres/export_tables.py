@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
 from kb.api.date_parsing import own_day
 from kb.store.postgres.statements import statements
+from kb.store.row_mapping import Execute
 from kb.store.sql.export_tables import ARRAYS, Transfer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from kb.store.postgres.vectors import VectorTable
-    from kb.store.row_mapping import Execute
 
 REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 """What a row raises that breaks a rule, or is too long for an index."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.lexical.alternatives import alternatives
 from kb.lexical.bm25 import K1, LEAST_IDF, B, inverse_document_frequency
@@ -25,16 +27,11 @@ from kb.lexical.segmentation import as_phrase
 from kb.lexical.snapshot import LexicalSnapshot
 from kb.store.analyzer import FtsTokenizer
 from kb.store.postgres.statements import statements
-from kb.store.sql.conditions import EVERY_DOCUMENT, among
+from kb.store.sql.conditions import EVERY_DOCUMENT, Condition, among
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
     from kb.store.postgres.connection import Connection
-    from kb.store.sql.conditions import Condition
 
 LONGEST = 500
 """How many bytes a term has at most: of a longer one, which no index takes, its beginning and a digest are kept."""

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.lexical.matches import Occurrences
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer
 from kb.store.postgres.context import ContextReader
 from kb.store.postgres.document_query import PostgresConditions
+from kb.store.postgres.full_text import FullText, StoredWord
 from kb.store.postgres.speller import PostgresVocabulary
 from kb.store.postgres.statements import statements
+from kb.store.row_mapping import Execute
+from kb.store.rows import Filter
 from kb.store.sql.conditions import among
 from kb.store.sql.index import Index
-from kb.vectors.scores import EMPTY_SCORES
+from kb.vectors.scores import EMPTY_SCORES, Neighbourhood, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.lexical.matches import Occurrences
-    from kb.store.postgres.full_text import FullText, StoredWord
     from kb.store.postgres.vectors import VectorTable
-    from kb.store.row_mapping import Execute
-    from kb.store.rows import Filter
-    from kb.vectors.scores import Neighbourhood, ScoredChunks
 
 
 class PostgresIndex(Index):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kb.store.postgres.statements import statements
+from kb.store.row_mapping import Execute
 from kb.store.sql.jobs import Jobs
-
-if TYPE_CHECKING:
-    from kb.store.row_mapping import Execute
 
 GONE_SECONDS = 10.0
 """How long a job must have given no sign of life whose engine seems gone: that may have lost but a connection."""

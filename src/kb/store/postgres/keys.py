@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from kb.store.row_mapping import iso
 from kb.store.rows import NamedKey
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kb.store.postgres.blobs import Connect
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg
 
 from kb.api.errors import StoreError
 from kb.store.migrations import FIRST, development_build, migrations
-from kb.store.postgres.connection import SCHEMA
+from kb.store.postgres.connection import SCHEMA, Connection
 from kb.store.postgres.statements import statements
-
-if TYPE_CHECKING:
-    from kb.store.postgres.connection import Connection
 
 logger = logging.getLogger(__name__)
 

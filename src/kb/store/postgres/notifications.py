@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from kb.store.postgres.error_translation import first_line
 from kb.store.postgres.jobs import ENGINES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kb.store.postgres.connection import Connection
 
 logger = logging.getLogger(__name__)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
 
 import psycopg
 
 from kb.api.errors import StoreError
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
-from kb.store.postgres.connection import READ
+from kb.store.postgres.connection import READ, Connection
 from kb.store.postgres.error_translation import first_line
 from kb.store.postgres.migrate import SCHEMA_VERSION, schema_version
 from kb.store.postgres.store import PostgresTransaction, connect
 from kb.store.postgres.vector_space import are_engines_there
 from kb.store.rows import Retention
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from kb.store.postgres.connection import Connection
 
 PATIENCE = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0"
 """Its transaction waits while files are written, and reads all there is."""

@@ -7,25 +7,21 @@ added is embedded for the vectors in use alone, and for these afterwards; what i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
 from kb.api.errors import NotReembedding, StoreUnavailable
+from kb.store.postgres.connection import Connection
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, index_vectors, recount_precisions
+from kb.store.postgres.vectors import VectorTable
+from kb.store.rows import VectorSpace
 from kb.store.sql.reembed_vectors import SecondVectors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kb.store.postgres.connection import Connection
-    from kb.store.postgres.vectors import VectorTable
-    from kb.store.rows import VectorSpace
 
 HUNG_SECONDS: Final = 120.0
 """An engine that is there, and has not said for so long that it makes them, hangs."""

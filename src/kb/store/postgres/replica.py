@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from psycopg_pool import PoolTimeout
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from kb.api.errors import KbError, StoreError, StoreUnavailable
-from kb.store.postgres.connection import READ
+from kb.store.postgres.connection import READ, Connection
 from kb.store.postgres.error_translation import first_line
 from kb.store.postgres.statements import statements
 from kb.store.rows import ReplicaState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from psycopg.abc import RV, PQGen
-    from psycopg_pool import ConnectionPool
-
-    from kb.store.postgres.connection import Connection
 
 logger = logging.getLogger(__name__)
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from kb.lexical.segmentation import as_phrase
+from kb.lexical.snapshot import Key
 from kb.store.analyzer import Fts5Analyzer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kb.lexical.snapshot import Key
-    from kb.store.postgres.full_text import FullText
-    from kb.store.sql.conditions import Condition
+from kb.store.postgres.full_text import FullText
+from kb.store.sql.conditions import Condition
 
 
 class PostgresVocabulary:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property, partial
+from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +17,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from kb.api.errors import StoreError, StoreUnavailable, Unconfirmed
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
-from kb.store.postgres.connection import READ, PgCursor, conninfo, prepare, replica_conninfo
+from kb.store.postgres.connection import READ, Connection, PgCursor, conninfo, prepare, replica_conninfo
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.error_translation import BUSY, first_line, translated_errors
 from kb.store.postgres.export_tables import PostgresTransfer
@@ -30,18 +32,12 @@ from kb.store.postgres.replica import Replica, ReplicaConnection, database_ident
 from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import bind_space
 from kb.store.postgres.vectors import VectorTable
-from kb.store.rows import Retention
+from kb.store.row_mapping import Execute
+from kb.store.rows import ReplicaState, Retention, VectorSpace
 from kb.store.sql.transaction import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from psycopg.errors import Diagnostic
-
-    from kb.store.postgres.connection import Connection
-    from kb.store.row_mapping import Execute
-    from kb.store.rows import ReplicaState, VectorSpace
 
 C = TypeVar("C", bound=psycopg.Connection[tuple[Any, ...]])
 logger = logging.getLogger(__name__)

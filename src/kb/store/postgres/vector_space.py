@@ -5,19 +5,15 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from time import sleep
-from typing import TYPE_CHECKING
 
 import psycopg
 
 from kb.api.errors import StoreError
 from kb.store.default_space import refusal
-from kb.store.postgres.connection import conninfo, prepare
+from kb.store.postgres.connection import Connection, conninfo, prepare
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
 from kb.store.rows import VectorSpace
-
-if TYPE_CHECKING:
-    from kb.store.postgres.connection import Connection
 
 MOST_DIMENSIONS = 4000
 """Of a half-precision vector in an index of pgvector."""

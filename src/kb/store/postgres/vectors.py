@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import TABLES
+from kb.store.row_mapping import Execute
 from kb.store.rows import VectorSpace
-from kb.store.sql.conditions import EVERY_DOCUMENT, among
+from kb.store.sql.conditions import EVERY_DOCUMENT, Condition, among
 from kb.vectors.flat_index import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.store.row_mapping import Execute
-    from kb.store.sql.conditions import Condition
 
 EXACT = 20_000
 """Up to how many chunks to choose from each is looked at."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from kb import clock
 from kb.store.row_mapping import Execute, field_values, map_audit_line, mapped, moment
+from kb.store.rows import AuditEvent, AuditLine, Author, Retention
 from kb.store.statements import condition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kb.store.rows import AuditEvent, AuditLine, Author, Retention
 
 
 class Audit:

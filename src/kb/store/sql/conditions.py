@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Final
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final
 
+from kb.api.models import Sort
 from kb.lexical.document_names import folded
 from kb.store.row_mapping import stored
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kb.api.models import Sort
-    from kb.store.rows import Filter
+from kb.store.rows import Filter
 
 Condition = tuple[str, tuple[object, ...]]
 """What must hold of a document in SQL, and its parameters."""

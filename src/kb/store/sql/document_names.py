@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Protocol
 
+from kb.store.row_mapping import Execute
 from kb.store.rows import Named
-from kb.store.sql.conditions import EVERY_DOCUMENT
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from kb.store.row_mapping import Execute
-    from kb.store.sql.conditions import Condition
+from kb.store.sql.conditions import EVERY_DOCUMENT, Condition
 
 WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
 """That a document is one of those that a key may see."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.date_parsing import own_day
+from kb.api.models import Sort
+from kb.api.rights import Limit
 from kb.store.row_mapping import (
     Execute,
     counts,
@@ -17,20 +20,13 @@ from kb.store.row_mapping import (
     mapped,
     raw,
 )
-from kb.store.rows import NOBODY, Extent, Filter
+from kb.store.rows import NOBODY, Author, Chunk, ChunkPlace, Content, Document, Extent, Filter, Named
+from kb.store.sql.conditions import Conditions
 from kb.store.sql.document_names import named, write_names
 from kb.store.sql.former_content import FormerContents
 from kb.store.sql.operations import note_operation
 from kb.store.sql.replacements import has_successors, pass_on, successors
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from kb.api.models import Sort
-    from kb.api.rights import Limit
-    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, Named
-    from kb.store.sql.conditions import Conditions
-    from kb.store.statements import Statements
+from kb.store.statements import Statements
 
 ALL: Final = 1 << 62
 """More chunks than a document has."""

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
 from kb.store.row_mapping import Execute, iso, raw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 Line = dict[str, Any]
 """A row as an export has it: its values by their names."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kb.store.row_mapping import Execute, field_values, map_folder, mapped, raw
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kb.store.rows import SyncedFolder
+from kb.store.rows import SyncedFolder
 
 
 class Folders:

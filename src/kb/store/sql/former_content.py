@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from kb.store.chunk_compression import compressed, decompressed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kb.store.row_mapping import Execute
-    from kb.store.rows import Chunk
+from kb.store.row_mapping import Execute
+from kb.store.rows import Chunk
 
 
 class FormerContents:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, Final
 
 from kb import clock
 from kb.store.row_mapping import (
@@ -16,18 +18,11 @@ from kb.store.row_mapping import (
     moment_or_first,
     raw,
 )
-from kb.store.rows import HistoryCounts
+from kb.store.rows import Author, Binned, Chunk, Content, HistoryCounts, Retention, Version
+from kb.store.sql.documents import Documents
 from kb.store.sql.operations import note_operation
 from kb.store.sql.replacements import pass_on
-from kb.store.statements import condition
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime
-
-    from kb.store.rows import Author, Binned, Chunk, Content, Retention, Version
-    from kb.store.sql.documents import Documents
-    from kb.store.statements import Statements
+from kb.store.statements import Statements, condition
 
 MOST_VERSIONS: Final = (1 << 31) - 1
 """No version has a higher number."""

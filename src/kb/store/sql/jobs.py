@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kb import clock
 from kb.api.errors import LeaseLost
+from kb.api.models import JobStatus
+from kb.api.rights import Caller
 from kb.store.row_mapping import Execute, counts, field_values, map_job, mapped, moment, stored_limit
+from kb.store.rows import Job, NewJob
 from kb.store.sql.operations import note_operation
-from kb.store.statements import condition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from kb.api.models import JobStatus
-    from kb.api.rights import Caller
-    from kb.store.rows import Job, NewJob
-    from kb.store.statements import Statements
+from kb.store.statements import Statements, condition
 
 LOOKED_AT = 200
 """Among how many jobs short ones are looked for."""

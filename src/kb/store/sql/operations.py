@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
+from kb.api.rights import Caller
 from kb.store.row_mapping import Execute, field_values, map_operation, mapped
-from kb.store.rows import OperationCounts
+from kb.store.rows import Author, Operation, OperationCounts
 from kb.store.statements import condition
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kb.api.rights import Caller
-    from kb.store.rows import Author, Operation
 
 MOST: Final = 100_000
 """So many operations are kept."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
+from kb.api.models import ReembedState
 from kb.store.row_mapping import Execute, field_values
 from kb.store.rows import MissingVector, SecondSpace, VectorSpace
-
-if TYPE_CHECKING:
-    from kb.api.models import ReembedState
 
 
 class SecondVectors(ABC):

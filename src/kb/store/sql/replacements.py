@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kb.store.row_mapping import Execute
+from kb.store.row_mapping import Execute
 
 
 def has_successors(execute: Execute, sql: Mapping[str, str]) -> bool:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from kb.store.rows import Counts, Filter
+from kb.api.rights import Caller
+from kb.store.row_mapping import Execute
+from kb.store.rows import Counts, Filter, Retention
 from kb.store.sql.audit import Audit
+from kb.store.sql.documents import Documents
 from kb.store.sql.folders import Folders
 from kb.store.sql.history import History
+from kb.store.sql.jobs import Jobs
 from kb.store.sql.operations import Operations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kb.api.rights import Caller
-    from kb.store.row_mapping import Execute
-    from kb.store.rows import Retention
-    from kb.store.sql.documents import Documents
-    from kb.store.sql.jobs import Jobs
-    from kb.store.statements import Statements
+from kb.store.statements import Statements
 
 
 class Transaction(ABC):

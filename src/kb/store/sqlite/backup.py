@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -13,10 +15,6 @@ from kb.filesystem import sync
 from kb.store.sqlite.foreign_objects import foreign_tables
 from kb.store.sqlite.integrity_rules import drop_foreign, make_missing
 from kb.store.sqlite.statements import statements
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 

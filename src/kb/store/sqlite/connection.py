@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import apsw
 import sqlite_vec
@@ -15,10 +17,6 @@ from kb.api.date_parsing import own_day
 from kb.api.errors import REMEDY, StoreError
 from kb.lexical.document_names import folded_name
 from kb.store.row_mapping import array, moment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 BUSY_MS = 10_000
 

@@ -5,11 +5,16 @@ All is read when it is asked for, so that it is right after every change.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.lexical.matches import Matches
+from kb.lexical.snapshot import Admitted
+from kb.store.row_mapping import Execute
+from kb.store.sqlite.full_text_cache import WordReader
 from kb.store.sqlite.statements import statements
 from kb.vectors.neighbours import (
     NO_GROUPS,
@@ -18,25 +23,16 @@ from kb.vectors.neighbours import (
     SHARES,
     SHORT,
     THREADED,
+    Groups,
+    Line,
     group_cosines,
     grouped,
     joined,
     members,
     windows,
 )
+from kb.vectors.protocol import VectorSnapshot
 from kb.vectors.scores import NO_CONTEXT, Neighbourhood
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from kb.lexical.matches import Matches
-    from kb.lexical.snapshot import Admitted
-    from kb.store.row_mapping import Execute
-    from kb.store.sqlite.full_text_cache import WordReader
-    from kb.vectors.neighbours import Groups, Line
-    from kb.vectors.protocol import VectorSnapshot
 
 
 class ContextReader:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kb.api.models import Sort
 from kb.lexical.segmentation import as_phrase
 from kb.store.prefix import after_prefix
 from kb.store.row_mapping import Execute, stored
+from kb.store.rows import Filter
 from kb.store.sql.conditions import (
     EVERY_DOCUMENT,
     LIKE_ESCAPED,
@@ -19,12 +21,6 @@ from kb.store.sql.conditions import (
     like_pattern,
     order_by,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from kb.api.models import Sort
-    from kb.store.rows import Filter
 
 NO_DOCUMENT: Condition = ("FALSE", ())
 

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
+from kb.api.rights import Limit
 from kb.lexical.document_names import tokens_of_names
 from kb.lexical.segmentation import segmented, varied
 from kb.store.analyzer import FtsTokenizer
 from kb.store.row_mapping import array, field_values, next_ids
-from kb.store.rows import Filter
+from kb.store.rows import Chunk, Content, Filter, Named, NewChunk, VectorSpace
 from kb.store.sql.documents import Documents
 from kb.store.sqlite.document_query import SqliteConditions
+from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.statements import statements
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    import apsw
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kb.api.rights import Limit
-    from kb.store.rows import Chunk, Content, Named, NewChunk, VectorSpace
-    from kb.store.sqlite.schema import VectorSchema
-
 
 NO_SECTION = "", "[]"
 """The header and the headings of a chunk that stands under nothing."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.store.row_mapping import array, next_ids
 from kb.store.sql.export_tables import ARRAYS, Transfer
 from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.statements import statements
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 
 class SqliteTransfer(Transfer):

@@ -7,18 +7,16 @@ a table is compared column by column. A column that kb does not declare may stay
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import closing
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import apsw
 
 from kb.api.errors import StoreError
 from kb.store.migrations import migrations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SHADOWS: Final = re.compile(r"(chunks_fts|chunks_vec)_\w+|sqlite_\w+")
 """The names of tables that SQLite and the modules of virtual tables keep for themselves."""

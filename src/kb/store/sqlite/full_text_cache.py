@@ -7,28 +7,23 @@ Snapshots are numbered like those of the vectors; see vectors.py.
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
 from kb.lexical.matches import term_frequencies
 from kb.lexical.postings import Postings
 from kb.lexical.segmentation import as_phrase
-from kb.lexical.snapshot import MAX_ID, IndexedChunk, LexicalSnapshot
+from kb.lexical.snapshot import MAX_ID, IndexedChunk, Key, LexicalSnapshot
 from kb.store.analyzer import FtsTokenizer
 from kb.store.sqlite.document_query import quoted
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import generation
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.lexical.snapshot import Key
 
 logger = logging.getLogger(__name__)
 

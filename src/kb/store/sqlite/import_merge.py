@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
@@ -12,15 +13,10 @@ from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.store.chunk_compression import compressed
 from kb.store.row_mapping import field_values, next_ids
-from kb.store.rows import NOBODY, Chunk
+from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, Version
 from kb.store.sql.export_tables import VERSIONS
 from kb.store.sqlite.statements import statements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kb.store.rows import Author, Binned, Content, Document, NewChunk, Version
-    from kb.store.sqlite.store import SqliteTransaction
+from kb.store.sqlite.store import SqliteTransaction
 
 
 @dataclass(frozen=True, slots=True)

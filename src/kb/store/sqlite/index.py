@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.lexical.alternatives import alternatives
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.matches import Matches, Occurrences
 from kb.lexical.postings import merged
-from kb.lexical.snapshot import group_key
+from kb.lexical.snapshot import Admitted, group_key
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
 from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
+from kb.store.row_mapping import Execute
+from kb.store.rows import Filter
 from kb.store.sql.conditions import EVERY_DOCUMENT
 from kb.store.sql.index import Index
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import SqliteConditions, quoted
+from kb.store.sqlite.full_text_cache import WordReader
 from kb.store.sqlite.speller import SqliteVocabulary
 from kb.store.sqlite.statements import statements
-from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, ScoredChunks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.lexical.snapshot import Admitted
-    from kb.store.row_mapping import Execute
-    from kb.store.rows import Filter
-    from kb.store.sqlite.full_text_cache import WordReader
-    from kb.store.sqlite.vectors import Vectors
-    from kb.vectors.protocol import Among, VectorSnapshot
-    from kb.vectors.scores import Neighbourhood
+from kb.store.sqlite.vectors import Vectors
+from kb.vectors.protocol import Among, VectorSnapshot
+from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Neighbourhood, ScoredChunks
 
 Terms = tuple[str, ...]
 

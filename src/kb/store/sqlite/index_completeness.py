@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import apsw
+import apsw
 
 logger = logging.getLogger(__name__)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 import apsw
 
@@ -16,10 +18,6 @@ from kb.store.sqlite.foreign_objects import foreign_parts
 from kb.store.sqlite.schema import create
 from kb.store.sqlite.vector_codes import CHECKSUM, drop_codes
 from kb.store.sqlite.vector_space import HISTORY_SIZE
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)

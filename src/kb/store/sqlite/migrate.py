@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 
@@ -15,9 +15,6 @@ from kb.store.sqlite.legacy_v2 import migrate as legacy
 from kb.store.sqlite.legacy_v2.detect import has_its_tables
 from kb.store.sqlite.schema import SCHEMA_VERSION, create, steps
 from kb.store.sqlite.vector_space import declared_dimensions
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 
@@ -15,10 +16,6 @@ from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteTransaction
 from kb.store.sqlite.vector_space import read_space
 from kb.store.sqlite.vectors import Vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @contextmanager

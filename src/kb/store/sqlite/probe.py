@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 import numpy as np
 
+from kb.store.protocol import Transaction
 from kb.store.rows import Filter
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_space import recorded_space
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kb.store.protocol import Transaction
 
 
 def probe(path: Path) -> Iterator[str]:

@@ -5,20 +5,16 @@ What changes is found out while others may write; they wait only while some chan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
 from kb.lexical.language import guessed
 from kb.lexical.segmentation import segmented, varied
+from kb.store.row_mapping import Execute
 from kb.store.sqlite.statements import statements
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kb.store.row_mapping import Execute
 
 CHUNKS, LOOKED_AT = 500, 5000
 """How many chunks are indexed again in one transaction, for which others wait that write; after looking at how many

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
 from kb.filesystem import give_to_owner, sync
 from kb.lexical.segmentation import segmented, varied
+from kb.store.row_mapping import Execute
+from kb.store.rows import VectorSpace
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.vector_space import bind_space, change_space, recount_precisions
 from kb.store.sqlite.verify import is_unit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kb.store.row_mapping import Execute
-    from kb.store.rows import VectorSpace
-
-    Embed = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32]]
-    """From headers and texts of chunks to their vectors."""
+Embed = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32]]
+"""From headers and texts of chunks to their vectors."""
 
 SLICE = 64
 STEPS = 100_000

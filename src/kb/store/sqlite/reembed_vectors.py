@@ -7,25 +7,21 @@ deleted from both by triggers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.store.rows import VectorSpace
 from kb.store.sql.reembed_vectors import SecondVectors
 from kb.store.sqlite.schema import declare_vectors
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, numbers, pack, unpack, unpacked_mean
 from kb.store.sqlite.vector_space import read_space, record_space, recount_precisions
+from kb.store.sqlite.vectors import Vectors
 from kb.vectors.quantize import Quantizer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.store.rows import VectorSpace
-    from kb.store.sqlite.vectors import Vectors
 
 CODED: Final = 2048
 """How many codes are made in one transaction."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import apsw
 
 from kb.store.migrations import migrations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import apsw
 
 SCHEMA_VERSION = 30
 

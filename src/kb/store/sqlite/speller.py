@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+import apsw
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.lexical.snapshot import Admitted, Key
 from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
-from kb.store.sqlite.full_text_cache import LAST
+from kb.store.row_mapping import Execute
+from kb.store.sqlite.full_text_cache import LAST, WordReader
 from kb.store.sqlite.statements import statements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import apsw
-    from numpy.typing import NDArray
-
-    from kb.lexical.snapshot import Admitted, Key
-    from kb.store.row_mapping import Execute
-    from kb.store.sqlite.full_text_cache import WordReader
 
 
 class SqliteVocabulary:

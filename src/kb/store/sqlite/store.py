@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import queue
 import threading
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
-from kb.store.rows import Retention
+from kb.store.row_mapping import Execute
+from kb.store.rows import Retention, VectorSpace
 from kb.store.sql.transaction import Transaction
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.export_tables import SqliteTransfer
 from kb.store.sqlite.foreign_objects import foreign_names
-from kb.store.sqlite.full_text_cache import DEFAULT_LIMIT, Words
+from kb.store.sqlite.full_text_cache import DEFAULT_LIMIT, WordReader, Words
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.index_completeness import check_in_step
 from kb.store.sqlite.jobs import SqliteJobs
@@ -29,15 +31,6 @@ from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from kb.store.row_mapping import Execute
-    from kb.store.rows import VectorSpace
-    from kb.store.sqlite.full_text_cache import WordReader
 
 READ_CONNECTIONS = 8
 DEFAULT_RETENTION = Retention()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
@@ -16,16 +16,11 @@ from kb.api.errors import KbError
 from kb.lexical.alternatives import alternatives
 from kb.lexical.function_words import STOP_WORDS
 from kb.store.analyzer import FtsTokenizer
-from kb.store.sqlite.full_text_cache import indexed_chunks
+from kb.store.sqlite.full_text_cache import WordReader, indexed_chunks
 from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.statements import statements
+from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 from kb.threads import BackgroundThread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kb.store.sqlite.full_text_cache import WordReader
-    from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 
 logger = logging.getLogger(__name__)
 

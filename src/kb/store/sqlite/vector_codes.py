@@ -6,20 +6,17 @@ what is missing, cut or changed on disk counts as not there, and is made anew (`
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.store.sqlite.statements import statements
 from kb.vectors.quantize import Quantizer
 from kb.vectors.shared_rows import Rows, checksums
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
 
 BLOCK = 65_536
 CHECKSUM = 8

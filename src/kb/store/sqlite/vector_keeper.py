@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.store.sqlite.vector_codes import (
     begin_codes,
@@ -19,14 +20,12 @@ from kb.store.sqlite.vector_codes import (
     read_codes,
     write_codes,
 )
+from kb.store.sqlite.vectors import Vectors
 from kb.vectors.coded_index import CodedIndex
 from kb.vectors.quantize import Quantizer
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kb.store.sqlite.store import SqliteStore
-    from kb.store.sqlite.vectors import Vectors
 
 logger = logging.getLogger(__name__)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.vector_codes import chunk_ids, read_copies
 from kb.vectors.flat_index import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from kb.store.sqlite.schema import VectorSchema
 
 MAX_NEAREST = 4096
 """How many sqlite-vec finds at most."""

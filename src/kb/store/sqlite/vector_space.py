@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from contextlib import closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -14,9 +15,6 @@ from kb.store.default_space import DEFAULT_SPACE, refusal
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.connection import write_transaction
 from kb.store.sqlite.schema import declare_vectors
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SELECT_SPACE = """
 SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, ''), folder FROM vector_space

@@ -11,29 +11,24 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
+from kb.store.rows import VectorSpace
 from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import chunk_ids, has_codes, read_codes, read_quantizer, write_codes
 from kb.store.sqlite.vector_reader import SqliteVectorReader
 from kb.vectors.coded_index import CodedIndex, StoredIndex
 from kb.vectors.flat_index import FlatIndex, columns, usable
+from kb.vectors.protocol import NewVector, VectorIndex, VectorSnapshot
+from kb.vectors.quantize import Quantizer
 from kb.vectors.shared_rows import Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from kb.store.rows import VectorSpace
-    from kb.vectors.protocol import NewVector, VectorIndex, VectorSnapshot
-    from kb.vectors.quantize import Quantizer
 
 logger = logging.getLogger(__name__)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import apsw
 import numpy as np
@@ -16,16 +18,10 @@ from kb.api.errors import StoreError
 from kb.store.analyzer import FtsTokenizer
 from kb.store.sqlite.connection import load_vectors, unopened
 from kb.store.sqlite.foreign_objects import foreign_parts
-from kb.store.sqlite.integrity_rules import AHEAD, RULES, add_functions, missing_parts
+from kb.store.sqlite.integrity_rules import AHEAD, RULES, Rule, add_functions, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorSchema
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_copies, read_quantizer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from kb.store.sqlite.integrity_rules import Rule
 
 MISCUT = (
     "SELECT 1 FROM (SELECT 1 FROM chunks LEFT JOIN documents ON documents.id = document_id"

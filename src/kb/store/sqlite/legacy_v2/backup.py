@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
 from kb.store.sqlite.legacy_v2.detect import has_its_tables
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def back_up(connection: apsw.Connection, copy: Path) -> None:

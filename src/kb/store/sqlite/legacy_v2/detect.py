@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import apsw
 
 from kb.api.errors import StoreError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import apsw
 
 TABLES = ("documents", "chunks", "tags", "document_tags", "jobs")
 ALIASES: dict[str, dict[str, tuple[str, ...]]] = {

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+import apsw
+
 from kb.lexical.segmentation import segmented
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import apsw
 
 LINE_CHARS = 80
 

@@ -8,15 +8,12 @@ a number that is a text, a text that goes by another name. Such a name stays rea
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+
+import apsw
 
 from kb.store.sqlite.legacy_v2.detect import TABLES, Column, find_alias, read_columns
 from kb.store.sqlite.schema import VectorSchema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import apsw
 
 FALLBACKS = {
     "title": "''",
