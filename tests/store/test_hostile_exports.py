@@ -110,6 +110,7 @@ def test_an_import_that_is_given_again_after_something_else_was_written_brings_t
 
 
 WRONG = {
+    "a version above all": ("documents.jsonl", {"version": 1 << 40}),
     "a file that waits outside": ("jobs.jsonl", {"staged": "../../keys.json"}),
     "a job that runs": ("jobs.jsonl", {"status": "running"}),
     "a job of no kind": ("jobs.jsonl", {"kind": "shell"}),
@@ -173,6 +174,53 @@ def test_what_an_export_says_of_itself_names_nothing_outside(exported, other, fi
 def test_vectors_of_other_chunks_are_refused(exported, other):
     change(exported, "vectors", lambda path: path.write_bytes(path.read_bytes()[:-4]))
     assert "has not the vectors of" in refused(other, exported)
+
+
+def change_lines(folder, name, mutate):
+    def write(path):
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        mutate(lines)
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+
+    change(folder, name, write)
+
+
+def test_a_document_that_came_inside_itself_is_refused(exported, other):
+    def inside_each_other(lines):
+        lines[0]["part_of"], lines[1]["part_of"] = lines[1]["id"], lines[0]["id"]
+
+    change_lines(exported, "documents.jsonl", inside_each_other)
+    assert "came inside itself" in refused(other, exported)
+
+
+def test_a_document_that_was_deleted_with_itself_is_refused(exported, other):
+    def inside_itself(lines):
+        binned = next(line for line in lines if "deleted" in line)
+        binned["deleted"]["part_of"] = binned["id"]
+
+    change_lines(exported, "versions.jsonl", inside_itself)
+    assert "came inside itself" in refused(other, exported)
+
+
+def test_a_document_whose_former_version_is_its_present_one_is_refused(exported, other):
+    former = [json.loads(line) for line in (exported / "versions.jsonl").read_text("utf-8").splitlines()]
+
+    def at_the_beginning(lines):
+        line = next(line for line in lines if line["id"] in {version["id"] for version in former})
+        line["version"] = 1
+
+    change_lines(exported, "documents.jsonl", at_the_beginning)
+    assert "is no former one" in refused(other, exported)
+
+
+@pytest.mark.parametrize("number", [5000, 1])
+def test_a_version_that_held_what_no_earlier_one_did_is_refused(exported, other, number):
+    def held_by_another(lines):
+        first = next(line for line in lines if line["version"] == 1)
+        first |= {"chunks": None, "chunks_of": number}
+
+    change_lines(exported, "versions.jsonl", held_by_another)
+    assert "before it has chunks" in refused(other, exported)
 
 
 def test_files_that_are_not_what_they_were_are_refused(exported, other):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from io import BytesIO
 from itertools import groupby
@@ -151,7 +152,7 @@ class ExportFolder:
         return VECTORS in self.about.files and self.about.space is not None
 
     def __iter__(self) -> Iterator[Arriving]:
-        """Yield the documents with what they were, and those in the bin, by ascending id."""
+        """Yield the documents with what they were, and those in the bin, by ascending id. Raises as `check`."""
         path = self.folder / VERSIONS
         former = _read(path, _former) if self._has(VERSIONS) else iter(())
         both = heapq.merge(
@@ -163,6 +164,7 @@ class ExportFolder:
             arriving = [line for _, _, line in group]
             versions = tuple(line for line in arriving if isinstance(line, FormerVersion))
             document, is_binned = arriving[0], any(version.binned for version in versions)
+            _check_versions(path, versions, document.number if isinstance(document, Arriving) else None)
             if isinstance(document, Arriving) and not is_binned:
                 yield replace(document, former=versions)
             elif is_binned and not isinstance(document, Arriving) and versions[-1].binned:
@@ -195,8 +197,7 @@ class ExportFolder:
         Raises:
             StoreError: one cannot be read, or a file is not what it was.
         """
-        for _ in self:
-            pass
+        self._check_parts()
         chunks = 0
         for name in LINES:
             key, last = attrgetter(*ORDERS[name]), None
@@ -215,6 +216,18 @@ class ExportFolder:
                     raise StoreError(f"{self.folder / name} is not what it was.")
         if self.has_vectors and (self.folder / VECTORS).stat().st_size != 4 * chunks * self.dimensions:
             raise StoreError(f"{self.folder / VECTORS} has not the vectors of {chunks} chunks.")
+
+    def _check_parts(self) -> None:
+        """Read all documents; none may have come inside itself: who deletes it would come to no end."""
+        wholes: dict[int, set[int]] = {}
+        for arriving in self:
+            last = arriving.binned.binned if arriving.binned else None
+            came_inside = (arriving.part_of, last.part_of if last else None)
+            wholes[arriving.document.id] = {whole for whole in came_inside if whole}
+        try:
+            TopologicalSorter(wholes).prepare()
+        except CycleError as error:
+            raise StoreError(f"{self.folder}: document {error.args[1][0]} came inside itself.") from error
 
     @property
     def dimensions(self) -> int:
@@ -339,6 +352,23 @@ def _former(line: bytes) -> FormerVersion:
     if chunks is not None:
         _check_note(read.document, chunks)
     return FormerVersion(read.former, read.part_of, chunks, read.chunks_of, read.binned)
+
+
+def _check_versions(path: Path, versions: Sequence[FormerVersion], number: int | None) -> None:
+    """See that a document's former versions come before what it is, and hold what they say.
+
+    Raises:
+        StoreError: one does not.
+    """
+    holders: set[int] = set()
+    for former in versions:
+        where = f"{path}: version {former.version.number} of document {former.version.document.id}"
+        if number is not None and former.version.number >= number:
+            raise StoreError(f"{where} is no former one: the document is of version {number}.")
+        if former.chunks is not None:
+            holders.add(former.version.number)
+        elif former.chunks_of is not None and former.chunks_of not in holders:
+            raise StoreError(f"{where}: no version {former.chunks_of} before it has chunks.")
 
 
 def _check_note(document: Document, chunks: Sequence[NewChunk]) -> None:

@@ -15,6 +15,7 @@ from kb.blobs.protocol import DIGEST
 from kb.maintenance.backup_storage import STAGED
 from kb.maintenance.export_rows import PLAIN
 from kb.store.rows import Author, Binned, Chunk, ChunkPosition, Document, NamedKey, NewChunk, VectorSpace, Version
+from kb.store.sql.history import MOST_VERSIONS
 
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
 
@@ -32,6 +33,7 @@ Type = Annotated[DocType, Like(r"^[\w.+/-][\w .+/-]*\Z", "it is no type of a doc
 Number = Annotated[int, Field(ge=0, le=1 << 53)]
 Id = Annotated[int, Field(ge=1, le=10**18)]
 LastId = Annotated[int, Field(ge=0, le=10**18)]
+StoredNumber = Annotated[VersionNumber, Field(lt=MOST_VERSIONS)]
 Staged = Annotated[str, Like(rf"^(?:{STAGED.pattern})\Z", "it is no name of a file that waits")]
 Counts = dict[Annotated[str, Like(r"^[a-z_]{1,40}\Z", "it is no kind of what is not read")], Number]
 
@@ -156,7 +158,7 @@ class StateLine(AuthorLine):
 class DocumentLine(StateLine):
     """A document as it stands."""
 
-    version: VersionNumber = 1
+    version: StoredNumber = 1
     chunks: tuple[ChunkLine, ...]
 
     @property
@@ -168,7 +170,7 @@ class DocumentLine(StateLine):
 class VersionLine(StateLine):
     """A document as it stood."""
 
-    version: VersionNumber
+    version: StoredNumber
     until: Moment
     chunks: tuple[ChunkLine, ...] | None
     chunks_of: VersionNumber | None
