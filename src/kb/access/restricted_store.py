@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 from typing import cast
 
 from kb.api.errors import Forbidden, NotFound
@@ -21,7 +20,6 @@ from kb.store import rows
 from kb.store.protocol import Audit, Documents, Folders, History, Index, Jobs, Operations, Selection, Store, Transaction
 from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts, VectorSpace
 
-ALL = 1 << 62
 PAGE = 500
 
 
@@ -373,8 +371,12 @@ class CallerHistory:
         self.tx.check(document_id)
         if self.tx.limit is None:
             return self.inner.versions(document_id, limit=limit, before=before)
-        every = self.inner.versions(document_id, limit=ALL, before=before)
-        return list(islice((version for version in every if self.tx.sees(version.document)), limit))
+        visible: list[rows.Version] = []
+        size = limit
+        while len(visible) < limit and (page := self.inner.versions(document_id, limit=size, before=before)):
+            visible += [version for version in page if self.tx.sees(version.document)]
+            before, size = page[-1].number, PAGE
+        return visible[:limit]
 
     def changed_since(self, instant: datetime) -> list[int]:
         ids = self.inner.changed_since(instant)
