@@ -1,4 +1,4 @@
-"""The process that becomes an extractor, `python -m kb.parser.extractor_exec`, after setting limits and dropping rights."""
+"""Sets limits, drops rights, and becomes an extractor: `python -m kb.parser.extractor_exec`."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Limits:
         return self.index_ratio * size + (_FREE_OF_PART if is_part else _FREE)
 
     def characters(self, size: int, *, is_part: bool) -> int:
-        """Return the maximum length of a file's text: half of its bytes in the database, because each is stored twice."""
+        """Return the maximum length of a file's text: half its bytes in the database, as each is stored twice."""
         return min(self.output_mb * _MIB, int(self.index_bytes(size, is_part=is_part)) // 2)
 
     def too_many_characters(self, characters: int) -> str:

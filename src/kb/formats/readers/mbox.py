@@ -1,4 +1,4 @@
-"""Mailboxes (.mbox): a list of the messages, each of which is a document of its own."""
+"""Mailboxes (.mbox): a list of the messages, each a separate document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kb.formats.text.encoding import as_utf8, one_line
 from kb.formats.text.extracted import Attachment, Extracted
 
 _NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|\0-\x1f]+")
-"""Not `#`, unlike in other names of parts: documents of messages that have it are found by it."""
+"""Does not include `#`, unlike in other names of parts: existing documents of messages are found by it."""
 
 
 def read(data: bytes) -> Extracted:
