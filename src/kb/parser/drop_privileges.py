@@ -94,10 +94,10 @@ def confine() -> list[Restriction]:
 
 
 def confine_program(command: Sequence[str], scratch: str, *, may_connect: bool) -> list[Restriction]:
-    """Give up every right that a program that reads one file and prints its text does not need.
+    """Give up every right that a program does not need to read one file and print its text.
 
     It may read and run the system's files and the full paths in its command, and write to one folder. Returns the
-    restrictions now in force. Files are only protected by Landlock and seccomp together: Landlock does not cover
+    restrictions now in force. Only Landlock and seccomp together protect files: Landlock does not cover
     permissions of files, and seccomp does not see which file is opened.
 
     Args:

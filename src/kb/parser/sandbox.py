@@ -152,10 +152,10 @@ class Sandbox:
     def extract(self, path: Path, filename: str, *, is_part: bool = False) -> tuple[str, Extracted]:
         """Read the file at `path`, which its sender called `filename`, as `kb.formats.extract.extract` does.
 
-        `is_part` says that it came inside another file.
+        `is_part` means that it came inside another file.
 
         Raises:
-            Unreadable: the file gives no text, or reading it went over a limit or killed the parser.
+            Unreadable: the file contains no text, or reading it exceeded a limit or killed the parser.
             Stopped: `stop` was called.
         """
         doc_type, extracted = self._parse(path, filename, is_part=is_part)

@@ -192,7 +192,7 @@ def _named_level(name: str) -> int | None:
 
 
 def _outline_level(owner: etree._Element) -> int | None:
-    """Return a paragraph's or style's own heading level: 1 to 9 for headings, 10 for body text."""
+    """Return a paragraph's or style's own level: 1 to 9 for headings, 10 for body text, None if it has none."""
     level = whole_number(owner.find("{*}pPr/{*}outlineLvl"), "val", -1)
     return level + 1 if level >= 0 else None
 

@@ -1,4 +1,4 @@
-"""Electronic mail as it is sent (.eml): headers, body, attached files."""
+"""Electronic mail as sent (.eml): headers, body, attached files."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class _Book:
     def _refuse_encrypted(self) -> None:
         encryption = self.archive.xml("META-INF/encryption.xml")
         references = encryption.iter("{*}CipherReference") if encryption is not None else ()
-        # Fonts are often obfuscated this way; pages are only encrypted to stop other programs from reading them.
+        # Fonts are often obfuscated this way; pages are encrypted only to keep other programs from reading them.
         if any(
             reference.get("URI", "").lower().endswith((".xhtml", ".html", ".htm", ".xml")) for reference in references
         ):

@@ -176,11 +176,11 @@ def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
     """Return the values by their names in lower case; None if they cannot be parsed."""
     if len(matter) > _LONGEST or (is_toml and any(line.count(".") > _DEEPEST for line in matter.split("\n"))):
         return None
-    import yaml  # here, as few notes need it and the engine's start does not
+    import yaml  # here, because few notes need it and the engine's start does not
 
     try:
         # The base loader makes strings of everything, as written: a tag may be called 2024 or yes.
-        values = tomllib.loads(matter) if is_toml else yaml.load(matter, yaml.BaseLoader)  # noqa: S506 - likewise
+        values = tomllib.loads(matter) if is_toml else yaml.load(matter, yaml.BaseLoader)  # noqa: S506 - it builds only strings
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return {str(name).lower(): value for name, value in values.items()} if isinstance(values, dict) else None

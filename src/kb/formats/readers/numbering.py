@@ -55,7 +55,7 @@ class Level(NamedTuple):
 
 
 def _is_clause(levels: Mapping[int, Level], depth: int) -> bool:
-    """Return whether an item's number is a reference, as in contracts: its list counts 7, 7.1, 7.1.1."""
+    """Return whether others cite an item by its number, as in contracts: its list counts 7, 7.1, 7.1.1."""
     level = levels.get(depth)
     return level is not None and level.shown == depth and any(level.shown > 1 for level in levels.values())
 
@@ -150,7 +150,7 @@ class WordNumbering:
         return next((depth - 1 for depth, level in levels if level.style == style), 0)
 
     def is_clause(self, item: Item) -> bool:
-        """Return whether an item's number is a reference."""
+        """Return whether others cite an item by its number, as in contracts."""
         numbered = self._lists.get(item.number)
         return numbered is not None and _is_clause(numbered.levels, item.level + 1)
 
@@ -290,7 +290,7 @@ class OdfNumbering:
         return "" if level.way == _NO_NUMBER else _shown(self._headings.values, self._outline, level)
 
     def is_clause(self, style: str, depth: int) -> bool:
-        """Return whether an item's number is a reference."""
+        """Return whether others cite an item by its number, as in contracts."""
         return _is_clause(self._styles.get(style, {}), depth)
 
 

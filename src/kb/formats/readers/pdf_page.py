@@ -31,7 +31,7 @@ _MUCH_OF_PAGE, _MOST_OF_PAGE = 0.4, 0.8
 _BLEED: Final = 2.0  # points by which text may extend over the edge of its page
 _LINE_END: Final = re.compile(r"(?<=\S)( ?)\r\n( ?)(?=\S)")
 _ASTRAL: Final = re.compile("[\U00010000-\U0010ffff]")  # PDFium counts these twice
-_STEP: Final = 0.87  # superscripts and subscripts are at most this much of the larger letters' height
+_STEP: Final = 0.87  # superscripts and subscripts have at most this fraction of the larger letters' height
 _OVERLAP, _IN_LINE = 0.25, 0.8
 _TOUCHING, _NEAR = 0.3, 1.3
 _BLANK: Final = 0.2

@@ -87,7 +87,7 @@ class SheetExtras:
             self.add_error(row, column, _ERRORS[code])
 
     def add_number(self, row: int, column: int, shown: str) -> None:
-        """Add a cell's number as it is shown, if the budget allows."""
+        """Add a number in the form that its cell shows, if the budget allows."""
         if self.room.numbers > 0:
             self.room.numbers -= 1
             self.cells.setdefault(row, {})[column] = shown

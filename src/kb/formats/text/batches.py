@@ -26,9 +26,7 @@ class Batch(NamedTuple, Generic[Item]):
 
 
 def batches(items: Sequence[Item]) -> Iterator[Batch[Item]]:
-    """Yield at most `MAX_PARTS` batches in the order of the items, so that the first ones stay the same as a file
-    grows.
-    """
+    """Yield at most `MAX_PARTS` batches in the items' order, so that the first ones stay the same as a file grows."""
     size = MAX_PARTS
     while size * MAX_PARTS < len(items):
         size *= MAX_PARTS

@@ -56,7 +56,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-@lru_cache(maxsize=1)  # what a file is and what it says are read from the same text
+@lru_cache(maxsize=1)  # detecting the type and reading the file decode the same bytes
 def decode(data: bytes, declared: str | None = None) -> str:
     """Return the text of `data` with normalised newlines, in the encoding detected or `declared` in the file.
 

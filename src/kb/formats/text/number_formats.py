@@ -58,7 +58,7 @@ def unit_of_format(code: str) -> NumberUnit | None:
 
 
 def unit_of_text(shown: str, value: float, *, is_share: bool) -> NumberUnit | None:
-    """Return the text around a number in a cell's text; None if there is no such text, or the number differs."""
+    """Return the text around a number in a cell's text; None if it has none, or shows a different number."""
     match = _SHOWN.fullmatch(shown.strip())
     if not match or not _is_rounded(match[2], abs(value) * (100 if is_share else 1)):
         return None

@@ -1,4 +1,4 @@
-"""Tables of values: one line per row, with the column names as heading of each part."""
+"""Tables of values: one line per row, with the column names in the heading above each part."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kb.formats.text.encoding import one_line
 _HEAD: Final = 30  # rows to search for a table's column names
 _LONGEST_ROW: Final = 600  # characters; a longer row does not fit a chunk
 _LONGEST_LINE: Final = 250  # characters per line of a row that is split into several lines
-_LONGEST_BARE: Final = 400  # the same without room for all names, and the length of the row's name in such a line
-_BARE_KEY: Final = 40
+_LONGEST_BARE: Final = 400  # the same without room for all column names
+_BARE_KEY: Final = 40  # characters of the row's name in such a line
 _LONGEST_LABEL: Final = 60
 _BAR: Final = " | "
-_KEY_CELLS: Final = 3  # the row's name is in one of this number of first cells
+_KEY_CELLS: Final = 3  # the number of first cells that may contain the row's name
 _MOST_GROWTH, _FREE_GROWTH = 1.5, 30_000
 """How much longer the column names may make a table than its values: a factor, and a number of characters."""
 
@@ -226,7 +226,7 @@ def _is_year(cell: str) -> bool:
 
 
 def _has_word(cell: str) -> bool:
-    """Return whether a cell has letters, other than those of a formula."""
+    """Return whether a cell has letters and is not a formula."""
     return any(map(str.isalpha, cell)) and not cell.startswith("=")
 
 
