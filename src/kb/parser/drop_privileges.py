@@ -132,7 +132,7 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def _forbid_files(libc: ctypes.CDLL, allowed: Mapping[str, int], *, ports: bool = True) -> bool:
-    """Allow only these files, each with its rights, and no network port if `ports` is true, with Landlock."""
+    """Allow only these files, each with its rights, and forbid network ports if `ports` is true, with Landlock."""
     version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
     if version < 1:
         return False

@@ -200,7 +200,7 @@ class ExtractingSandbox(Sandbox):
         return self._as_file(printed, "page.txt" if may_be_empty or extractor.prints_text else "")
 
     def _as_file(self, printed: bytes, name: str) -> tuple[str, Extracted]:
-        """Return the sandbox's reading of an extractor's output. Files inside the output are not attachments."""
+        """Return the document that the sandbox reads from an extractor's output, without calling another extractor."""
         with tempfile.NamedTemporaryFile(prefix="kb-extracted-", dir=self.folder) as file:
             file.write(printed if printed.startswith(_ZIP) else printed.replace(b"\f", b"\n").replace(b"\0", b""))
             file.flush()

@@ -70,7 +70,7 @@ def removed_files(members: Iterable[int]) -> Iterator[Path]:
 
 
 def disk_sizes(paths: Iterable[Path]) -> Iterator[int]:
-    """Yield the size of each file on disk in bytes; hard links count once."""
+    """Yield the size of each file on disk in bytes, once per file."""
     seen = set[tuple[int, int]]()
     for path in paths:
         with suppress(OSError):

@@ -285,7 +285,7 @@ class _Process:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether it can read another file."""
+        """Whether it should read another file."""
         grown = resident(self._process.pid) - (self._baseline or 0)
         return self._process.poll() is None and self._files < MAX_FILES and grown < self._limits.memory_mb * _MIB // 4
 

@@ -1,6 +1,6 @@
 """The fields before the text of a Markdown file: title, tags, date, aliases, in YAML or TOML.
 
-Obsidian, Jekyll, Hugo and others write them there, each with keys of its own. Values keep their spelling.
+Obsidian, Jekyll, Hugo and others write them there, each with keys of its own. Values are kept as written.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
 
     try:
         # The base loader makes strings of everything, as written: a tag may be called 2024 or yes.
-        values = tomllib.loads(matter) if is_toml else yaml.load(matter, yaml.BaseLoader)  # noqa: S506 - it builds only strings
+        values = tomllib.loads(matter) if is_toml else yaml.load(matter, yaml.BaseLoader)  # noqa: S506 - BaseLoader is safe
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return {str(name).lower(): value for name, value in values.items()} if isinstance(values, dict) else None
@@ -207,6 +207,6 @@ def _names(*values: object) -> tuple[str, ...]:
 
 
 def _date(value: object) -> str | None:
-    """Return a date as written; TOML parses dates itself."""
+    """Return a date as written, or in ISO 8601 if it is one of TOML's own dates."""
     date = _line(value if isinstance(value, str) else getattr(value, "isoformat", str)())
     return date if date and len(date) <= _LONGEST_DATE and date[0].isdigit() else None

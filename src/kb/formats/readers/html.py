@@ -47,7 +47,7 @@ _APART: Final = {"nav", "header", "footer", "aside"}
 
 _ELSEWHERE: Final = re.compile(r"(?i)(?:https?|mailto|ftp):\S+\Z")
 _EMBEDDED: Final = re.compile(r"\[picture: \S+, \d[\d.]* [kMG]B\]")
-"""The placeholder for a picture embedded in a page."""
+"""The placeholder for a picture of more than a few bytes embedded in a page."""
 
 _LONGEST_ADDRESS: Final = 200
 """Longer addresses serve to count clicks."""
@@ -184,7 +184,7 @@ def _is_unseen(element: etree._Element) -> bool:
 
 
 class _Writer:
-    """Writes a tree: gathers inline text, and flushes it as a line if a block begins or ends."""
+    """Writes a tree: gathers inline text, and flushes it as a line when a block begins or ends."""
 
     def __init__(self, text: TextBuilder, below: int = 0, depth: int = 0) -> None:
         self._text = text

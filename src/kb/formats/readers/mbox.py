@@ -16,7 +16,7 @@ from kb.formats.text.encoding import as_utf8, one_line
 from kb.formats.text.extracted import Attachment, Extracted
 
 _NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|\0-\x1f]+")
-"""Does not include `#`, unlike in other names of parts: existing documents of messages are found by it."""
+"""Without `#`, unlike for other parts: existing documents of messages may contain it and are found by name."""
 
 
 def read(data: bytes) -> Extracted:

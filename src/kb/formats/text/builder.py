@@ -118,7 +118,7 @@ class TextBuilder:
             self.headings.append(Heading(self._length - len(title) - 1, level, title))
 
     def headed_rows(self, level: int, title: str, rows: Sequence[str]) -> None:
-        """Add the header rows of a table; the next lines belong to them, as to a heading `title`."""
+        """Add the header rows of a table; the next lines belong under them, as under a heading `title`."""
         first, *others = rows
         self._closed = None
         self.line(first)
@@ -129,9 +129,9 @@ class TextBuilder:
             self.line(row)
 
     def clause(self, depth: int, number: str, words: str) -> None:
-        """Add a clause of a contract; the next lines belong to its number with its name or first words.
+        """Add a clause of a contract; the next lines belong to it, under its number and its name or first words.
 
-        Readers refer to a clause by its number, so each gets its own section.
+        People refer to a clause by its number, so each gets its own section.
         """
         name = _CLAUSE_NAME.match(words)
         title = f"{number} {name[0] if name else ''}".strip()
