@@ -133,7 +133,7 @@ def render(mail: Mail) -> Extracted:
 
 
 def _attach_unseen(mail: Mail, bodies: Sequence[Body]) -> None:
-    """Attach the pictures for the bodies that no body shows."""
+    """Attach the pictures that were meant for a body but that no body shows."""
     pages = [body.text for body in bodies if body.kind == "html"]
     seen = {unquote(content_id) for page in pages for content_id in _SHOWN.findall(page)}
     for shown in mail.shown:

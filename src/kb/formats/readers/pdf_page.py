@@ -146,7 +146,7 @@ def _in_lines(text: pypdfium2.PdfTextPage) -> str:
 
 
 def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
-    """Return the separator of two lines: an empty string or a space if one continues the other, perhaps a step up."""
+    """Return the separator of two lines: an empty string or a space if one continues the other."""
     index_of = raw.FPDFText_GetCharIndexFromTextIndex
     before, after = (_loose_box(text, index_of(text, place)) for place in (end.start() - 1, end.end()))
     if before is None or after is None:

@@ -180,7 +180,7 @@ def _shown(value: Value) -> str:
 
 
 def _rejoined(value: str) -> str:
-    """Return a two-byte text whose bytes were decoded as characters."""
+    """Return the correct form of a UTF-16 text whose bytes were decoded as single characters."""
     try:
         return value.encode("latin-1").decode("utf-16-le")
     except UnicodeError:
