@@ -243,7 +243,7 @@ def _type_in_zip(data: bytes) -> str:
 
 
 def _mimetype(archive: zipfile.ZipFile) -> str:
-    """Return the type in EPUB and OpenDocument files, from an entry that should be the first but not always is."""
+    """Return the media type in EPUB and OpenDocument files; its entry should be the first but not always is."""
     member = next((member for member in archive.infolist() if member.filename == "mimetype"), None)
     if not member or member.file_size > _LONGEST_MIMETYPE or member.flag_bits & 1:
         return ""

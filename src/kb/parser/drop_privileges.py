@@ -97,8 +97,8 @@ def confine_program(command: Sequence[str], scratch: str, *, may_connect: bool) 
     """Give up every right that a program does not need to read one file and print its text.
 
     It may read and run the system's files and the full paths in its command, and write to one folder. Returns the
-    restrictions now in force. Only Landlock and seccomp together protect files: Landlock does not cover
-    permissions of files, and seccomp does not see which file is opened.
+    restrictions now in force. Only Landlock and seccomp together protect files: Landlock does not cover permissions of
+    files, and seccomp does not see which file is opened.
 
     Args:
         command: the program and its arguments.

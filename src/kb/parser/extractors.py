@@ -56,11 +56,9 @@ class Extractors:
         """Return the extractors in the settings, and the installed programs for old office documents.
 
         Args:
-            named: entries such as `image=tesseract - -`, separated by semicolons or line ends; `doc=off` turns a kind
-                off.
+            named: entries such as `image=tesseract - -`, separated by semicolons or line ends; `doc=off` turns one off.
             languages: the languages in which Tesseract reads pictures and scans, such as `eng+deu`; `1` is its default,
-                and
-                `0` or an empty string turns it off.
+                and `0` or an empty string turns it off.
 
         Raises:
             ValueError: an entry is invalid, or its program is not installed.

@@ -1,8 +1,7 @@
 """Files that contain messages: mailboxes (mbox, RFC 4155) and Apple Mail files.
 
-In a mailbox, each message follows a line that begins with "From ". Apple Mail stores each message in a file (.emlx):
-its
-length on the first line, and a list of properties after it.
+In a mailbox, each message follows a line that begins with "From ". Apple Mail stores each message in a file (.emlx),
+with its length on the first line and a list of properties after it.
 """
 
 from __future__ import annotations

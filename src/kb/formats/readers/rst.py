@@ -13,7 +13,7 @@ from kb.formats.text.extracted import Extracted
 
 _ADORNMENT: Final = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*")
 _SHORTEST: Final = 4
-"""The minimum length of a line below a heading that is longer than this line."""
+"""The minimum length of the line of punctuation below a longer heading."""
 _MARKUP: Final = re.compile(r":[\w:.+-]{1,50}:(?=`)|(?<!\w)(?:``|\*\*|[`*])(?=\S)|(?<=\S)(?:``|\*\*|[`*])_{0,2}(?!\w)")
 
 

@@ -1,7 +1,7 @@
 """Outlook's winmail.dat (MS-OXTNEF): a message's rich text and its files, packed into one attachment.
 
-kb does not use tnefparse, last released in 2021: it reads no lists of recipients, and fails on damage that Outlook
-and gateways leave.
+kb does not use tnefparse, last released in 2021: it reads no lists of recipients, and fails on damage that Outlook and
+gateways leave.
 """
 
 from __future__ import annotations

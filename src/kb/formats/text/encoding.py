@@ -13,7 +13,7 @@ from kb.api.errors import Unreadable
 NOT_TEXT: Final = "this looks like binary data of no known type"
 
 NULS: Final = 100
-"""UTF-8 text may contain less than one NUL per this number of characters."""
+"""UTF-8 text may contain fewer than one NUL per this number of characters."""
 TELLS_LITTLE: Final = 3
 """The number of non-ASCII bytes up to which a guess is not reliable."""
 

@@ -70,9 +70,8 @@ class Extracted:
     """A document's text. `sections` partition it: in order, without a gap or an overlap.
 
     `attachments` become separate documents. `tags`, `date` and `aliases` are the document's own, as written. `scans`
-    are
-    the pages whose text is only in pictures, in order, and `pictures` are the other pictures, in order of their places.
-    `omitted` counts visible content of the file that the text lacks, by the kinds in `kb.api.omissions`.
+    are the pages whose text is only in pictures, in order, and `pictures` are the other pictures, in order of their
+    places. `omitted` counts visible content of the file that the text lacks, by the kinds in `kb.api.omissions`.
     """
 
     title: str | None
