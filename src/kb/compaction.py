@@ -1,4 +1,4 @@
-"""When in-memory indexes drop the rows of deleted chunks: all at once, so that one mask fits all of them."""
+"""When in-memory indexes drop the rows of deleted chunks: all at once, so that a mask for one index fits the others."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def is_exposed(path: Path) -> bool:
-    """Return whether other accounts can read a file, by its permissions and those of its folders."""
+    """Return whether other accounts can read a file, by its own permissions and the permissions of its folders."""
     if IS_WINDOWS or not path.stat().st_mode & 0o044:
         return False
     return all(folder.stat().st_mode & 0o011 for folder in path.resolve().parents)

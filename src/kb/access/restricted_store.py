@@ -116,7 +116,7 @@ class CallerTransaction:
         return self._limited(self.inner.index)
 
     def counts(self) -> rows.Counts:
-        """Return the counts; those of the whole database only for callers without a limit."""
+        """Return the counts; only callers without a limit get the counts of the whole database."""
         return self.inner.counts(self.caller if self.limit else None)
 
     @property
@@ -392,7 +392,7 @@ class CallerHistory:
         self.tx.record("delete", gone)
 
     def discard_parts(self, document_id: int, *, keep: Collection[str | None], author: Author) -> None:
-        """Discard former parts of a document, except those that the caller may not see."""
+        """Discard parts that a document no longer has, except parts that the caller may not see."""
         self.tx.check(document_id)
         for part, path in self.tx.inner.documents.parts(document_id):
             if path not in keep and all(map(self.tx.documents.get, [part, *self.tx.parts_of(part)])):
@@ -417,7 +417,7 @@ class CallerHistory:
         return [part for part in self.inner.parts_in_bin(document_id) if self.binned(part)]
 
     def counts(self) -> rows.HistoryCounts:
-        """Return the counts; those of the whole database only for callers without a limit."""
+        """Return the counts; only callers without a limit get the counts of the whole database."""
         if self.tx.limit is None:
             return self.inner.counts()
         return HistoryCounts(0, 0, self.inner.begins(), 0)

@@ -67,7 +67,7 @@ def _edits(old: Sequence[str], new: Sequence[str]) -> list[DiffPart]:
 
 
 def _next(ends: dict[int, int], diagonal: int, edits: int) -> int:
-    """Return where a path enters a diagonal: from the one above by an insertion, or from below by a deletion."""
+    """Return the start of a path on a diagonal: it comes from above by an insertion, or from below by a deletion."""
     if diagonal == -edits or (diagonal != edits and ends[diagonal - 1] < ends[diagonal + 1]):
         return ends[diagonal + 1]
     return ends[diagonal - 1] + 1

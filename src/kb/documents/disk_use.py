@@ -43,7 +43,7 @@ class DiskUse:
         self._size: int | None = None
 
     def size(self) -> int | None:
-        """Return the size in bytes, or None if it is unknown: too many files, too slow, or no folder.
+        """Return the size in bytes; None if there are too many files, reading is slow, or the folder is missing.
 
         While another thread measures, the last known size is returned: the caller occupies a thread that others need.
         """

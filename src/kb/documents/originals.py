@@ -95,7 +95,7 @@ class Originals:
         """Remove files, and parts of files, that were kept for documents that were then not written.
 
         Call it only while nothing is being written. If other engines also write, only old files are removed. With an
-        empty database, which may stand in for another one, nothing is removed.
+        empty database, nothing is removed, because the files may belong to another database.
         """
         least = STRAY_SECONDS if self.blobs.is_shared else 0
         old = {blob.name for blob in self.blobs.list(KEPT) if blob.age >= least and OURS.fullmatch(blob.name)}

@@ -102,7 +102,7 @@ class DigestReader:
 def staged_jobs(job: Job, attachments: Sequence[Attachment], blobs: Blobs) -> Iterator[list[NewJob]]:
     """Stage the files found in a job's file and yield their jobs; discard the files if the block fails.
 
-    Files whose jobs may have been queued stay; a sweep removes those that no job waits with.
+    Files whose jobs may have been queued stay; a sweep removes the files without a job.
     """
     jobs: list[NewJob] = []
     try:

@@ -81,7 +81,7 @@ class PastChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The changes to undo: those of an operation, or those since a point in time, optionally only those of one key.
+    """The changes to undo: all of an operation, or all since a point in time, optionally only of one key.
 
     A change counts from the time of its command, however long its job ran.
     """

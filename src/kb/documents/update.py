@@ -117,7 +117,7 @@ def _given_title(note: Document) -> str | None:
 
 
 def _tag_changes(note: Document, content: Content | None, change: NoteChange) -> tuple[list[str], list[str]]:
-    """Return the tags to add and to remove: the requested ones, and those that only one of the texts sets."""
+    """Return the tags to add and to remove: the requested tags, and tags that only one of the texts sets."""
     before = set(note.own_tags)
     after = before if content is None else set(content.own_tags)
     asked_for = (after - before).difference(change.tags_remove)

@@ -107,7 +107,7 @@ def open_model_for(space: VectorSpace, settings: Settings, on_batch: OnBatch = l
 
 
 def _candidates(space: VectorSpace, settings: Settings) -> Iterator[ModelFiles]:
-    """Yield the models in the folders where it may be: the setting, the recorded folder, the default."""
+    """Yield the models in the possible folders: the setting, the recorded folder, the default."""
     folders = [settings.model_dir, Path(space.folder) if space.folder else None, None]
     for folder in dict.fromkeys(folders):
         if folder is None and space.digest != SOURCES[WEIGHTS]:

@@ -49,7 +49,7 @@ RECOUNTED = 2
 BLOCK_CHARS = 1 << 16
 """How many characters are tokenised at a time."""
 
-# Where a text may be cut, best places first: paragraphs, lines, sentences, clauses, words. Only at white space that
+# Places to cut a text, best ones first: paragraphs, lines, sentences, clauses, words. Only at white space that
 # also separates words for the model, so that the tokens on both sides stay the same.
 BREAKS = [
     re.compile(pattern)
@@ -250,8 +250,8 @@ def _blocks(extracted: Extracted) -> Iterator[tuple[int, int]]:
 class _Tokens:
     """The token starts of a text that is cut from its beginning to its end.
 
-    After a cut within a word, the tokens differ from those of the whole text: they are in `_recounted`, which replaces
-    all starts between the cut and `_recounted_end`.
+    After a cut within a word, the tokens differ from the tokens of the whole text: the new ones are in `_recounted`,
+    which replaces all starts between the cut and `_recounted_end`.
     """
 
     def __init__(self, extracted: Extracted, tokenizer: Tokenizer, checkpoint: Callable[[], None]) -> None:

@@ -8,7 +8,8 @@ A folder:
 With a key (KB_BACKUP_KEY), a backup also has a `manifest.json.hmac`, which cannot be forged without the key. The
 manifest names everything else.
 
-An archive (`.tar`) has the same names, with those of its one backup at the top. An unfinished backup ends in `.part`.
+An archive (`.tar`) has the same names, but no folder for its one backup. The name of an unfinished backup ends in
+`.part`.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class BackupManifest:
         return {*self.originals, *self.staged.values()}
 
     def dump(self) -> bytes:
-        """Return the manifest as it is written to disk."""
+        """Return the text of the manifest file."""
         return (json.dumps({"kb-backup": FORMAT} | asdict(self), indent=1) + "\n").encode()
 
     @classmethod
@@ -315,7 +316,7 @@ def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequenc
     """Yield the backups of a folder, oldest first, or the one backup that `path` names.
 
     Raises:
-        StoreError: there are no backups at `path`.
+        StoreError: `path` has no backups.
     """
     if path.is_file():
         try:

@@ -111,7 +111,7 @@ def look(settings: Settings, step: Step) -> dict[str, Any]:
 
 
 def mend(settings: Settings, step: Step) -> dict[str, Any]:
-    """Repair what can be repaired while the engine runs, and check the data again."""
+    """Make the repairs that are possible while the engine runs, and check the data again."""
     mend_files(settings)
     return look(settings, step)
 

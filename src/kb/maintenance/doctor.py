@@ -1,4 +1,4 @@
-"""Check a database and its files, and repair what can be repaired without a backup."""
+"""Check a database and its files, and make the repairs that need no backup."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Exported:
 
 
 def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bool = False) -> Exported:
-    """Write everything to the folder `target`, as it is at one point in time.
+    """Write everything to the folder `target`, in its state at one point in time.
 
     Args:
         settings: the settings of the engine, which may run.

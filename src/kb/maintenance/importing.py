@@ -126,7 +126,7 @@ def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None
 
 
 def _compared(tx: MovedTransaction, export: ExportFolder) -> tuple[dict[str, int], str | None]:
-    """Return the number of lines of each file that a database has, up to the first difference, and where that is."""
+    """Return how many lines of each file a database has, up to the first difference, and the place of that."""
     present = dict.fromkeys(export.counts, 0)
     for name, lines in exported_lines(tx).items():
         with export.open(name) as file:

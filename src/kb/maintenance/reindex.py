@@ -28,7 +28,7 @@ def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: 
     Args:
         settings: the settings of the engine, which must not run.
         on_chunks: receives the numbers of chunks with vectors and in total.
-        anew: recompute all vectors, not only damaged and missing ones.
+        anew: whether to recompute all vectors, not only damaged and missing ones.
 
     Raises:
         StartError: the engine runs, or the model or the database cannot be used.

@@ -74,7 +74,7 @@ def verify_backups(
     another key's seal is itself a fault; the other backups are still checked.
 
     Raises:
-        StoreError: there are no backups at `path`.
+        StoreError: `path` has no backups.
     """
     seen: dict[str, str | None] = {}
     with opened_backups(path, key) as backups:

@@ -1,8 +1,8 @@
 """Move restored data into place and set the existing data aside.
 
 A restore unpacks into folders `restoring-DATABASE-…` next to the data that it will replace, because a folder may hold
-several databases. Once everything is unpacked, the restore is always completed: by itself, by the next start of the
-engine, or by the next command that works on the data.
+several databases. Once everything is unpacked, the restore is always completed: by its own command, by the next start
+of the engine, or by the next command that works on the data.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class Lease:
     """Jobs that were claimed together. Jobs that have not ended with the block return to the queue.
 
     The attempt then counts only if the block ended with an error that may come from a job. It does not count if the
-    engine stops, the disk is full or read-only, too many files are open, the model was changed, the database does not
-    answer, another engine has one of the jobs, or the block was a generator that was closed.
+    engine stops, the disk is full or read-only, the limit of open files is reached, the model was changed, the database
+    does not answer, another engine has one of the jobs, or the block was a generator that was closed.
 
     An I/O error may concern only one file or one page of the database. If the disk cannot be written at all, the jobs
     do not return to the queue but count as stalled later.

@@ -6,7 +6,7 @@ writes nothing twice.
 Jobs have two lanes. Jobs of the main lane are claimed together, oldest first, and processed in slices: short notes
 first, long texts last. After each slice, and while a file is read, the worker processes short notes that have arrived
 in the meantime. Between two slices of a long text it also processes short files. It claims these jobs separately, so
-that an error in one lane does not affect the other. A thread reads files while the model embeds what was read before.
+that an error in one lane does not affect the other. A thread reads files while the model embeds earlier files.
 
 No job can be overtaken endlessly: between two slices, the number of notes and the bytes of files are limited, and
 interrupted jobs get their turn among new ones.
@@ -389,7 +389,7 @@ def in_lanes(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job],
 
 
 def few_extracted(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job], list[int]]:
-    """Return the jobs to start with, and the ids of those that wait because of too many files for extractors."""
+    """Return the jobs to start with, and the ids of jobs that wait because of too many files for extractors."""
     later = [job.id for job in in_lanes(jobs, suffixes)[2][EXTRACTED:]]
     return [job for job in jobs if job.id not in later], later
 
@@ -417,7 +417,7 @@ def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
         else:
             group.append(job)
         is_full = chunk_count(later) >= WAITING_SLICES * SLICE
-        # the group contains what came before a long one for its path
+        # earlier jobs for the path of a long one are in the group
         if group and (is_full or chunk_count(group) >= SLICE):
             yield group
             group = []

@@ -138,7 +138,7 @@ class VectorBuilder:
 
 
 class Reembedder:
-    """Computes a second set of vectors in a thread on request, and keeps the active model that of the vectors in use.
+    """Computes a second set of vectors in a thread on request, and keeps the model of the vectors in use active.
 
     Args:
         store: the database.
