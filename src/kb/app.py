@@ -176,7 +176,7 @@ async def lifespan(
     """Start the parts in a thread, and stop them."""
     with ExitStack() as stack:
         stack.callback(stop_tracing)
-        # A stop may come at any point of the start. The thread cannot be stopped, and its parts must be.
+        # A stop may come at any point of the start. The thread cannot be stopped, but the parts it starts must be.
         with ThreadPoolExecutor(1, "kb-start") as pool:
             starting = asyncio.get_running_loop().run_in_executor(pool, begin, stack)
             try:

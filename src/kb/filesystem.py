@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 IS_WINDOWS = os.name == "nt"
 MANY_FILES = 1 << 16
-"""More than any of our servers needs."""
+"""Enough for any of our servers."""
 
 
 def make_folder(path: Path, variable: str) -> None:

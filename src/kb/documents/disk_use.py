@@ -14,7 +14,7 @@ from kb.blobs.protocol import KEPT, Blobs
 
 FRESH_SECONDS: Final = 300
 MOST_FILES: Final = 200_000
-"""The size of a larger folder stays unknown, to spare the disk."""
+"""The size of a folder with more files stays unknown, to spare the disk."""
 
 MOST_SECONDS: Final = 3
 """The size of a folder that takes longer to measure stays unknown, because somebody waits for the page."""

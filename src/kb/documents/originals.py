@@ -131,8 +131,8 @@ def _needed(tx: Transaction) -> set[str]:
 def queue_unread(store: Store, blobs: Blobs) -> None:
     """Queue PDFs with pages that were skipped as pictures. Call it before anything else is queued.
 
-    Jobs that are already waiting may be newer than these files; the next start then queues them. The same applies if
-    the disk is full or the storage does not answer.
+    If jobs are already waiting, they may be newer, so the PDFs are left for the next start. They are also left if the
+    disk is full or the storage does not answer.
     """
     queued = 0
     with store.write() as tx, suppress(DiskFull, FilesUnavailable):

@@ -272,7 +272,7 @@ def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int
 
 
 def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None:
-    """Return the step back to a version, or a deletion if the number is 0 or the document was in the bin then."""
+    """Return the step back to a version: a deletion for 0 or if the document was in the bin; None if unchanged."""
     newest = past.newest
     step = past.step
     target = next((version for version in past.versions if version.number == number), None)

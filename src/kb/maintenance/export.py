@@ -3,7 +3,7 @@
 kb-export.json     the format's number, the highest ids assigned, and the SHA-256 of each of these:
 documents.jsonl    one document per line, with its chunks
 versions.jsonl     one earlier version per line, with its chunks, also of documents in the bin
-jobs.jsonl …       one row per line: jobs, operations, the audit log, synced folders, removed files, keys
+jobs.jsonl …       one row per line: jobs, operations, the audit log, synced folders, files left out of syncs, keys
 vectors            on request: the vector of each chunk
 files/ab/abcd…     the files that documents came from, and staged files, by the SHA-256 of their content
 """

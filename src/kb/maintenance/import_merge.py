@@ -95,7 +95,7 @@ class _Merge:
                 self._linked.add(document_id)
 
     def _may_link(self, tx: SqliteTransaction, document_id: int, replaces: int) -> bool:
-        """Return whether a document may replace another without a conflict or cycle; links made here may change."""
+        """Return whether a document may replace another; only links of this import may conflict or form a cycle."""
         behind = tx.documents.successors([document_id]).get(document_id, [])
         in_the_way = rival_successors(tx, document_id, replaces).union({replaces}.intersection(behind))
         return in_the_way.issubset(self._linked)

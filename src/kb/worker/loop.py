@@ -71,7 +71,7 @@ EXPIRED = 1000
 """How many of them are deleted in one transaction, because writers wait for it."""
 
 EXPIRED_VERSIONS = 100
-"""The same for documents in the bin and earlier versions."""
+"""How many documents in the bin, or earlier versions, are deleted in one transaction."""
 
 STOPPED = "stopped"
 """A file in the staging folder: the engine was asked to stop, and if the file remains, was killed while stopping."""
@@ -404,7 +404,7 @@ def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
     """Group jobs into slices, so that short notes share the model's batches; long ones come last.
 
     Jobs that follow a long one for the same path also come last. None instead of a job means idle time: the current
-    group is yielded at once, and an empty group means that nothing is left to do.
+    group is yielded at once, and an empty group means that nothing is ready.
     """
     group: list[DraftedJob] = []
     later: list[DraftedJob] = []
@@ -417,7 +417,7 @@ def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
         else:
             group.append(job)
         is_full = chunk_count(later) >= WAITING_SLICES * SLICE
-        # earlier jobs for the path of a long one are in the group
+        # first, because it has the earlier jobs for the paths of long ones
         if group and (is_full or chunk_count(group) >= SLICE):
             yield group
             group = []
