@@ -312,9 +312,9 @@ def _fits(word: Word, snapshot: LexicalSnapshot) -> bool:
 class TermFilter:
     """Detects most tokens that occur nowhere without a query to the database.
 
-    A token takes eight bytes for its hash. The hash stays when the last chunk with the token is deleted, and another token
-    may have the same hash, so only the database is certain about the rest. One writer and one reader of the database at a
-    time; any number of callers of `possible`.
+    A token takes eight bytes for its hash. The hash stays when the last chunk with the token is deleted, and another
+    token may have the same hash, so only the database is certain about the other tokens. One writer and one reader of
+    the database at a time; any number of callers of `possible`.
     """
 
     def __init__(self) -> None:

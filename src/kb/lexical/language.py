@@ -19,7 +19,7 @@ CODES = """
     zxx
 """
 GUESSED: Final = frozenset(CODES.split())
-"""The languages considered; the more rare ones, the less certain each guess. `zxx` is no language, such as code."""
+"""The languages it can return; each rare one makes guesses less certain. `zxx` is text without a language, such as code."""
 
 ONE: Final = {"nn": "no", "zxx": ""}
 """Both kinds of Norwegian count as one, because their stems do."""
@@ -44,7 +44,7 @@ _loading = threading.Lock()
 
 
 def guessed(texts: Sequence[str]) -> str | None:
-    """Return the ISO 639-1 code of the language of a document's texts; None if it is unclear, or for several languages."""
+    """Return the ISO 639-1 code of the language of a document's texts; None if it is unclear or mixed."""
     step = max(1, -(-len(texts) // CHUNKS))
     text = " ".join(" ".join(UNWRITTEN.sub(" ", text[: 2 * CHARACTERS])[:CHARACTERS].split()) for text in texts[::step])
     if sum(1 for _ in islice(LETTER.finditer(text), LETTERS)) < LETTERS:
@@ -87,7 +87,7 @@ def _load() -> Any:  # noqa: ANN401 - py3langid declares no types
 
 
 def _mapped(steps: array[int]) -> Any:  # noqa: ANN401 - an array, or a view that is read as one
-    """Return the same numbers in a temporary file, because texts use few of its pages; in memory if the disk is full."""
+    """Return the same numbers in a temporary file, of which texts use few pages; in memory if the disk is full."""
     try:
         with TemporaryFile() as file:
             steps.tofile(file)

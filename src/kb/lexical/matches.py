@@ -75,7 +75,7 @@ class Matches:
         return self._added(norms, lambda postings: postings.counts_of(rows))
 
     def occurrences(self, rows: NDArray[np.int32]) -> Occurrences | None:
-        """Return the occurrences of the word in these rows; None for several words, or if no chunk contains the word."""
+        """Return the occurrences of the only word in these rows; None if several words match, or none does."""
         if len(self._words) != 1:
             return None
         [(idf, postings)], [frequency] = self._words, self._frequencies

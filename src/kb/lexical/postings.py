@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Counts = NDArray[np.unsignedinteger[Any]]
 
 ROOM = 4
-"""The growth of a full buffer: one more entry for each so many, and at least this number."""
+"""A full buffer grows by one entry for every `ROOM` it has, and by at least `ROOM`."""
 
 OVERHEAD = 600
 """The approximate bytes of the objects that hold one word's arrays."""
@@ -20,7 +20,7 @@ OVERHEAD = 600
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The first `size` entries of two buffers that later postings of the word may share: only entries after them change.
+    """The first `size` entries of two buffers that later postings of the word may share; they never change.
 
     Args:
         row_buffer: rows, ascending.

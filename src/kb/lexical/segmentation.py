@@ -38,7 +38,7 @@ UNSEEN: Final = "\u200b-\u200d\u2060"
 PRIVATE: Final = {ord(mark): ord(mark) + 0xE000 for mark in MARKS} | dict.fromkeys((0x200B, 0x200C, 0x200D, 0x2060))
 
 POINTS: Final = (0x0640, *range(0x0332, 0x0370), *range(0x0483, 0x0488), *range(0x0591, 0x0780), *range(0x07EB, 0x0800))
-"""Marks above, below or within words in Greek, Cyrillic, Hebrew, Arabic and related scripts; people seldom type them."""
+"""Marks above, below or within words in Greek, Cyrillic, Hebrew, Arabic and related scripts, seldom typed."""
 
 VOWEL_SIGNS: Final = (*range(0x0780, 0x07C0), *range(0x0900, 0x0E00), *range(0x0F00, 0x1000))
 """Thaana, the scripts of India, and Tibetan: without their marks, words change."""
@@ -87,7 +87,7 @@ def folded(text: str) -> str:
 
 
 def aligned(text: str) -> tuple[str, Sequence[int]]:
-    """Return a folded text, and the position of each of its characters in the original, followed by the original's length."""
+    """Return a folded text, and the original position of each of its characters, followed by the original's length."""
     if folded(text) == text:
         return text, range(len(text) + 1)
     letters, starts = list[str](), list[int]()
@@ -156,9 +156,7 @@ def places(run: str) -> Iterator[tuple[int, int, str]]:
     """Yield the tokens of a run of letters, each with its start and end."""
     starts = [letter.start() for letter in WITH_MARKS.finditer(run)]
     ends = [*starts[2:], len(run), len(run)]
-    for start, end, token in zip(
-        starts, ends, _tokens(run), strict=False
-    ):  # a single letter has one end too many
+    for start, end, token in zip(starts, ends, _tokens(run), strict=False):  # a single letter has one end too many
         yield start, end, token.translate(PRIVATE)
 
 

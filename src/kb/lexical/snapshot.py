@@ -147,7 +147,7 @@ class LexicalSnapshot:
         return LexicalSnapshot(number, self.epoch, self.size, *self._buffers, dead, tokens, self.numbers)
 
     def with_chunks(self, added: Sequence[IndexedChunk]) -> LexicalSnapshot:
-        """Return the snapshot with more chunks, with ascending ids; only the rows of the buffers after its own are written."""
+        """Return the snapshot plus chunks, by ascending id; the buffers change only after this snapshot's rows."""
         end = self.size + len(added)
         buffers = (
             self._buffers if end <= self.id_buffer.size else _with_room(self.ids, self.documents, self.lengths, end)

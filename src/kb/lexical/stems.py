@@ -63,7 +63,7 @@ PLURALS: Final = {
     "it": {"chi": "co", "ghi": "go", "che": "ca", "ghe": "ga"},
     "pt": {"ais": "al", "éis": "el", "óis": "ol", "ões": "ão", "ães": "ão", "ãos": "ão"},
 }
-"""Regular plural endings that Snowball does not reduce to the singular."""
+"""Regular plural endings that Snowball does not reduce to the singular, with their singulars."""
 
 ROUNDS = 2
 """The number of times a word is stemmed: Snowball's stem of a plural may still be a whole word, such as *ciudad*."""
