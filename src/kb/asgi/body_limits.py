@@ -20,10 +20,10 @@ from kb.api.errors import Invalid, TooLarge
 from kb.asgi.problem import problem
 
 HARMLESS: Final = 2 << 10
-"""The most bytes of a body that is parsed without a check."""
+"""The maximum number of bytes of a body that is parsed without a check."""
 
 QUICK: Final = 64 << 10
-"""The most bytes of a body that is checked without a thread."""
+"""The maximum number of bytes of a body that is checked without a thread."""
 
 PIECE: Final = 64 << 10
 """The number of bytes checked in one step, which blocks all other threads."""
@@ -33,7 +33,7 @@ ESCAPED_TEXT: Final = re.compile(rb'(?:[^"\\]++|\\.)++', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class JSONLimits:
-    """The most texts in a body, names included, and the most bytes outside of texts."""
+    """The maximum number of texts in a body, names included, and of bytes outside of texts."""
 
     texts: int
     other: int
@@ -70,7 +70,7 @@ def end_of_text(body: bytes, at: int) -> int:
 
 
 MAX_FIELD: Final = 64 << 10
-"""The most bytes of a field, which is held in memory; the web interface allows more for a field with a note."""
+"""The maximum number of bytes of a field, which is held in memory; the web interface allows more for notes."""
 
 UTF_8: Final = re.compile(r""";\s*charset\s*=\s*"?utf-?8"?\s*(;|\Z)""")
 

@@ -352,7 +352,7 @@ class EngineClient:
         return await self._call("POST", "key/identify", json={"digest": digest})
 
     async def audit(self, **query: object) -> JSON:
-        """GET /audit: a page of changes and their authors, by `document_id` and `by`, newest first."""
+        """GET /audit: a page of actions and their callers, by `document_id` and `by`, newest first."""
         return await self._call("GET", "audit", params=_given(**query))
 
     async def tags(self) -> JSON:
@@ -368,7 +368,7 @@ class EngineClient:
         return await self._call("POST", "reembed", json={"action": action}, timeout=LONG_SECONDS)
 
     async def maintenance(self) -> JSON:
-        """GET /maintenance: the backups, and the last maintenance of the data."""
+        """GET /maintenance: the backups, and the past actions on the data."""
         return await self._call("GET", "maintenance")
 
     async def maintain(self, action: str) -> JSON:

@@ -33,7 +33,7 @@ INT8_CONVERTER = 2
 
 ONNX, DATA, MANIFEST = "model.onnx", "model.onnx.data", "manifest.json"
 MIN_APART = 1024
-"""The minimum bytes of a tensor that is stored in the file of weights."""
+"""The minimum number of bytes of a tensor that is stored in the file of weights."""
 
 REQUIRED = ("model", "precision", "converter", "sources")
 """The fields that a manifest always contains; it omits others that equal the default model's."""
@@ -50,7 +50,7 @@ class ModelManifest:
     Args:
         sources: the SHA-256 of its source weights and of other source files.
         dimensions: the length of a vector.
-        window: the most tokens of one text that it reads.
+        window: the maximum number of tokens of one text that it reads.
         query_prefix: the text that it reads before each query.
         passage_prefix: the text that it reads before each passage.
         pooling: the way to combine the vectors of the tokens: `mean`, `cls`, ….

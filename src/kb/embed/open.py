@@ -34,7 +34,7 @@ def open_embedder(
         data_dir: the data folder.
         device: the device, or `auto`.
         precision: the precision, or `auto`.
-        begun_in: the precision of the vectors in the database, if it has any; with these, `auto` chooses fp32.
+        begun_in: the precision of the vectors in the database, if it has any; if that is fp32, `auto` keeps it.
         on_batch: called after each batch.
 
     Raises:

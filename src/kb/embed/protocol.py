@@ -18,7 +18,7 @@ class ModelSpec:
         digest: the SHA-256 of the weights and of their arrangement, in hexadecimal.
         precision: the arithmetic, such as `fp32`.
         dimensions: the length of a vector, after truncation.
-        window: the most tokens of one text that the model reads, prefix and special tokens included.
+        window: the maximum number of tokens of one text that the model reads, prefix and special tokens included.
         special_tokens: the number of tokens that the tokenizer adds to each text.
         query_prefix: the text that the model reads before each query.
         passage_prefix: the text that the model reads before each passage.

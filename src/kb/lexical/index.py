@@ -28,7 +28,7 @@ MAX_PENDING = 256
 """The number of pending chunks that triggers an update of all kept words."""
 
 PENDING_SHARE = 8
-"""The fraction of the memory, one part in this number, that pending chunks may take."""
+"""Pending chunks take at most one part in this many of the memory limit."""
 
 CHUNK_SIZE, TOKEN_SIZE, COUNT_SIZE = 300, 250, 130
 """The approximate bytes of the objects for a chunk, for a new token, and for one token of a chunk."""
@@ -124,7 +124,7 @@ class LexicalIndex:
 
     Args:
         snapshot: the newest snapshot.
-        limit: the most bytes that words may take; the least recently used are dropped first.
+        limit: the maximum number of bytes that words may take; the least recently used are dropped first.
     """
 
     def __init__(self, snapshot: LexicalSnapshot, limit: int) -> None:
@@ -215,7 +215,7 @@ class LexicalIndex:
                     self._words[key] = replace(word, postings=word.postings.before(snapshot.size), end=snapshot.size)
 
     def reset(self, snapshot: LexicalSnapshot) -> None:
-        """Drop every word, and make `snapshot` the newest if it has the number of the newest."""
+        """Drop every word, and let `snapshot` replace the newest if it has the same number."""
         self.terms.since = None
         with self._writing, self._lock:
             self._drop(self._words)
@@ -310,7 +310,7 @@ def _fits(word: Word, snapshot: LexicalSnapshot) -> bool:
 
 
 class TermFilter:
-    """Detects most tokens that occur nowhere without a query to the database.
+    """Detects, without a query to the database, most tokens that occur nowhere.
 
     A token takes eight bytes for its hash. The hash stays when the last chunk with the token is deleted, and another
     token may have the same hash, so only the database is certain about the other tokens. One writer and one reader of
@@ -321,7 +321,7 @@ class TermFilter:
         self._changing = threading.Lock()
         self._state = np.empty(0, np.int64), set[int]()
         self.since: int | None = None
-        """The first snapshot that all its tokens are known of; None until the database was read."""
+        """The first snapshot whose tokens are all known; None until the database has been read."""
 
     def add(self, tokens: Iterable[str]) -> None:
         """Add the tokens of new chunks."""

@@ -19,7 +19,7 @@ CODES = """
     zxx
 """
 GUESSED: Final = frozenset(CODES.split())
-"""The languages it can return; each rare one makes guesses less certain. `zxx` is text without a language, such as code."""
+"""The possible languages; rare ones make guesses less certain. `zxx` is text without a language, such as code."""
 
 ONE: Final = {"nn": "no", "zxx": ""}
 """Both kinds of Norwegian count as one, because their stems do."""

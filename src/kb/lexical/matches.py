@@ -113,7 +113,7 @@ class Matches:
         frequencies = self._snapshot.frequencies
         if (frequency := frequencies.get(key)) is None:
             frequency = self._snapshot.alive(postings.rows)
-            if self._snapshot.dead.size:  # otherwise the count was not computed
+            if self._snapshot.dead.size:  # otherwise nothing was counted
                 frequencies[key] = frequency
         return frequency
 
@@ -150,7 +150,7 @@ class Matches:
 def term_frequencies(
     snapshot: LexicalSnapshot, rows: NDArray[np.int32], scores: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the word counts of the rows with a word, from their BM25 scores for this word only."""
+    """Return a word's count in each of the rows that contain it, from their BM25 scores for this word only."""
     if not rows.size:  # the snapshot may be empty
         return np.empty(0, np.int64)
     lengths = snapshot.lengths[rows]
@@ -161,7 +161,7 @@ def term_frequencies(
 
 
 def _bound(scores: NDArray[np.float32], limit: int) -> float:
-    """Return the lowest score among the `limit` best."""
+    """Return the lowest score among the `limit` best, less `SLACK`."""
     if scores.size <= limit:
         return 0.0
     return float(np.partition(scores, -limit)[-limit]) * (1 - SLACK)

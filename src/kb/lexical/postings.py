@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Counts = NDArray[np.unsignedinteger[Any]]
 
 ROOM = 4
-"""A full buffer grows by one entry for every `ROOM` it has, and by at least `ROOM`."""
+"""A buffer that must grow gets spare capacity: one entry for every `ROOM` needed, plus `ROOM`."""
 
 OVERHEAD = 600
 """The approximate bytes of the objects that hold one word's arrays."""
@@ -20,7 +20,7 @@ OVERHEAD = 600
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The first `size` entries of two buffers that later postings of the word may share; they never change.
+    """The first `size` entries of two buffers that later postings of the word may share. These never change.
 
     Args:
         row_buffer: rows, ascending.

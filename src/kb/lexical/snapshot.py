@@ -104,7 +104,7 @@ class LexicalSnapshot:
         return norms
 
     def release(self) -> None:
-        """Free computed values: few readers still use a snapshot that is not the newest."""
+        """Free values that can be computed again: few readers still use a snapshot that is not the newest."""
         self.__dict__.pop("norms", None)
 
     def rows_of(self, ids: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

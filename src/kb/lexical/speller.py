@@ -11,7 +11,7 @@ from kb.lexical.snapshot import Key
 from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
 
 FAR = 2
-"""The most wrong letters in the second half of a long word."""
+"""The maximum number of wrong letters in the second half of a long word."""
 
 CORRECTED = 3
 """The number of words of a query that are corrected."""
@@ -20,16 +20,16 @@ NEAREST = 3
 """The number of suggestions per word."""
 
 READ_STEMS = 10
-"""The most stems whose written forms are read."""
+"""The maximum number of stems whose written forms are read."""
 
 SCANNED = 4000
-"""The most stems with the first half of a word that are compared."""
+"""The maximum number of stems with the first half of a word that are compared."""
 
 READ = 3
 """The number of chunks in which the written form is read."""
 
 ENDING = 3
-"""The most letters that a stem may lack."""
+"""The maximum number of letters that a stem may lack."""
 
 
 class Vocabulary(Protocol):

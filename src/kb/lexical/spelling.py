@@ -20,7 +20,7 @@ BLOCK = 128
 """The size of a block of characters, which contains the letters of one alphabet."""
 
 ALPHABETS = 3
-"""The most alphabets in a word: no language uses more, and the corrections would number tens of thousands."""
+"""The maximum number of alphabets in a word: no language uses more, and there would be too many corrections."""
 
 
 def plain(word: str) -> str:

@@ -57,11 +57,11 @@ OTHERWISE_TYPED: Final = re.compile(
 """A word that may have other forms."""
 
 HAS_WORD: Final = re.compile("[A-Za-z][a-z]{2}")
-"""A mark of names made of words: miRNAs, mTORC1 and PI3K are scientific terms, whose parts carry no meaning."""
+"""Occurs in names made of words, but not in terms such as miRNAs, mTORC1 and PI3K, whose parts carry no meaning."""
 
 SHORTEST_PART: Final = 2
 MOST_PARTS: Final = 8
-"""The most parts of a name; a longer one is probably a code."""
+"""The maximum number of parts of a name; a longer one is probably a code."""
 
 
 class Variant(NamedTuple):

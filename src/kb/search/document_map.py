@@ -25,13 +25,13 @@ from kb.vectors.projection import project
 logger = logging.getLogger(__name__)
 
 MAX_SHOWN: Final = 10_000
-"""The most documents on a map: the last changed."""
+"""The maximum number of documents on a map, which shows the last changed ones."""
 
 PAGE: Final = 250
 """The number of documents read in one transaction."""
 
 CHUNKS: Final = 32
-"""The most chunks of a document that its mean vector covers."""
+"""The maximum number of chunks of a document that its mean vector covers."""
 
 MAPS: Final = 8
 """The number of limits whose maps are kept; each map takes about 200 kB."""

@@ -16,11 +16,11 @@ ALIKE: Final = 0.8
 """The lowest cosine of copies, whose titles may differ. Only passages above it are compared."""
 
 SAME_SHINGLES: Final = 0.85
-"""The share of three-word runs that near copies have in common (Broder's resemblance)."""
+"""The minimum share of three-word runs that near copies have in common (Broder's resemblance)."""
 
 SHINGLE: Final = 3
 SHORTEST: Final = 30
-"""The minimum words of a near copy: in a short note, a single different word changes the meaning."""
+"""The minimum number of words of a near copy: in a short note, a single different word changes the meaning."""
 
 AS_GOOD: Final = 0.03
 """The largest relative difference of near copies' full-text scores; above it, they differ in words of the query."""
@@ -31,7 +31,7 @@ BLOCK: Final = 500
 """The number of candidates that are read at once."""
 
 COUNTED: Final = 1000
-"""The number of best candidates in which copies are counted once enough results are found."""
+"""The number of best candidates in which copies are still counted after enough results are found."""
 
 
 class Folded(NamedTuple):
@@ -56,7 +56,7 @@ def fold(
     Args:
         ranking: the candidates with their scores.
         order: the indexes of the candidates to compare, best first.
-        top: the most candidates to keep.
+        top: the maximum number of candidates to keep.
         vectors_of: returns the vectors of chunks, by ascending id.
         documents: the document of each candidate in `order`.
         texts_of: returns the texts of chunks.

@@ -22,7 +22,7 @@ ALPHA = 0.5
 
 
 TYPED = 6.0
-"""The bonus for a passage that contains the whole query as typed: larger than any other difference in score."""
+"""The bonus for a passage that contains the whole query as typed: larger than all other parts of a score."""
 
 TYPED_POWER = 5.0
 """The exponent that reduces the bonus if a passage contains only part of the query.

@@ -20,7 +20,7 @@ OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrence
 TextsOf = Callable[[Sequence[int]], Sequence[str]]
 
 RARE, RARE_SHARE = 4, 0.001
-"""The most chunks that contain a rare word: a number, or a share of all chunks, whichever is higher."""
+"""The maximum number of chunks with a rare word: an absolute number or a share of all chunks, whichever is higher."""
 
 EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
 """The value of a match exactly as typed; in another case, or of the same number in another notation; and of parts that
@@ -31,10 +31,10 @@ AS_TYPED = 1.3
 """The value of several words that appear together as typed."""
 
 COMPARED, COMPARED_ALONE = 40, 300
-"""The number of passages whose spelling is compared; the number if the query is a single word."""
+"""The number of passages whose spelling is compared, for several words and for a single word."""
 
 MOST_SOUGHT = 8
-"""The most words with signs, digits or quotes that are searched for on their own, rarest first."""
+"""The maximum number of words with signs, digits or quotes that are searched for on their own, rarest first."""
 
 COMMON_AS_TYPED = 5
 """A single word with common forms counts as typed only if at most this many of the compared passages contain it."""

@@ -19,7 +19,7 @@ from kb.store.row_mapping import stored
 from kb.store.rows import Filter, Job, Named
 
 MOST_CALLED: Final = 500
-"""The most documents with a word in their names; a more frequent word does not distinguish documents."""
+"""The maximum number of documents with a word in their names; a more frequent word does not distinguish documents."""
 
 LOOKED_AT: Final = 50
 BEST: Final = 10
@@ -29,7 +29,7 @@ LEAST_NAME: Final = 0.3
 """The smallest share of a name that a query must contain to mean it."""
 
 LACKS_ORDER: Final = 1
-"""The most tokens that a title with every word of a query can lack: the query as one name, if the order differs."""
+"""A title with every word of a query lacks at most this many tokens: the query as one name, if the order differs."""
 
 PART_OF_NAME, REST_OF_NAME = 0.8, 0.4
 """The value of a name that shares words with the query, and the addition if the query contains the whole name."""
@@ -154,7 +154,7 @@ def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unread
 
 
 def admits(where: Filter, job: Job) -> bool:
-    """Whether a filter would admit the document of a file, whose type and language are unknown."""
+    """Whether a filter, apart from type and language, would admit the document of an unreadable file."""
     tags, path, created = set(job.tags), job.source_path or "", datetime.fromisoformat(job.created_at)
     earliest = (where.created_after, where.updated_after, where.after)
     latest = (where.created_before, where.before)

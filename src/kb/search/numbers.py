@@ -16,10 +16,10 @@ with a zero, such as 01067, do not match.
 
 AROUND: Final = "$€£¥₹ \u00a0"
 GROUPED_FROM: Final = 4
-"""The fewest digits that are written in groups."""
+"""The minimum number of digits that are written in groups."""
 
 PRICED_FROM: Final = 2
-"""Trailing zeros do not matter after at least this many digits: 12.50 is 12.5, but version 2.10 is not 2.1."""
+"""After this many digits or more, trailing decimal zeros do not matter: 12.50 is 12.5, but version 2.10 is not 2.1."""
 
 YEARS: Final = ("1900", "2099")
 

@@ -77,7 +77,7 @@ class FoundPassage(Hit):
 
 
 def in_succession(items: Sequence[T], documents: Sequence[int], successors: Mapping[int, Sequence[int]]) -> list[T]:
-    """Return items in their order, but place the replacement of a document before the document's own items.
+    """Return items in their order, but move the first item of a replacement before the items of the replaced document.
 
     Args:
         items: the ordered items.

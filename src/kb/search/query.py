@@ -30,13 +30,13 @@ from kb.search.numbers import other_spellings
 from kb.store.rows import Filter
 
 MAX_TERMS = 64
-"""The number of different words of a query that the full-text leg looks up."""
+"""The maximum number of distinct words of a query that the full-text leg looks up."""
 
 MAX_PARTS = 8
-"""The most parts of an identifier or a phrase that also counts as a word of its own."""
+"""The maximum number of parts of an identifier or a phrase that is also looked up as a whole."""
 
 MAX_CONDITIONS = 32
-"""The most phrases that a query may require, and the most that it may exclude."""
+"""The maximum number of required phrases in a query, and of excluded ones."""
 
 PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]+)["”“](?!\w)')
 MIN_EXCLUDED = 3
@@ -179,7 +179,7 @@ class Query:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The words to look up, up to `MAX_TERMS` and the stems; `shown` has no limit."""
+        """The words to look up: at most `MAX_TERMS`, plus the stems."""
         return (*self.words[:MAX_TERMS], *self.stems)
 
     @property

@@ -34,10 +34,10 @@ CANDIDATES = 100
 """The number of candidate chunks from each leg."""
 
 MAX_CHUNKS = 1000
-"""The most chunks of a document that its mean vector covers."""
+"""The maximum number of chunks of a document that its mean vector covers."""
 
 MOST_UNREADABLE = 3
-"""The most unreadable files that an answer names; the rest are only counted."""
+"""The maximum number of unreadable files that an answer names; the rest are only counted."""
 
 NOT_LOADED = (
     "The vectors are of {space} now. This engine is about to load that model; if it does not find it, its log says so."
@@ -110,7 +110,7 @@ class SearchService:
             query: the query.
             top: the number of results.
             grouped: whether a document's next best passages come with its best one.
-            max_tokens: the most tokens of text in all of them.
+            max_tokens: the maximum number of tokens of text in all of them.
             explain: whether each passage explains its score.
         """
         begun = perf_counter()

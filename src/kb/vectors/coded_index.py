@@ -203,7 +203,7 @@ class VectorCache:
 
     Args:
         dimensions: the length of a vector.
-        size: the most bytes of vectors. The system allocates memory as vectors are added.
+        size: the maximum number of bytes of vectors. The system allocates memory as vectors are added.
     """
 
     def __init__(self, dimensions: int, size: int) -> None:

@@ -21,7 +21,7 @@ WEIGHT = 0.25
 """The weight of a neighbour's word or vector."""
 
 SHORT = 100
-"""The most tokens of a document that shares context with the others of its thread."""
+"""The maximum number of tokens of a document that shares context with the others of its thread."""
 
 THREADED = 12
 """The number of best chunks whose threads are read."""

@@ -44,10 +44,10 @@ MARGIN: Final = 1.1
 STEPS: Final = 255
 ZERO: Final = 128
 ZERO_ONE_SIDED: Final = 16
-"""The zero point of a row with its own scale and few negative values, which need fewer steps below it."""
+"""The zero point of a row with its own scale, and of such a row with few negative values, which need fewer steps."""
 
 ONE_SIDED: Final = 0.25
-"""The negative range of such a row, relative to its largest value."""
+"""The negative values of such a row reach less than this share of its largest value."""
 
 LEAST_COSINE: Final = 0.98
 """The lowest accepted cosine between vectors in int8 and fp32."""

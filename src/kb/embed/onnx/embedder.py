@@ -29,13 +29,13 @@ Batch = Sequence[Sequence[int]]
 log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 8
-"""The most batches computed at once: each takes about 30 MB. Additional cores are divided among the batches."""
+"""The maximum number of batches computed at once, each with about 30 MB. More cores are divided among the batches."""
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 MIN_TOKENS = 16
-"""The minimum tokens of a text that a model must read in addition to its prefix."""
+"""The minimum number of tokens of a text that a model must read in addition to its prefix."""
 
 
 class OnnxEmbedder:

@@ -14,7 +14,7 @@ PRECISION_HINTS = {
     "int8": " (a GPU is fast in fp16)",
 }
 GPU_MEMORY = 4 << 30
-"""The most GPU memory for one session's arena, in bytes; a full batch needs a quarter of it."""
+"""The maximum GPU memory for one session's arena, in bytes; a full batch needs a quarter of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Device:
 
     @property
     def max_rows(self) -> int | None:
-        """The most texts in a batch; None for no limit."""
+        """The maximum number of texts in a batch; None for no limit."""
         return max(self.rows, default=None)
 
     def shape(self, rows: int, length: int) -> tuple[int, int]:
