@@ -52,7 +52,7 @@ class BearerMiddleware:
     programs on the machine share its address and must not lock out its owner.
 
     Args:
-        identify: returns the caller with a key.
+        identify: returns the caller for a key.
         prefixes: the prefixes of the protected paths.
     """
 

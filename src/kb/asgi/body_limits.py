@@ -1,6 +1,6 @@
 """Limits of a body, checked before it is parsed: its length, UTF-8 for forms, and the number of values in JSON.
 
-Parsing a long text is as fast as a copy. A million small values take seconds to parse, validate and report, in
+Parsing a long text is as fast as copying it. A million small values take seconds to parse, validate and report, in
 steps that block all other threads. Therefore JSON with more values than any request needs is refused unread.
 """
 
@@ -90,7 +90,7 @@ class BodyLimitMiddleware:
     """Refuses larger bodies with 413; if a body's length is declared, before reading it.
 
     Args:
-        most: returns the most bytes for a path, given whether they are a form.
+        most: returns the maximum number of bytes for a path, given whether they are a form.
     """
 
     def __init__(self, app: ASGIApp, most: Callable[[str, bool], int]) -> None:

@@ -14,7 +14,7 @@ from kb.api.rights import Caller
 from kb.settings import EngineKey, key_text, reveal
 
 Identify = Callable[[str], Awaitable[Caller | None]]
-"""Returns the caller with a key; None if the key is wrong."""
+"""Returns the caller for a key; None if the key is wrong."""
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class KeyCheck:
 
 
 class SecretFile:
-    """Keys in a file, one per line; it may contain comments and empty lines. The next request sees a change.
+    """Keys in a file, one per line; it may contain comments and empty lines. Changes apply from the next request.
 
     Args:
         path: the path of the file.

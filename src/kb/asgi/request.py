@@ -1,4 +1,4 @@
-"""Gives each request an id, a log line and a span, and ensures an answer; adds kb's version and checks the client's."""
+"""Gives each request an id, a log line, a span and an answer; adds kb's version and checks the client's."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RequestMiddleware:
         """Pass the request on, with an id for its logs and its sender."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        # The outer app has set its own route.
+        # An outer app may have set its own route.
         scope = {name: value for name, value in scope.items() if name != "route"}
         headers = Headers(scope=scope)
         request_id = read_request_id(headers)

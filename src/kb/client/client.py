@@ -399,7 +399,7 @@ class EngineClient:
                 return
             left = None if left is None else left - len(page[path])
 
-    async def _call(self, method: str, path: str, **options: Any) -> JSON:  # noqa: ANN401 - those of `_request`
+    async def _call(self, method: str, path: str, **options: Any) -> JSON:  # noqa: ANN401 - the options of `_request`
         answer = await self._request(method, path, **options)
         try:
             content: JSON = answer.json()

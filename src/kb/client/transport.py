@@ -39,7 +39,7 @@ class Response:
     headers: Mapping[str, str]
     content: bytes
 
-    def json(self) -> Any:  # noqa: ANN401 - whatever was sent
+    def json(self) -> Any:  # noqa: ANN401 - any JSON
         """Return the parsed body.
 
         Raises:

@@ -56,7 +56,7 @@ END: Final = "0"
 """Ends a stem; without it, the tokenizer would apply English rules."""
 
 SHORTEST, LONGEST = 3, 32
-"""The length of a word with a stem: shorter words seldom change, and longer ones are probably codes."""
+"""The length limits of a word with a stem: shorter words seldom change, and longer ones are probably codes."""
 
 PLURALS: Final = {
     "es": {"ces": "z"},

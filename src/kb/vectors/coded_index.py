@@ -18,11 +18,11 @@ from kb.vectors.shared_rows import RowIndex, Rows
 
 RESCORED, OF_LONG = 1 / 6, 0.2
 MIN_RESCORED = 200
-"""The minimum number of vectors to rescore.
+"""The minimum number of vectors that are rescored.
 
-The number is `RESCORED` times the limit times the fourth root of the count: for a limit of 100, 296 of 100,000 and 527
-of a million. For a long list it is smaller, `OF_LONG` times the square root of limit times count, because the end of
-the list matters less.
+Above it, the number is `RESCORED` times the limit times the fourth root of the count: for a limit of 100, 296 of
+100,000 and 527 of a million. For a long list it is smaller, `OF_LONG` times the square root of limit times count,
+because the end of the list matters less.
 """
 
 ESTIMATED, REFINED = 12, 3

@@ -1,4 +1,4 @@
-"""Exact search over float32 vectors in memory: the simplest index, and the fastest up to about 10,000 chunks."""
+"""Exact search over float32 vectors in memory: the simplest index, and the fastest for tens of thousands of chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors as two bits per dimension: the side of the mean it is on, and whether it is far from the mean.
+"""Vectors as two bits per dimension: the side of the mean on which the value lies, and whether it is far from the mean.
 
 Hamming distances between the signs find candidates. With a factor stored in each code, the query's own numbers and the
 signs yield an estimate of the cosine. The sizes refine it so well that few candidates need their vectors.

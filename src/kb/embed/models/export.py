@@ -207,6 +207,6 @@ def _variant(part: torch.nn.Module) -> object:
 
 
 def _window(model: SentenceTransformer) -> int:
-    """Return the most tokens of a text; if the model does not say, the limit of most models."""
+    """Return the maximum number of tokens of a text; if the model does not say, the limit of most models."""
     window = model.max_seq_length or model.tokenizer.model_max_length
     return int(window) if window and window < UNLIMITED_WINDOW else DEFAULT_WINDOW

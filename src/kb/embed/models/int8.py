@@ -39,7 +39,7 @@ SMOOTHING: Final = 0.7
 """The part of the rounding difficulty that moves from a layer's rows to its weights, between 0 and 1."""
 
 MARGIN: Final = 1.1
-"""The safety margin of a scale beyond the largest value in the calibration texts."""
+"""The factor by which a scale exceeds the largest value in the calibration texts."""
 
 STEPS: Final = 255
 ZERO: Final = 128
