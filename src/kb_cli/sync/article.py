@@ -72,7 +72,7 @@ _LINES: Final = {
 
 
 def main() -> None:
-    """Read a page from standard input and print its main part; print nothing if there is none."""
+    """Read a page from standard input and print its main part, if any."""
     limit(MEMORY, cpu=SECONDS)
     logging.disable()
     confine()

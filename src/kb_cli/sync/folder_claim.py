@@ -125,7 +125,7 @@ def is_from_here(known: dict[str, Any], machine: str) -> bool:
 
 
 def is_disk_here(known: dict[str, Any]) -> bool:
-    """Return whether the disk of a folder is where it was, as far as that can be known."""
+    """Return whether the disk of a folder is at the same mount point as before, as far as that can be known."""
     try:
         now = parsed(describe_mounts(Path(known["path"])))
     except (OSError, ValueError, RuntimeError):  # not a valid path on this system, or a loop of links

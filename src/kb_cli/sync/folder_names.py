@@ -91,7 +91,7 @@ def meant_prefix(folder: str) -> str:
 
 
 def local_place(source_path: str | None) -> str:
-    """Return the local file of a source path, as far as it is known."""
+    """Return the local file of a source path, if known."""
     return call(fetch_names).place(source_path) if source_path else ""
 
 
