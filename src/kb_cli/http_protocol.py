@@ -189,9 +189,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._all.lagging[self] = self.unsent(), self.loop.time()
 
     def unsent(self) -> int:
-        """Return the number of bytes that the client has not read: the system buffers megabytes, so kb's buffer is not
-        enough.
-        """
+        """Return the number of bytes that the client has not read, including megabytes in the system's buffer."""
         return self.transport.get_write_buffer_size() + _held(self.transport.get_extra_info("socket"))
 
     def _refuse(self, error: KbError) -> None:

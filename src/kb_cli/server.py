@@ -201,12 +201,12 @@ def announced(folder: Path | None, url: str, on_ready: Callable[[], None] | None
 def local_address(listener: socket.socket) -> str:
     """Return the address for clients on this machine."""
     host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - clients cannot connect to a wildcard address
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - a wildcard only works for listening
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def refuse_open(settings: ServeSettings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
-    """Refuse to serve an app without a key if others can connect or another app has a key (requirement R-5).
+    """Refuse to serve an app without a key if others can connect or another key is set (requirement R-5).
 
     Raises:
         SettingError: an app has no key.

@@ -31,8 +31,11 @@ class Measures:
 
     @classmethod
     def of(cls, ranked: Sequence[int], relevant_grades: Sequence[int]) -> Measures:
-        """Return the measures of a ranking, from the grade of each result, best first, and the grades of all relevant
-        documents.
+        """Return the measures of a ranking.
+
+        Args:
+            ranked: the grade of each result, best result first.
+            relevant_grades: the grades of all relevant documents.
         """
         ideal = _gain(sorted(relevant_grades, reverse=True))
         first = next((place for place, grade in enumerate(ranked[:NDCG_DEPTH], 1) if grade > 0), None)

@@ -18,11 +18,11 @@ class Question:
     """A question.
 
     Args:
-        id: which it is.
-        text: what is asked.
-        wanted: the documents to be found with their grades: a number is an id, a text a path, a file name or a title.
-        passage: words that the passage has which answers it.
-        tags: those that the documents must have.
+        id: its identifier.
+        text: the query.
+        wanted: the relevant documents with grades: a number is an id, a text is a path, file name or title.
+        passage: words in the passage that answers it.
+        tags: the tags that the documents must have.
     """
 
     id: str

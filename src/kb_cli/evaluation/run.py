@@ -22,14 +22,14 @@ PASSAGES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a question.
+    """The result of a question.
 
     Args:
         question: its id.
-        text: what was asked.
-        measures: what the ranking is worth.
-        place: that of the first document that was to be found, from 1; None if it was not.
-        has_passage: whether the passage was among the first; None if none was asked for.
+        text: the query.
+        measures: the measures of the ranking.
+        place: the rank of the first relevant document, from 1; None if not found.
+        has_passage: whether the passage was among the first results; None if the question has no passage.
     """
 
     question: str

@@ -8,7 +8,7 @@ from typing import Final
 
 M_ARENA_MAX: Final = -8
 ARENAS: Final = 2
-"""Each arena keeps the memory its threads freed. More arenas allow parallel allocation, which Python's lock prevents."""
+"""Each arena keeps freed memory. More arenas allow parallel allocation, which Python's lock prevents anyway."""
 
 
 def limit_arenas() -> None:

@@ -27,7 +27,7 @@ def build_command(app: Typer) -> Any:  # noqa: ANN401 - a command's type is not 
             annotation: Any = parameter.type_descriptor.annotation
             element = get_args(annotation)[0] if get_origin(annotation) is list else annotation
             if convert := converter_for(element, parameter.min):
-                parameter.get_runtime_param = Coercion(convert)  # type: ignore[method-assign,assignment] # only Typer calls it
+                parameter.get_runtime_param = Coercion(convert)  # type: ignore[method-assign,assignment] # see above
     return command
 
 

@@ -25,8 +25,7 @@ def require(module: str, extras: str = EXTRAS) -> Any:  # noqa: ANN401 - a modul
 
 
 def data_settings() -> Any:  # noqa: ANN401 - the engine's
-    """Return the engine's settings for a command that writes to the data folder; like the engine, it writes private
-    files.
+    """Return the engine's settings for a command that writes to the data folder; its new files will be private.
 
     Raises:
         LocalError: the engine is not installed.

@@ -88,7 +88,7 @@ Text = Annotated[
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """Which documents are meant; each field is an option."""
+    """The filters of a command; each field is an option."""
 
     tags: Tags = None
     any_tag: AnyTag = None
@@ -175,7 +175,7 @@ def split_tags(tags: list[str] | None) -> list[str]:
 
 
 def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
-    """Return the tags of a filter. An empty one, for example from an unset variable, is an error: it would match all."""
+    """Return the tags of a filter. An empty filter, as from an unset variable, would match all and is an error."""
     if tags is not None and not split_tags(tags):
         raise UsageError(f"{option} names no tag.")
     return split_tags(tags)
@@ -206,7 +206,7 @@ def parse_moment(option: str, word: str | None) -> str | None:
 def read_text(words: list[str] | None) -> str | None:
     """Return the words as one line, for `-` the standard input, and without words the input from a pipe.
 
-    Return None if there is no text, so that an editor is needed.
+    Return None without any text, so that an editor is needed.
     """
     import sys
 

@@ -45,9 +45,9 @@ HIDDEN: Final = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
     r"|(?<![^\x00-\x7f\s\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\s])"
 )
-"""Invisible characters that reverse, split or hide others. Joiners are allowed between letters of scripts that need
-them
-and between the parts of an emoji, as is the soft hyphen.
+"""Invisible characters that reverse, split or hide others.
+
+Joiners are allowed between letters of scripts that need them and between the parts of an emoji, as is the soft hyphen.
 """
 _held: Final = ContextVar[list[str] | None]("held", default=None)
 """Output that is held back until it is known whether it needs a pager."""
@@ -81,7 +81,7 @@ def one_line(text: str) -> str:
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Show what is printed meanwhile in a pager, if a person reads it and the terminal has no room for it."""
+    """Show the output of the block in a pager, if standard output is a terminal too small for it."""
     if not (is_terminal() and sys.stdin.isatty()):
         yield
         return
@@ -174,7 +174,7 @@ def print_styled(*texts: Styled) -> None:
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]], nothing: str = "") -> None:
     """Print rows: as columns on a terminal, otherwise tab-separated without a header.
 
-    If there are none, print `nothing` on standard error.
+    Without rows, print `nothing` on standard error.
     """
     cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
     if not cells and nothing:

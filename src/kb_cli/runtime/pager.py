@@ -20,7 +20,7 @@ def has_room(text: str) -> bool:
 
 
 def show(text: str) -> bool:
-    """Show a text in the pager; return False if there is no pager."""
+    """Show a text in the pager; return False without a pager."""
     try:
         command = shlex.split(os.environ.get("PAGER", "less"))
     except ValueError:  # an unclosed quotation

@@ -32,7 +32,7 @@ PRIVATE_SUFFIXES: Final = {".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", 
 """Private keys and password stores; also skipped."""
 
 DEFAULT: Final = "default"
-"""The reason in `ignored` for these."""
+"""The reason in `ignored` for the folders and files above."""
 
 LEFT_OUT: Final = "kb delete --leave-out"
 """The reason for files that the user deleted in the knowledge base but not on the disk."""

@@ -30,7 +30,7 @@ PART_SEPARATOR: Final = "#"
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """The document at a source path, or the one that a job will create there."""
+    """The document at a source path, present or expected from a job."""
 
     content_hash: str | None
     title: str | None

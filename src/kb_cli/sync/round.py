@@ -149,7 +149,9 @@ class Round:
         ]
 
     def _is_from_archive(self, path: str) -> bool:
-        """Return whether a source path is in an archive, present or not: a parent has the name of one and is not a folder."""
+        """Return whether a source path is inside an archive, even a missing one: a parent named like one is not a
+        folder.
+        """
         return any(not is_folder(self.folder.path / archive) for archive in self._archives_above(path))
 
     def _archives_above(self, path: str) -> list[PurePosixPath]:

@@ -1,4 +1,4 @@
-"""Upload files, a few at a time: skip those that the engine has, and continue if one fails."""
+"""Upload files, a few at a time: skip files that the engine has, and continue if one fails."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ DRY: Final = {"status": "dry run"}
 
 @dataclass
 class Uploader:
-    """Sends files.
+    """Uploads files.
 
     Args:
-        client: the way to the engine.
-        remote: what the engine has, by source path.
-        rejected: what it could not read, likewise: the digest and the reason.
-        digests: those of the files.
-        title: the title of the file, if there is but one.
-        quiet: show no progress.
-        is_dry: only note what would be sent.
+        client: the client of the engine.
+        remote: the engine's files, by source path.
+        rejected: the files that the engine could not read, by source path: the digest and the error.
+        digests: the cache of file digests.
+        title: the title, if there is only one file.
+        quiet: whether to hide the progress bar.
+        is_dry: whether to record only the files that would be sent.
     """
 
     client: EngineClient

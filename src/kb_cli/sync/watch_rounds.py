@@ -28,12 +28,12 @@ RETRY_SECONDS: Final = 5
 
 @dataclass
 class Follower:
-    """Goes round at once, then after each change.
+    """Syncs at once, then after each change.
 
     Args:
-        client: the way to the engine.
-        folder: what to keep in step.
-        digests: those of its files.
+        client: the client of the engine.
+        folder: the options of the sync.
+        digests: the cache of file digests.
     """
 
     client: EngineClient

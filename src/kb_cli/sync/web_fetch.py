@@ -71,10 +71,10 @@ class Fetched(NamedTuple):
 
 @contextmanager
 def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
-    """Fetch what is at an address; of a page the readable part, unless all of it is asked for.
+    """Fetch an address; for a page only its main part, unless `whole` is set.
 
     Raises:
-        LocalError: it is not to be had, or larger or slower than anyone means.
+        LocalError: the download fails, is too large or takes too long.
     """
     import httpx2
 
