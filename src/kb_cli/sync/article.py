@@ -38,7 +38,7 @@ LEAST_OF_BOX: Final = 0.2
 MAIN_SHARE: Final = 0.9
 MOST_OF_LINKS: Final = 0.5
 MENU_SHARE: Final = 0.9
-"""A list is a menu if this share of its text is links. Used if a page does not mark its article."""
+"""A list is a menu if this share of its text is links. Used if neither a main text nor an article is found."""
 
 LONG: Final = 25
 """Minimum length of a substring match: shorter texts, such as menu entries, may match by chance."""
