@@ -185,7 +185,6 @@ def root(
 
 
 def main() -> None:
-    """Run the command line."""
     open_streams()
     try:
         code = run(as_options(sys.argv[1:] or ["--help"]))

@@ -231,7 +231,6 @@ def refuse_open(settings: ServeSettings, chosen: Mapping[str, SubApp], environme
 
 
 def is_set(key: str, environment: Mapping[str, str]) -> bool:
-    """Return whether a setting contains a key."""
     return bool(environment.get(variable(key), "").strip())
 
 

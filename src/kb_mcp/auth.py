@@ -121,7 +121,6 @@ class CallerMiddleware:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         note_headers(scope)
         with acting_as(scope.get(CALLER, ANYONE)):
             await self.app(scope, receive, send)

@@ -100,5 +100,4 @@ def _texts(error: KbError, field: str) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Join the lines of a text."""
     return " ".join(text.split())

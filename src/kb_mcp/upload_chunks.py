@@ -62,7 +62,6 @@ def write(folder: Path, index: int, raw: bytes) -> None:
 
 
 def sizes(folder: Path) -> dict[int, int]:
-    """Return the size of each chunk by index."""
     try:
         with os.scandir(folder) as entries:
             return {int(entry.name): entry.stat().st_size for entry in entries if entry.name.isdecimal()}

@@ -57,8 +57,6 @@ class UploadAddresses:
 
 
 def upload_route(engine: EngineClient, store: UploadStore) -> Route:
-    """Return the route that receives a file."""
-
     async def put(request: Request) -> Response:
         try:
             upload = await run_in_threadpool(store.get, request.path_params["upload_id"].partition("/")[0])

@@ -74,14 +74,12 @@ async def job(request: Request, visit: Visit) -> Response:
 
 
 async def retry(request: Request, visit: Visit) -> Response:
-    """Retry a failed job."""
     await visit.form(request)
     await visit.engine.retry_job(request.path_params["id"])
     return redirect(visit, "jobs")
 
 
 async def drop(request: Request, visit: Visit) -> Response:
-    """Delete a job."""
     await visit.form(request)
     await visit.engine.drop_job(request.path_params["id"])
     return redirect(visit, "jobs")

@@ -30,7 +30,6 @@ async def change(request: Request, visit: Visit) -> Response:
 
 
 async def take_back(request: Request, visit: Visit) -> Response:
-    """Undo an operation."""
     await visit.form(request)
     done = await visit.engine.undo(operation=request.path_params["id"])
     if any(step["skipped"] for step in done["steps"]):
@@ -61,6 +60,5 @@ def show(request: Request, undone: Row) -> Response:
 
 
 def operation_row(row: Row) -> Row:
-    """Return an operation for a list."""
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
     return {**row, "by": by, "what": count_changes(row, "nothing")}

@@ -164,7 +164,6 @@ def neighbours(hits: Sequence[Row], hit: int | None) -> tuple[int | None, int | 
 
 
 async def similar(visit: Visit, shown: Row) -> list[Row]:
-    """Return similar documents."""
     try:
         reply = await visit.engine.similar(shown["id"], top=SIMILAR)
     except Invalid:  # KB_MAX_TOP is lower
@@ -224,7 +223,6 @@ async def download(request: Request, visit: Visit) -> Response:
 
 
 async def change_tags(request: Request, visit: Visit) -> Response:
-    """Add and remove tags."""
     form, document_id = await visit.form(request), request.path_params["id"]
     added = [tag for text in form.getlist("add") for tag in split_tags(str(text))]
     removed = [str(tag) for tag in form.getlist("remove")]

@@ -23,7 +23,6 @@ PAGE: Final = 50
 
 
 async def versions(request: Request, visit: Visit) -> Response:
-    """List the versions of a document."""
     document_id = request.path_params["id"]
     page = await visit.engine.history(document_id, limit=PAGE, cursor=request.query_params.get("cursor") or None)
     rows = [version_row(version) for version in page["versions"]]
@@ -57,7 +56,6 @@ async def version(request: Request, visit: Visit) -> Response:
 
 
 def version_row(row: Row) -> Row:
-    """Return a version for a list."""
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
     title, path = plain(row["title"], 200) or "Untitled", plain(row["source_path"] or "", 300)
     return {**row, "title": title, "path": path, "by": by, "why": plain(row["why"] or "", 300)}
@@ -79,7 +77,6 @@ def shortened(changes: Sequence[Row]) -> Iterator[Row]:
 
 
 async def revert(request: Request, visit: Visit) -> Response:
-    """Restore a version of a document."""
     form, document_id = await visit.form(request), request.path_params["id"]
     number = number_in(str(form.get("version", "")))
     if number is None:
@@ -96,7 +93,6 @@ async def binned(request: Request, visit: Visit) -> Response:
 
 
 async def restore(request: Request, visit: Visit) -> Response:
-    """Restore a document from the bin."""
     await visit.form(request)
     document_id = request.path_params["id"]
     try:

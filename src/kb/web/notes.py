@@ -29,7 +29,6 @@ NOTHING: Final[Draft] = {"title": "", "tags": ""}
 
 
 async def new(request: Request, visit: Visit) -> Response:
-    """Create a note."""
     if request.method != "POST":
         await visit.require()
         params = request.query_params
@@ -73,7 +72,6 @@ async def edit(request: Request, visit: Visit) -> Response:
 
 
 async def preview(request: Request, visit: Visit) -> Response:
-    """Return a preview of a note's text."""
     form = await note_form(request, visit)
     html = await asyncio.to_thread(markdown, str(form.get("text", ""))[:200_000])
     return HTMLResponse(str(html), headers=PAGE_HEADERS)

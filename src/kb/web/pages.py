@@ -80,12 +80,10 @@ def later_page(page: Row, *parameters: tuple[str, str]) -> str | None:
 
 
 def redirect(visit: Visit, place: str) -> Response:
-    """Redirect the browser to another page."""
     return RedirectResponse(visit.root + place, HTTPStatus.SEE_OTHER, PAGE_HEADERS)
 
 
 def wants_page(request: Request) -> bool:
-    """Return whether the client is a browser that wants a page."""
     return "text/html" in request.headers.get("accept", "")
 
 

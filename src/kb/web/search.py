@@ -219,7 +219,6 @@ def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> li
 
 
 def href(passage: Row, document_id: int, query: str) -> str:
-    """Return the URL of a passage."""
     return f"d/{document_id}?" + urlencode({"chunk": passage["index"], "q": query})
 
 

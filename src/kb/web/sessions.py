@@ -134,7 +134,6 @@ class Visit:
         self.id = self._visits.add(self.session)
 
     def sign_out(self) -> None:
-        """End the session."""
         self._visits.end(self.id)
         self.session, self.id = None, secrets.token_urlsafe(32)
 
@@ -181,11 +180,9 @@ class Sessions:
         self._former: OrderedDict[bytes, tuple[float, Session]] = OrderedDict()
 
     def of(self, request: Request) -> Visit:
-        """Return the visit of a request."""
         return Visit(self, request)
 
     def session(self, visit_id: str) -> Session | None:
-        """Return the session with an id."""
         digest = _digest(visit_id)
         session = self._sessions.get(digest)
         if session is None:
@@ -214,7 +211,6 @@ class Sessions:
         return self.add(session)
 
     def end(self, visit_id: str) -> None:
-        """Delete a session."""
         session = self._sessions.pop(_digest(visit_id), None)
         for digest in [digest for digest, (_, former) in self._former.items() if former is session]:
             del self._former[digest]

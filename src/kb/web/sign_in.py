@@ -39,7 +39,6 @@ async def sign_in(request: Request, visit: Visit) -> Response:
 
 
 async def sign_out(request: Request, visit: Visit) -> Response:
-    """End the session."""
     await visit.open_form(request)
     visit.sign_out()
     return redirect(visit, "sign-in")

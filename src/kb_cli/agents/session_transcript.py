@@ -98,7 +98,6 @@ def parsed(line: str) -> object:
 
 
 def message_text(content: object) -> str:
-    """Return the text of a message."""
     if isinstance(content, str):
         return content.strip()
     if not isinstance(content, list):

@@ -20,7 +20,6 @@ def complete_tags(incomplete: str) -> list[str]:
 
 
 def fetch_tags() -> list[str]:
-    """Return every tag in use."""
     from kb_cli.runtime.engine_call import call
 
     try:

@@ -63,17 +63,14 @@ class Config:
 
     @property
     def api_key(self) -> str | None:
-        """The API key of the engine."""
         return self._key("api_key")
 
     @property
     def mcp_url(self) -> str:
-        """The URL of the MCP endpoint."""
         return self.settings["mcp_url"].value
 
     @property
     def mcp_api_key(self) -> str | None:
-        """The key of the agents."""
         return self._key("mcp_api_key")
 
     def _key(self, name: str) -> str | None:

@@ -123,7 +123,6 @@ def print_text(text: str) -> None:
 
 
 def write_bytes(content: bytes) -> None:
-    """Print bytes unchanged."""
     try:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
@@ -251,12 +250,10 @@ def print_fields(values: dict[str, object]) -> None:
 
 
 def document_text(document: dict[str, Any]) -> str:
-    """Return the full text of a document."""
     return "".join(chunk["text"] for chunk in document["chunks"])
 
 
 def format_tags(item: dict[str, Any]) -> str:
-    """Return the tags in one line."""
     return ", ".join(item["tags"])
 
 

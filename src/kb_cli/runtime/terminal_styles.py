@@ -126,19 +126,16 @@ def is_styled() -> bool:
 
 
 def width_of_terminal() -> int:
-    """Return the width of the terminal in columns."""
     return shutil.get_terminal_size().columns
 
 
 def text_width(text: str) -> int:
-    """Return the width of a text in columns."""
     if text.isascii():
         return len(text)
     return sum(map(character_width, text))
 
 
 def character_width(character: str) -> int:
-    """Return the width of a character in columns."""
     if combining(character) or category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if east_asian_width(character) in ("W", "F") else 1

@@ -172,5 +172,4 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def parent(path: str) -> str:
-    """Return the folder of a path."""
     return path.rpartition("/")[0]

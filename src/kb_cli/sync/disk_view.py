@@ -141,7 +141,6 @@ def describe_mounts(root: Path) -> str:
 
 
 def mount_point(folder: Path) -> Path:
-    """Return the mount point of a folder's device."""
     # `Path.is_mount` raises an error for unreadable paths, and before Python 3.12 always on Windows.
     while not os.path.ismount(folder) and folder != folder.parent:
         folder = folder.parent

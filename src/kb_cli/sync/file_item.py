@@ -65,7 +65,6 @@ class FileItem:
         return "there already" if self.job and self.job.get("existed") else "added"
 
     def finish(self, job: dict[str, Any]) -> None:
-        """Record the result of its job."""
         self.job, self.error, self.document_id = job, job["error"], job["document_id"]
 
     def to_json(self) -> dict[str, Any]:

@@ -139,7 +139,6 @@ def known_device(known: dict[str, Any]) -> str:
 
 
 def host_name() -> str:
-    """Return the name of this machine."""
     return socket.gethostname() or "this machine"
 
 

@@ -51,7 +51,6 @@ def unreadable_items(selection: FileSelection) -> list[FileItem]:
 
 
 def print_result(result: SyncResult, *, json: bool) -> None:
-    """Print the result of a round."""
     print_failures([item for item in result.failed if item.is_news])
     print_withheld(result.withheld)
     if json:

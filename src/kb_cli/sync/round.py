@@ -149,7 +149,7 @@ class Round:
         ]
 
     def _is_from_archive(self, path: str) -> bool:
-        """Return whether a source path is inside an archive, even a missing one, judging by the suffix."""
+        """Return whether a source path is in an archive, even a missing one: by its suffix, unless it is a folder."""
         return any(not is_folder(self.folder.path / archive) for archive in self._archives_above(path))
 
     def _archives_above(self, path: str) -> list[PurePosixPath]:

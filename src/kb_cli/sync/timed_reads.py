@@ -45,7 +45,6 @@ class TimedReader:
             raise OSError(errno.ETIMEDOUT, reason) from None
 
     def end(self) -> None:
-        """Let the thread exit."""
         self._calls.put(None)
 
     def _run(self) -> None:
