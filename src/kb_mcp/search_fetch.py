@@ -89,7 +89,7 @@ class Addresses:
         return next(iter(signature.split("-", 2)[2:]), None)
 
     def _signed(self, document_id: str, expires: str, name: str | None) -> str:
-        signed = json.dumps([document_id, expires, name])  # the JSON form also protects the boundaries
+        signed = json.dumps([document_id, expires, name])  # JSON also protects the boundaries between the values
         digest = hmac.new(self._secret, signed.encode(), sha256).hexdigest()
         return "-".join(filter(None, (expires, digest[:SIGNATURE], name)))
 

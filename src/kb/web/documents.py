@@ -211,14 +211,14 @@ async def page_count(visit: Visit, document_id: int, known: int) -> int:
     """Return the number of pages of a PDF; the known number if they cannot be counted."""
     try:
         return int((await visit.engine.pages(document_id))["pages"])
-    except KbError:  # the text is enough
+    except KbError:  # the page works without the number
         return known
 
 
 async def download(request: Request, visit: Visit) -> Response:
     """Return the original file as a download; the browser must not display it."""
     document_id = request.path_params["id"]
-    await visit.engine.document(document_id, chunks=1)  # raises an error, which has its own page
+    await visit.engine.document(document_id, chunks=1)  # an error here is shown as a page
     return visit.stream(f"documents/{document_id}/file", {**PAGE_HEADERS, **FOREIGN_HEADERS})
 
 

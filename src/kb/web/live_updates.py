@@ -24,7 +24,7 @@ SILENT_ROUNDS: Final = 10
 
 async def events(request: Request, visit: Visit) -> Response:
     """Stream the engine's state on every change, as server-sent events."""
-    await visit.engine.status()  # raises an error, which has its own page
+    await visit.engine.status()  # an error here is shown as a page
     stream = _states(visit, request.app.state.stopping)
     return StreamingResponse(
         stream, media_type="text/event-stream", headers={**PAGE_HEADERS, "X-Accel-Buffering": "no"}
