@@ -20,7 +20,7 @@ class Question:
     Args:
         id: its identifier.
         text: the query.
-        wanted: the relevant documents with grades: a number is an id, a text is a path, file name or title.
+        wanted: the grades of the relevant documents, each named by its id, path, file name or title.
         passage: words in the passage that answers it.
         tags: the tags that the documents must have.
     """

@@ -1,8 +1,8 @@
 """Extract the main text of a web page. `python -m kb_cli.sync.article ADDRESS` reads a page and prints the result.
 
-trafilatura identifies the main texts. The module then prunes the page's own markup, which keeps headings, lists,
-tables, code and links: it removes the surroundings of these texts and the boxes between them that only contain links.
-It runs in a process of its own because a hostile page can take forever.
+trafilatura identifies the main texts. This module then prunes the page's own markup, which keeps headings, lists,
+tables, code and links. It removes the surroundings of the main texts, and the boxes within them that only contain
+links. It runs in a process of its own because a hostile page can take forever.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Uploader:
     Args:
         client: the client of the engine.
         remote: the engine's files, by source path.
-        rejected: the files that the engine could not read, by source path: the digest and the error.
+        rejected: the digest and error of files that the engine could not read, by source path.
         digests: the cache of file digests.
         title: the title, if there is only one file.
         quiet: whether to hide the progress bar.

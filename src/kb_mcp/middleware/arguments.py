@@ -87,6 +87,6 @@ def parse_id(value: object) -> object:
 
 
 def _exact_id(value: object) -> object:
-    """Return an exact id; wrap any other value in a list, which is refused: a rounded number must delete nothing."""
+    """Return an exact id, or any other value in a list, which is refused: a rounded number must delete nothing."""
     is_exact = not isinstance(value, str | float) or (isinstance(value, str) and value.isascii() and value.isdecimal())
     return value if is_exact else [value]

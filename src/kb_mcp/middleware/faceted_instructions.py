@@ -41,7 +41,7 @@ class FacetedInstructions(Middleware):
     on_discover = on_initialize
 
     async def _facets(self) -> str:
-        """Return the counts for the caller; empty if the engine is unreachable; cached for the gateway's own keys."""
+        """Return the counts for the caller, cached for the gateway's own keys; empty if the engine is unreachable."""
         is_own = current_name() is None
         if is_own and time.monotonic() - self._counted_at < SECONDS:
             return self._counted
