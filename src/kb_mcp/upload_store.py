@@ -38,8 +38,7 @@ class Upload:
     """An announced upload; its manifest contains these fields. `by` is the name of the key.
 
     `client` is the program that announced it. `expires` counts from the `boot` of the machine, so that setting the
-    clock
-    does not end an upload.
+    clock does not end an upload.
     """
 
     id: str
@@ -71,8 +70,7 @@ class UploadStore:
     """The uploads in progress: a folder for each, with its manifest and chunks.
 
     All state of an upload is in its folder and changes by renaming, so that several processes can share one staging
-    folder.
-    Without a given folder, the store uses a temporary one, which `close` removes.
+    folder. Without a given folder, the store uses a temporary one, which `close` removes.
 
     Args:
         limits: the limits of uploads.
@@ -149,8 +147,7 @@ class UploadStore:
         Raises:
             NotFound: the upload does not exist.
             Invalid: a part is missing, and the received chunks are kept; or the SHA-256 is not `digest` or the
-                announced
-                one, and the upload is discarded.
+                announced one, and the upload is discarded.
             DiskFull: the disk is full, and the upload is discarded.
         """
         upload = self.get(upload_id)

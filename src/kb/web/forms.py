@@ -28,8 +28,8 @@ async def read_form(request: Request, check: Check, *, fields: int, field: int =
 
     Args:
         request: the request.
-        check: raises for a token from another page. It is called with the first field as soon as that is read, and
-            with None if the first field is not the token.
+        check: raises for a token from another page. It is called with the first field as soon as that is read, and with
+            None if the first field is not the token.
         fields: the maximum number of fields.
         field: the maximum size of a field in bytes.
         files: the maximum number of files.

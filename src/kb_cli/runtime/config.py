@@ -90,8 +90,7 @@ def load_config() -> Config:
     """Load the configuration; the environment overrides the file, and an empty variable counts as unset.
 
     A profile from --profile or KB_PROFILE ignores the environment. A key from the file is sent only to the server in
-    the
-    file.
+    the file.
 
     Raises:
         SettingError: a value or the file is invalid.

@@ -19,8 +19,7 @@ def edit_text(text: str, command: str) -> Iterator[str | None]:
     """Yield the edited text; None if it is unchanged.
 
     The draft is kept until the block has succeeded. After a failure, kb prints the path of the draft and how to pass it
-    to
-    `command`.
+    to `command`.
 
     Raises:
         UsageError: no editor is configured, or the text is empty.

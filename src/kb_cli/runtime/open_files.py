@@ -50,8 +50,7 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
     """Open the source of a document or result, at a line in an editor or at a page of a PDF.
 
     For a file inside another one, the outer file opens. Any writer can set a source path, so kb opens nothing that
-    could
-    run code, and contacts no other machine.
+    could run code, and contacts no other machine.
 
     Raises:
         LocalError: the source is not on this machine, has an unsafe type, or no program opens it.

@@ -96,11 +96,9 @@ def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_li
     """Select the files at these paths.
 
     A folder selects all files in it, a pattern all files and folders that it matches. In folders, kb skips hidden
-    files,
-    files that are rarely wanted, and files that a `.gitignore`, a `.kbignore` or `exclude` names (in the syntax of
-    .gitignore). Unless `follow_links` is set, it also skips links to files outside. `exclude` also applies to named
-    files,
-    relative to their folder.
+    files, files that are rarely wanted, and files that a `.gitignore`, a `.kbignore` or `exclude` names (in the syntax
+    of .gitignore). Unless `follow_links` is set, it also skips links to files outside. `exclude` also applies to named
+    files, relative to their folder.
 
     Raises:
         UsageError: a path does not exist or is not a regular file.

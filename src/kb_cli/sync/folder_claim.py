@@ -115,8 +115,7 @@ def is_from_here(known: dict[str, Any], machine: str) -> bool:
     """Return whether a folder is on this machine, and not on another one with a copy of its home folder.
 
     Two of three must match: the machine ID in the home folder, the host name, and the number of the disk. A machine may
-    be
-    renamed, and a home folder may be recreated, for example in a container.
+    be renamed, and a home folder may be recreated, for example in a container.
     """
     is_same_home, is_same_name = bool(known["machine"] == machine), bool(known["host"] == host_name())
     if is_same_home == is_same_name:

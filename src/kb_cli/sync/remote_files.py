@@ -73,8 +73,7 @@ async def fetch_parts(client: EngineClient, files: Mapping[str, RemoteFile]) -> 
     """Return those files that came inside another one.
 
     The separator in a path shows it, unless a file is simply named that way. The engine is queried for certainty,
-    except
-    for mails, which are many, and for containers without a document.
+    except for mails, which are many, and for containers without a document.
     """
     parts = {path: replace(file, is_part=True) for path, file in files.items() if PART_SEPARATOR in path}
     nearest = {path: max(filter(files.__contains__, wholes(path)), key=len, default="") for path in parts}

@@ -120,8 +120,7 @@ def recoded(content: BinaryIO, encoding: str | None) -> BinaryIO:
     """Return a text as UTF-8 if only its server names the encoding.
 
     Servers often name one encoding for all their files. The content stays unchanged if it is UTF-8 already, is not
-    text,
-    or does not fit that encoding.
+    text, or does not fit that encoding.
     """
     if encoding is None:
         return content
