@@ -15,8 +15,8 @@ from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.row_mapping import Execute
 from kb.store.rows import Retention, VectorSpace
 from kb.store.sql.transaction import Transaction
-from kb.store.sqlite import reanalysis
-from kb.store.sqlite.connection import BUSY_MS, connect, damaged
+from kb.store.sqlite import upgrade_reindex
+from kb.store.sqlite.connection import BUSY_MS, READ_CONNECTIONS, connect, damaged
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.export_tables import SqliteTransfer
 from kb.store.sqlite.foreign_objects import foreign_names
@@ -32,7 +32,6 @@ from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
 
-READ_CONNECTIONS = 8
 DEFAULT_RETENTION = Retention()
 FLAT_LIMIT = 20_000
 """Up to how many vectors are all in memory."""
@@ -231,18 +230,18 @@ class SqliteStore:
         """Index some documents as this kb does it that an older one indexed; return whether more are left."""
         with self.read() as tx:
             execute: Execute = tx.connection.execute
-            changes = reanalysis.next_changes(execute) if reanalysis.is_due(execute) else None
+            changes = upgrade_reindex.next_changes(execute) if upgrade_reindex.is_due(execute) else None
             if not changes and not execute(statements("names")["has_unnamed"]).get:
                 return False
         with self.write() as tx:
             if changes:
-                tx.reanalysed = reanalysis.write_changes(self._writer, changes)
+                tx.reanalysed = upgrade_reindex.write_changes(self._writer, changes)
         return True
 
     def reanalysed(self) -> tuple[int, int]:
         """Return how many documents are indexed as this kb does it, and of how many."""
         with self.read() as tx:
-            return reanalysis.progress(tx.connection.execute)
+            return upgrade_reindex.progress(tx.connection.execute)
 
     def check(self) -> None:
         """Read a row.
