@@ -270,11 +270,15 @@ class Version:
 
     document: Document
     number: int
-    at: str
     until: str | None
     author: Author
     content_id: int | None = None
     operation: int | None = None
+
+    @property
+    def at(self) -> str:
+        """From when on it stood so."""
+        return self.document.updated_at or self.document.created_at
 
 
 @dataclass(frozen=True, slots=True)
