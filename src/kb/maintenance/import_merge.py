@@ -26,7 +26,6 @@ from kb.store.sqlite.import_merge import (
     find_same,
     set_replaced,
     skip_ids,
-    translated_errors,
 )
 from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 
@@ -51,17 +50,16 @@ def merge_export(
         StoreError: a file is not what it was, or the database does not take a document.
     """
     chunker, merging = Chunker(embedder), _Merge()
-    with translated_errors():
-        for part in slices(export):
-            inputs = [chunker.passage(chunk.header, chunk.text) for document in part for chunk in document.chunks]
-            vectors = embedder.embed_passages(inputs)
-            export.keep_files(originals, (state for document in part for state in document.states))
-            with store.write() as tx:
-                merging.write(tx, part, vectors)
-            on_documents(merging.imported.added + merging.imported.there)
-        with store.write() as tx:
-            merging.link(tx)
-            skip_ids(tx, export.about.last_document_id)
+    for part in slices(export):
+        inputs = [chunker.passage(chunk.header, chunk.text) for document in part for chunk in document.chunks]
+        vectors = embedder.embed_passages(inputs)
+        export.keep_files(originals, (state for document in part for state in document.states))
+        with store.write() as tx, tx.transfer.translated_errors("a document"):
+            merging.write(tx, part, vectors)
+        on_documents(merging.imported.added + merging.imported.there)
+    with store.write() as tx, tx.transfer.translated_errors("a document"):
+        merging.link(tx)
+        skip_ids(tx, export.about.last_document_id)
     return merging.imported
 
 

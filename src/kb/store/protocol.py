@@ -83,9 +83,6 @@ class Documents(Protocol):
         Words that more than `most` documents have in theirs are left out. Only documents that `within` admits count.
         """
 
-    def write_names(self, limit: int) -> bool:
-        """Write the names of at most so many documents that changed; return whether there are more."""
-
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
 

@@ -71,7 +71,7 @@ class History:
     def chunks(self, version: Version) -> list[Chunk]:
         if version.content_id is None:
             return self._documents.chunks(version.document.id)
-        return self._documents.former.chunks(version.content_id)
+        return self._documents.former_chunks(version.content_id)
 
     def changed_since(self, instant: datetime) -> list[int]:
         rows = self._execute(self._sql["select_changed"], {"moment": moment(instant)})

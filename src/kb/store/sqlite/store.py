@@ -61,7 +61,7 @@ class SqliteTransaction(Transaction):
         *,
         words: Words | None = None,
     ) -> None:
-        documents = SqliteDocuments(connection, vectors.era.table, checkpoint, vectors.era.space)
+        documents = SqliteDocuments(connection, vectors.era, checkpoint)
         jobs = SqliteJobs(connection.execute, statements)
         super().__init__(connection.execute, statements, documents, jobs, retention)
         self.connection = connection
