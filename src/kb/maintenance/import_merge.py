@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.api.models import NOTE
 from kb.documents.originals import Originals
 from kb.documents.replacement import rival_successors
 from kb.documents.save import merge
@@ -23,7 +24,6 @@ from kb.store.sqlite.import_merge import (
     add_former_content,
     add_version,
     find_binned,
-    find_same,
     set_replaced,
     skip_ids,
 )
@@ -129,7 +129,9 @@ class _Merge:
     def _save(self, tx: SqliteTransaction, arriving: Arriving, content: Content) -> int | None:
         """Write a document, or find the one that is there; return its id if it is new."""
         document, part_of = arriving.document, self._ids.get(arriving.part_of or 0)
-        if same := [candidate for candidate in find_same(tx, document) if candidate.id not in self._met]:
+        is_note = document.doc_type == NOTE
+        alike = tx.documents.all_with_content(document.content_hash, document.source_path, note=is_note)
+        if same := [candidate for candidate in alike if candidate.id not in self._met]:
             twin = min(same, key=partial(_unlikeness, document))
             self._merge(tx, document, content, twin, [*document.tags, *twin.tags], is_same=True)
             return None

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kb.api.rights import Limit
 from kb.lexical.document_names import FILE_MARK, tokens_of_names
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.full_text import FullText, NewText
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import field_values
-from kb.store.rows import Content, Filter, Named, VectorSpace
+from kb.store.rows import Content, Named, VectorSpace
 from kb.store.sql.documents import Documents
 
 if TYPE_CHECKING:
@@ -53,13 +52,6 @@ class PostgresDocuments(Documents):
     @property
     def space(self) -> VectorSpace:
         return self._vectors.space
-
-    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
-        condition, parameters = self.conditions.admitted(Filter(limit=limit))
-        rows: list[tuple[str, int]] = self._execute(
-            self._sql["select_tags"].format(condition=condition), parameters
-        ).fetchall()
-        return rows
 
     def insert_document(self, columns: dict[str, object]) -> int:
         document_id: int = self._execute(self._sql["insert_document"], columns).get

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -108,13 +108,17 @@ class Documents(ABC):
     def with_content(
         self, content_hash: str, source_path: str | None, *, note: bool, limit: Limit | None = None
     ) -> Document | None:
-        parameters = {"content_hash": content_hash, "source_path": source_path, "note": note}
-        ids = self._execute(self._sql["find_by_content"], parameters).fetchall()
-        documents = filter(None, (self.get(document_id) for (document_id,) in ids))
+        documents = self.all_with_content(content_hash, source_path, note=note)
         return next(
             (document for document in documents if limit is None or limit.admits(document.tags, document.source_path)),
             None,
         )
+
+    def all_with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Iterator[Document]:
+        """Yield the notes, or the files, that hold this content under this path, the oldest first."""
+        parameters = {"content_hash": content_hash, "source_path": source_path, "note": note}
+        ids = self._execute(self._sql["find_by_content"], parameters).fetchall()
+        return filter(None, (self.get(document_id) for (document_id,) in ids))
 
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""
@@ -220,6 +224,12 @@ class Documents(ABC):
         whole_id: int | None = self._execute(self._sql["select_whole"], {"id": document_id}).get
         return whole_id
 
+    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
+        condition, parameters = self.conditions.admitted(Filter(limit=limit))
+        sql = self._sql["select_tags" if limit is None else "select_tags_among"].format(condition=condition)
+        rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
+        return rows
+
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
         """Remove, then add: a tag in both lists stays. Return whether the tags change."""
         before = self._tags_of(document_id)
@@ -290,9 +300,6 @@ class Documents(ABC):
     @abstractmethod
     def space(self) -> VectorSpace:
         """What the vectors are of."""
-
-    @abstractmethod
-    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]: ...
 
     @abstractmethod
     def insert_document(self, columns: dict[str, object]) -> int:

@@ -9,12 +9,11 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.rights import Limit
 from kb.lexical.document_names import tokens_of_names
 from kb.lexical.segmentation import segmented, varied
 from kb.store.analyzer import FtsTokenizer
 from kb.store.row_mapping import array, field_values, next_ids
-from kb.store.rows import Content, Filter, Named, VectorSpace
+from kb.store.rows import Content, Named, VectorSpace
 from kb.store.sql.documents import Documents
 from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.statements import statements
@@ -52,12 +51,6 @@ class SqliteDocuments(Documents):
         if not has_more:
             self._execute(statements("names")["forget_gone_unnamed"])
         return has_more
-
-    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
-        condition, parameters = self.conditions.admitted(Filter(limit=limit))
-        sql = self._sql["select_tags"] if limit is None else self._sql["select_tags_among"].format(condition=condition)
-        rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
-        return rows
 
     def insert_document(self, columns: dict[str, object]) -> int:
         [document_id] = next_ids(self._execute, self._sql["take_document_ids"], 1)

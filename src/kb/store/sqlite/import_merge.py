@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from kb.api.models import NOTE
 from kb.store.chunk_compression import compressed
 from kb.store.row_mapping import field_values, next_ids, raw
 from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, Version
@@ -52,14 +50,6 @@ def add_exact(
     # By its times it was here before it came, and of no moment before that is it known how things stood.
     tx.connection.execute(statements("history")["begin_later"], (tx.documents.now,))
     return added
-
-
-def find_same(tx: SqliteTransaction, document: Document) -> list[Document]:
-    """Return the documents with its content and path, the oldest first."""
-    is_note = document.doc_type == NOTE
-    parameters = {"content_hash": document.content_hash, "source_path": document.source_path, "note": is_note}
-    ids: list[Any] = tx.connection.execute(statements("documents")["find_by_content"], parameters).fetchall()
-    return [candidate for (document_id,) in ids if (candidate := tx.documents.get(document_id))]
 
 
 def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None) -> int:

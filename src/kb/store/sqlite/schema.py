@@ -39,11 +39,6 @@ class VectorSchema:
         return f"SELECT {self.key}, {self.embedding} FROM chunks_vec ORDER BY {self.key}"
 
     @property
-    def select_one(self) -> str:
-        """The vector for an id."""
-        return f"SELECT {self.embedding} FROM chunks_vec WHERE {self.key} = ?"
-
-    @property
     def keys(self) -> str:
         """The id of every vector."""
         return f"SELECT {self.key} FROM chunks_vec"

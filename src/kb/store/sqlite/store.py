@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +13,9 @@ from pathlib import Path
 import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
-from kb.store.row_mapping import Execute
+from kb.store.row_mapping import Execute, next_ids
 from kb.store.rows import Retention, VectorSpace
+from kb.store.sql.jobs import Jobs
 from kb.store.sql.transaction import Transaction
 from kb.store.sqlite import reanalysis
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
@@ -22,8 +24,6 @@ from kb.store.sqlite.export_tables import SqliteTransfer
 from kb.store.sqlite.foreign_objects import foreign_names
 from kb.store.sqlite.full_text_cache import DEFAULT_LIMIT, WordReader, Words
 from kb.store.sqlite.index import SqliteIndex
-from kb.store.sqlite.index_completeness import check_in_step
-from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.reembed_vectors import SqliteSecondVectors
 from kb.store.sqlite.schema import SCHEMA_VERSION
@@ -31,6 +31,8 @@ from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
+
+logger = logging.getLogger(__name__)
 
 READ_CONNECTIONS = 8
 DEFAULT_RETENTION = Retention()
@@ -45,6 +47,14 @@ NAMED_AT_ONCE = 100
 
 RECLAIMED_PAGES = 256
 """How many free pages may stay, and are given back at a time."""
+
+
+class SqliteJobs(Jobs):
+    """See `kb.store.protocol.Jobs`. No id is given twice."""
+
+    def _new_id(self) -> int:
+        [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
+        return job_id
 
 
 class SqliteTransaction(Transaction):
@@ -305,3 +315,21 @@ class SqliteStore:
             return
         self.words.publish(self._writer, number, [chunk_id for chunk_id, _ in added], removed)
         self._writer.execute(statements("search")["update_generation"], (number,))
+
+
+def check_in_step(connection: apsw.Connection) -> None:
+    """Check that what follows from the chunks is there for each: a search over less would pass for a right one.
+
+    The number and the sum of ids are compared, which takes no more than reading them. A chunk without a vector, as
+    version 2 left some, is found by its words.
+
+    Raises:
+        ValueError: words are not there for each chunk, or for what is none; or moments are not counted.
+    """
+    chunks = connection.execute("SELECT count(*), total(id) FROM chunks").get
+    if connection.execute("SELECT count(*), total(id) FROM chunks_fts_docsize").get != chunks:
+        raise ValueError("its words are not those of its chunks")
+    if not connection.execute("SELECT EXISTS (SELECT 1 FROM generation)").get:
+        raise ValueError("its moments are not counted")
+    if connection.execute("SELECT count(*), total(rowid) FROM chunks_vec_rowids").get != chunks:
+        logger.warning("the vectors are not those of the chunks: 'kb doctor --fix' makes them")

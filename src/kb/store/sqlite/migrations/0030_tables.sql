@@ -284,7 +284,7 @@ CREATE INDEX versions_until ON versions (until);
 CREATE INDEX versions_file ON versions (content_hash) WHERE doc_type <> 'note';
 CREATE INDEX versions_content ON versions (content_id) WHERE content_id IS NOT NULL;
 
--- The chunks of former versions, compressed; see former_content.py. Only a copy of another database has vectors.
+-- The chunks of former versions, compressed; see chunk_compression.py. Only a copy of another database has vectors.
 CREATE TABLE former_contents (
   id INTEGER PRIMARY KEY,
   document_id INTEGER NOT NULL,
