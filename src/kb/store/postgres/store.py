@@ -116,7 +116,6 @@ class PostgresTransaction(Transaction):
 
     @cached_property
     def index(self) -> PostgresIndex:
-        """Both legs of search, at this transaction's moment."""
         return PostgresIndex(self._execute, self._words, self._vectors)
 
     @property
@@ -197,7 +196,6 @@ class PostgresStore:
 
     @contextmanager
     def read(self) -> Iterator[PostgresTransaction]:
-        """One moment of the database."""
         with self._connection(lambda connection: connection.execute(READ, prepare=False)) as connection:
             engine = self._presence.number
             yield PostgresTransaction(connection, self._retention, engine)
@@ -214,7 +212,7 @@ class PostgresStore:
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
-        """A change, whole or not at all; durable when the block ends. `checkpoint` may end it between two chunks.
+        """Commit when the block ends.
 
         Raises:
             DiskFull: there is no room for it.
@@ -247,12 +245,6 @@ class PostgresStore:
         return False
 
     def check(self) -> None:
-        """Read something.
-
-        Raises:
-            StoreError: it cannot be read.
-            StoreUnavailable: the database does not answer.
-        """
         try:
             self._last_change()
         except psycopg.Error as error:

@@ -231,7 +231,7 @@ class Documents(ABC):
         return rows
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
-        """Remove, then add: a tag in both lists stays. Return whether the tags change."""
+        """Remove, then add: a tag in both lists stays."""
         before = self._tags_of(document_id)
         self.remove_tags(document_id, set(remove) - set(add))
         self.add_tags(document_id, add)

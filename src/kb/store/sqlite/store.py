@@ -95,7 +95,6 @@ class SqliteTransaction(Transaction):
 
     @cached_property
     def index(self) -> SqliteIndex:
-        """Both legs of search, at this transaction's moment."""
         return SqliteIndex(self.connection, self._vectors, self.words)
 
     @cached_property
@@ -175,7 +174,6 @@ class SqliteStore:
 
     @contextmanager
     def read(self) -> Iterator[SqliteTransaction]:
-        """One moment of the database."""
         connection = self._readers.get()
         try:
             connection.execute("BEGIN")
@@ -191,7 +189,7 @@ class SqliteStore:
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[SqliteTransaction]:
-        """A change, whole or not at all; on disk when the block ends. `checkpoint` may end it between two chunks.
+        """Commit when the block ends.
 
         Raises:
             DiskFull: there is no room for it.
@@ -225,7 +223,7 @@ class SqliteStore:
         return self.write()
 
     def reclaim(self) -> bool:
-        """Give some free pages back and empty the log; return whether there are more.
+        """Give some free pages back and empty the log.
 
         A database that was made before `auto_vacuum` was set keeps its free pages, for what is written next.
         """
@@ -255,11 +253,6 @@ class SqliteStore:
             return reanalysis.progress(tx.connection.execute)
 
     def check(self) -> None:
-        """Read a row.
-
-        Raises:
-            StoreError: the database does not answer.
-        """
         try:
             with self.read() as tx:
                 generation(tx.connection)
