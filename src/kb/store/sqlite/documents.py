@@ -73,13 +73,13 @@ class SqliteDocuments(Documents):
             columns |= {"variants": varied(chunk.text, content.language), "section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
         for chunk_id, vector in zip(ids, content.vectors, strict=True):
-            self._execute(self._table.insert, (chunk_id, vector.tobytes()))
+            self._execute(self._table.sql("insert"), (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
 
     def delete_chunks(self, document_id: int) -> None:
         document = {"id": document_id}
         ids = [chunk_id for (chunk_id,) in self._execute(self._sql["select_chunk_ids"], document)]
-        self._connection.executemany(self._table.delete, [(chunk_id,) for chunk_id in ids])
+        self._connection.executemany(self._table.sql("delete"), [(chunk_id,) for chunk_id in ids])
         self._execute(self._sql["delete_chunks"], document)
         self._execute(self._sql["delete_sections"], document)
         self.removed += ids

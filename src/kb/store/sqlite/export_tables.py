@@ -29,7 +29,7 @@ class SqliteTransfer(Transfer):
     def vectors(self, chunk_ids: Sequence[int]) -> NDArray[np.float32]:
         vectors = np.zeros((len(chunk_ids), self._dimensions), np.float32)
         if chunk_ids:  # no empty array is bound
-            lookup = VectorSchema.of(self._connection).lookup
+            lookup = VectorSchema.of(self._connection).sql("look_up")
             rows = dict(self._execute(lookup, (apsw.carray(np.array(chunk_ids, np.int64)),)).fetchall())
             for vector, chunk_id in zip(vectors, chunk_ids, strict=True):
                 if stored := rows.get(chunk_id):

@@ -145,7 +145,7 @@ def _write_vectors(
             made = embed([(header, text) for _, text, header in missing])
             vectors |= {row[0]: vector.tobytes() for row, vector in zip(missing, made, strict=True)}
         for row in part:
-            execute(table.insert, (row[0], vectors[row[0]]))
+            execute(table.sql("insert"), (row[0], vectors[row[0]]))
         done += len(part)
         on_chunks(done, total)
 

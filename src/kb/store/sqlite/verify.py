@@ -178,7 +178,7 @@ class Verification:
         table = VectorSchema.of(self._connection)
         vectors, chunks = _ids(self._connection, "chunks_vec", table.key), _ids(self._connection, "chunks", "id")
         yield from _compared("a vector", vectors, chunks)
-        for chunk_id, raw in self._rows(table.select):
+        for chunk_id, raw in self._rows(table.sql("select_all")):
             if not is_unit(raw):
                 yield f"the vector of chunk {chunk_id} is not of length 1"
 
@@ -202,7 +202,7 @@ class Verification:
             yield f"{damaged} copies of vectors are damaged"
 
     def _copies(self) -> Iterator[str]:
-        for chunk_id, raw, copy in self._rows(VectorSchema.of(self._connection).with_copies):
+        for chunk_id, raw, copy in self._rows(VectorSchema.of(self._connection).sql("select_with_copies")):
             if copy is not None and copy[: len(raw)] != raw:
                 yield f"the copy of the vector of chunk {chunk_id} is another"
 
