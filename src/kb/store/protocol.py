@@ -32,6 +32,7 @@ from kb.store.rows import (
     HistoryCounts,
     Hit,
     Job,
+    MemoryUse,
     MissingVector,
     Named,
     NamedKey,
@@ -485,17 +486,7 @@ class Store(Protocol):
         """What answers searches by words, in words."""
 
     @property
-    def vectors_size(self) -> int:
-        """How many bytes the newest vectors take in memory."""
-
-    @property
-    def words_size(self) -> int:
-        """How many bytes the words of the full text take in memory."""
-
-    @property
-    def words_faults(self) -> int:
-        """How often the words in memory were found to be wrong."""
-
+    def memory(self) -> MemoryUse: ...
     @property
     def is_shared(self) -> bool:
         """Whether other engines may use it at the same time."""

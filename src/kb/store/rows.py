@@ -476,6 +476,14 @@ class Counts:
     foreign: Sequence[str] = ()
 
 
+class MemoryUse(NamedTuple):
+    """How many bytes the newest vectors and the full text take in memory, and how often that was found to be wrong."""
+
+    vectors: int = 0
+    words: int = 0
+    faults: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
     """How replicas do: `behind` is for how many seconds none was good enough.

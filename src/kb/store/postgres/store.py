@@ -33,7 +33,7 @@ from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import bind_space
 from kb.store.postgres.vectors import VectorTable
 from kb.store.row_mapping import Execute
-from kb.store.rows import ReplicaState, Retention, VectorSpace
+from kb.store.rows import MemoryUse, ReplicaState, Retention, VectorSpace
 from kb.store.sql.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -145,9 +145,7 @@ class PostgresStore:
     schema_version = SCHEMA_VERSION
     is_shared = True
     full_text = "BM25 over tables"
-    vectors_size = 0
-    words_size = 0
-    words_faults = 0
+    memory = MemoryUse()
 
     def __init__(
         self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION, read_url: str | None = None

@@ -14,7 +14,7 @@ import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.row_mapping import Execute, next_ids
-from kb.store.rows import Retention, VectorSpace
+from kb.store.rows import MemoryUse, Retention, VectorSpace
 from kb.store.sql.jobs import Jobs
 from kb.store.sql.transaction import Transaction
 from kb.store.sqlite import reanalysis
@@ -161,16 +161,8 @@ class SqliteStore:
         self._keeper.notice()
 
     @property
-    def vectors_size(self) -> int:
-        return self._vectors.index.size
-
-    @property
-    def words_size(self) -> int:
-        return self.words.size
-
-    @property
-    def words_faults(self) -> int:
-        return self.words.faults
+    def memory(self) -> MemoryUse:
+        return MemoryUse(self._vectors.index.size, self.words.size, self.words.faults)
 
     @contextmanager
     def read(self) -> Iterator[SqliteTransaction]:
