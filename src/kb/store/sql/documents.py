@@ -36,7 +36,7 @@ from kb.store.rows import (
 )
 from kb.store.sql.conditions import EVERY_DOCUMENT, Conditions
 from kb.store.sql.operations import note_operation
-from kb.store.sql.replacements import has_successors, pass_on, successors
+from kb.store.sql.replacements import present_successors
 from kb.store.statements import Statements
 
 ALL: Final = 1 << 62
@@ -147,10 +147,20 @@ class Documents(ABC):
         return len(documents) == limit
 
     def has_successors(self) -> bool:
-        return has_successors(self._execute, self._statements("replacements"))
+        return bool(self._execute(self._statements("replacements")["has_links"]).get)
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
-        return successors(self._execute, self._statements("replacements"), document_ids)
+        ids = sorted(document_ids)
+        return present_successors(
+            ids, self._execute(self._statements("replacements")["select_links"], {"ids": ids}).fetchall()
+        )
+
+    def pass_on(self, document_id: int, *, for_good: bool) -> None:
+        """Let what replaces a document replace what that does; `for_good`, in former versions, too."""
+        sql = self._statements("replacements")
+        other: int | None = self._execute(sql["select_replaced"], {"id": document_id}).get
+        for name in ("pass_on", "pass_on_former" if for_good else "pass_on_in_bin"):
+            self._execute(sql[name], {"id": document_id, "other": other})
 
     def add(
         self,
@@ -202,7 +212,7 @@ class Documents(ABC):
             self._statements("history")["select_binned_parts"], {"id": document_id}
         ).fetchall():
             self.delete(part)
-        pass_on(self._execute, self._statements("replacements"), document_id, for_good=True)
+        self.pass_on(document_id, for_good=True)
         self._forget(document_id)
         self._execute(self._statements("jobs")["delete_parts"], {"id": document_id})
         self._execute(self._statements("jobs")["forget_document"], {"id": document_id, "for_good": True})

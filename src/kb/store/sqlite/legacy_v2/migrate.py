@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
 
 import apsw
@@ -12,7 +13,7 @@ from kb.api.errors import StoreError
 from kb.filesystem import sync
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.legacy_v2.detect import check_columns, has_its_tables
-from kb.store.sqlite.legacy_v2.fill import complete, fill
+from kb.store.sqlite.legacy_v2.fill import fill
 from kb.store.sqlite.legacy_v2.tables import drop_stray_vectors, fit_tables, missing_objects
 from kb.store.sqlite.schema import steps
 
@@ -56,7 +57,7 @@ def _to_first_number(connection: apsw.Connection, dimensions: int) -> None:
         drop_stray_vectors(connection)
         for declaration in missing_objects(new):
             connection.execute(declaration)
-    complete(connection)
+    connection.execute(files(__package__).joinpath("complete.sql").read_text("utf-8"))
     connection.pragma("user_version", number)
 
 
