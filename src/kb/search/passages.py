@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from kb.api.models import CopyOf, Explanation
 from kb.lexical.segmentation import WITH_MARKS, is_letter
 from kb.lexical.stems import completions, stem_language
-from kb.store.protocol import Analyzer
+from kb.store.analyzer import Analyzer
 from kb.store.rows import Hit
 
 OF_HIT = tuple(field.name for field in fields(Hit))

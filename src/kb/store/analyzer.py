@@ -43,19 +43,21 @@ class FtsTokenizer:
         return places
 
 
-class Fts5Analyzer:
-    """See `kb.store.protocol.Analyzer`."""
+class Analyzer:
+    """Cuts texts into words and compares them as the full-text leg does."""
 
     def __init__(self, tokenizer: FtsTokenizer) -> None:
         self._tokenizer = tokenizer
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return each word of the text: the characters it begins and ends at, and its stem."""
         written, starts = aligned(text)
         if isinstance(starts, range):  # nothing was folded
             return self._folded_stems(written)
         return ((starts[start], _end(starts, end), stem) for start, end, stem in self._folded_stems(written))
 
     def variants(self, text: str, language: str | None = None) -> Iterable[tuple[int, int, str]]:
+        """Return the stems of other forms of the words of a text in a language, each where its word stands."""
         written, starts = aligned(text)
         forms = [*variants_in(written), *stems_in(written, language)]
         return [
@@ -80,9 +82,11 @@ class Fts5Analyzer:
         return sorted([*pairs, *self._stems(RUN.sub(lambda run: " " * len(run[0]), text))])
 
     def indexed(self, text: str) -> list[str]:
+        """Return all by which a text is found: its stems, and those of other forms of its words."""
         return self._tokenizer.indexed(text)
 
     def stems_of(self, word: str) -> list[str]:
+        """Return the stems by which a word is looked for."""
         return self._tokenizer.tokens(as_phrase(word))
 
     def _stems(self, text: str) -> Iterable[tuple[int, int, str]]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kb.api.models import JobStatus, ReembedState, Sort
 from kb.api.rights import Caller, Limit
 from kb.lexical.matches import Occurrences
+from kb.store.analyzer import Analyzer
 from kb.store.rows import (
     AuditEvent,
     AuditLine,
@@ -355,22 +356,6 @@ class Selection(Protocol):
 
     def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
         """Return those of the words that no chunk has, each with others that some have, the nearest first."""
-
-
-class Analyzer(Protocol):
-    """Cuts texts into words and compares them as the full-text leg does."""
-
-    def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Each word of the text: the characters it begins and ends at, and its stem."""
-
-    def variants(self, text: str, language: str | None = None) -> Iterable[tuple[int, int, str]]:
-        """Return the stems of other forms of the words of a text in a language, each where its word stands."""
-
-    def indexed(self, text: str) -> list[str]:
-        """Return all by which a text is found: its stems, and those of other forms of its words."""
-
-    def stems_of(self, word: str) -> list[str]:
-        """Return the stems by which a word is looked for."""
 
 
 class Index(Protocol):

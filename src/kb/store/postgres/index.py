@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kb.lexical.matches import Occurrences
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
-from kb.store.analyzer import Fts5Analyzer
+from kb.store.analyzer import Analyzer
 from kb.store.postgres.context import ContextReader
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.full_text import FullText, StoredWord
@@ -37,8 +37,8 @@ class PostgresIndex(Index):
         self._vectors = vectors
 
     @cached_property
-    def analyzer(self) -> Fts5Analyzer:
-        return Fts5Analyzer(self._words.tokenizer)
+    def analyzer(self) -> Analyzer:
+        return Analyzer(self._words.tokenizer)
 
     def select(self, where: Filter) -> PostgresSelection:
         return PostgresSelection(self._execute, self._words, self._vectors, where)

@@ -18,7 +18,7 @@ from kb.lexical.postings import merged
 from kb.lexical.snapshot import Admitted, group_key
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
-from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
+from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.row_mapping import Execute
 from kb.store.rows import Filter
 from kb.store.sql.conditions import EVERY_DOCUMENT
@@ -48,8 +48,8 @@ class SqliteIndex(Index):
         self._words = words
 
     @cached_property
-    def analyzer(self) -> Fts5Analyzer:
-        return Fts5Analyzer(FtsTokenizer(self._connection))
+    def analyzer(self) -> Analyzer:
+        return Analyzer(FtsTokenizer(self._connection))
 
     def select(self, where: Filter) -> SqliteSelection:
         return SqliteSelection(self._connection, self._snapshot, self._words, where)
