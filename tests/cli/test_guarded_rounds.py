@@ -11,8 +11,8 @@ from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync import disk_view
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
-from kb_cli.sync.follow import Follower
 from kb_cli.sync.round import sync_folder
+from kb_cli.sync.watch_rounds import Follower
 from tests.support.rounds import documents_below, keep, plan, with_client
 
 

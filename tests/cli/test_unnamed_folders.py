@@ -9,7 +9,7 @@ import pytest
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_names import named
-from kb_cli.sync.follow import Follower
+from kb_cli.sync.watch_rounds import Follower
 from tests.conftest import KEY, free_port
 from tests.support.rounds import with_client
 

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.formats.readers.front_matter import front_matter, inline_tags
-from kb.lexical.alternatives import alternatives
 from kb.lexical.document_names import file_ending, file_stem, folder_names
+from kb.lexical.query_word_groups import alternatives
 from kb.search.apostrophes import apart, is_contraction
 from kb.search.duplicates import COUNTED, fold
 from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale
+from kb.search.highlights import Highlighter
 from kb.search.numbers import meant
-from kb.search.passages import Highlighter, in_succession
+from kb.search.passages import in_succession
 from kb.search.query import MAX_TERMS, Query, keywords
 from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.rows import Filter

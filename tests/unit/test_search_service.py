@@ -21,7 +21,7 @@ from kb.lexical.document_names import file_stem, parse_aliases, telling, tokens_
 from kb.lexical.language import guessed
 from kb.lexical.segmentation import aligned
 from kb.lexical.stems import stems_in
-from kb.lexical.variants import variants_in
+from kb.lexical.word_variants import variants_in
 from kb.search.name_match import WHOLE, likeness, sought, unreadable
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor

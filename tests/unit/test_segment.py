@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kb.lexical.emoji import emojis, written
 from kb.lexical.index import MOST_ADDED, TermFilter
 from kb.lexical.segmentation import aligned, as_phrase, folded, parts, places, segmented, varied
-from kb.search.passages import Highlighter
+from kb.search.highlights import Highlighter
 from kb.search.query import Query
 from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.rows import Filter

@@ -17,7 +17,7 @@ from typing import Final
 from kb.api.stream_safe import composed
 from kb.lexical.stems import stems_in
 from kb.lexical.unicode_forms import LANGUAGES, SOFT_HYPHEN, SUPERSCRIPTS, VOICED, compatible, has_names
-from kb.lexical.variants import variants
+from kb.lexical.word_variants import variants
 
 LETTERS: Final = (
     "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"  # Thai

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, Final
 
 from kb.lexical.function_words import FUNCTION_WORDS
-from kb.lexical.variants import PLAIN, Variant
+from kb.lexical.word_variants import PLAIN, Variant
 
 ALGORITHMS: Final = {
     "ar": "arabic",

@@ -12,8 +12,8 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kb.parser import syscalls
-from kb.parser.syscalls import Numbers
+from kb.parser import allowed_syscalls
+from kb.parser.allowed_syscalls import Numbers
 
 _SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _POINTER_BYTES: Final = 8
@@ -76,29 +76,29 @@ def _install(libc: ctypes.CDLL, rules_for: Callable[[int], Iterator[bytes]]) -> 
 
 
 def _parser_filter(column: int) -> Iterator[bytes]:
-    yield from _allow(syscalls.OF_PARSER.values(), column)
+    yield from _allow(allowed_syscalls.OF_PARSER.values(), column)
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-    yield from _of(syscalls.OPENAT, column, [*_unless_bits(2, writing), _refuse(errno.EACCES)])
-    yield from _of(syscalls.TGKILL, column, [*_among(0, [os.getpid()]), _refuse(errno.ENOSYS)])  # abort()
+    yield from _of(allowed_syscalls.OPENAT, column, [*_unless_bits(2, writing), _refuse(errno.EACCES)])
+    yield from _of(allowed_syscalls.TGKILL, column, [*_among(0, [os.getpid()]), _refuse(errno.ENOSYS)])  # abort()
     yield _refuse(errno.ENOSYS)  # libraries know how to do without a call that the kernel does not have
 
 
 def _program_filter(column: int, *, may_connect: bool) -> Iterator[bytes]:
     refuse = _refuse(errno.EPERM)
-    yield from _allow(syscalls.OF_PROGRAMS.values(), column)
+    yield from _allow(allowed_syscalls.OF_PROGRAMS.values(), column)
     if may_connect:
-        yield from _allow(syscalls.TO_CONNECT.values(), column)
-        yield from _of(syscalls.SOCKET, column, [*_among(0, _INTERNET), refuse])
-    yield from _of(syscalls.OPEN, column, [*_unless_emptied(1), refuse])
-    yield from _of(syscalls.OPENAT, column, [*_unless_emptied(2), refuse])
-    yield from _of(syscalls.TGKILL, column, [*_among(0, [os.getpid()]), refuse])
-    for numbers in (syscalls.PRLIMIT64, syscalls.SCHED_SETAFFINITY):  # 0 is the process itself
+        yield from _allow(allowed_syscalls.TO_CONNECT.values(), column)
+        yield from _of(allowed_syscalls.SOCKET, column, [*_among(0, _INTERNET), refuse])
+    yield from _of(allowed_syscalls.OPEN, column, [*_unless_emptied(1), refuse])
+    yield from _of(allowed_syscalls.OPENAT, column, [*_unless_emptied(2), refuse])
+    yield from _of(allowed_syscalls.TGKILL, column, [*_among(0, [os.getpid()]), refuse])
+    for numbers in (allowed_syscalls.PRLIMIT64, allowed_syscalls.SCHED_SETAFFINITY):  # 0 is the process itself
         yield from _of(numbers, column, [*_among(0, [0]), refuse])
-    yield from _of(syscalls.FCNTL, column, [*_among(1, _FILE_COMMANDS), refuse])
-    yield from _of(syscalls.IOCTL, column, [*_among(1, _DEVICE_COMMANDS), refuse])
-    yield from _of(syscalls.PRCTL, column, [*_among(0, _OWN_COMMANDS), refuse])
-    yield from _of(syscalls.CLONE, column, [*_unless_bits(0, _NEW_NAMESPACES | _CLONE_PARENT), refuse])
-    yield from _of(syscalls.SENDTO, column, [_return(_ALLOW)] if may_connect else [*_unless_address(4), refuse])
+    yield from _of(allowed_syscalls.FCNTL, column, [*_among(1, _FILE_COMMANDS), refuse])
+    yield from _of(allowed_syscalls.IOCTL, column, [*_among(1, _DEVICE_COMMANDS), refuse])
+    yield from _of(allowed_syscalls.PRCTL, column, [*_among(0, _OWN_COMMANDS), refuse])
+    yield from _of(allowed_syscalls.CLONE, column, [*_unless_bits(0, _NEW_NAMESPACES | _CLONE_PARENT), refuse])
+    yield from _of(allowed_syscalls.SENDTO, column, [_return(_ALLOW)] if may_connect else [*_unless_address(4), refuse])
     yield _instruction(_IF_AT_LEAST, _FIRST_OF_NEW, skip_unless=1)
     yield _refuse(errno.ENOSYS)
     yield refuse

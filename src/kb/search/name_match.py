@@ -12,7 +12,7 @@ from kb.api.models import UnreadableFile
 from kb.api.stream_safe import composed
 from kb.lexical.document_names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name
 from kb.lexical.spelling import plain
-from kb.lexical.variants import variants
+from kb.lexical.word_variants import variants
 from kb.search.query import Query, Unit
 from kb.store.analyzer import Analyzer
 from kb.store.protocol import Transaction

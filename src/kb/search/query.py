@@ -17,7 +17,7 @@ from kb.lexical.segmentation import LETTER_MARKS, RUN, folded, has_run, is_lette
 from kb.lexical.spelling import LONGEST
 from kb.lexical.stems import stemmed
 from kb.lexical.unicode_forms import compatible
-from kb.lexical.variants import CAMEL, in_words, spellings
+from kb.lexical.word_variants import CAMEL, in_words, spellings
 from kb.search import numbers
 from kb.search.apostrophes import (
     WITH_APOSTROPHE,

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.models import Explanation
-from kb.lexical.alternatives import alternatives
 from kb.lexical.emoji import written
+from kb.lexical.query_word_groups import alternatives
 from kb.search.duplicates import Folded, fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
@@ -22,6 +22,7 @@ from kb.search.literal_match import sought as literals
 from kb.search.name_match import BEST, LOOKED_AT, MOST_CALLED, Called, likeness, sought, spelling, with_name
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query
+from kb.search.weak_results import are_weak
 from kb.store.protocol import Index, Selection
 from kb.store.rows import Hit, Named
 from kb.telemetry.instruments import Instruments
@@ -41,9 +42,6 @@ MORE_COMPARED = 10
 
 COPIES_SHOWN = 20
 """How many of the documents that repeat a passage are named; the others are counted."""
-
-NEAR_ENOUGH = 0.55
-"""How near in meaning, by cosine, a passage is that answers a question in other words."""
 
 OF_SUCCESSORS = 10_000
 """Among how many chunks of what replaced the best the best of each is looked for: a long note hides no other one."""
@@ -255,25 +253,10 @@ class Retriever:
         return self._index.select(self._query.where)
 
     def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
-        """Return whether none of some passages, the best ones, answers the query well.
-
-        Such a one has half of its words or fewer, and is farther in meaning than what answers a question.
-        """
-        telling = self._query.telling
-        if not (passages and telling) or any(self._called.get(group.document_id) for group in passages):
+        """Return whether none of some passages, the best ones, answers the query well."""
+        if any(self._called.get(passage.document_id) for passage in passages):
             return False
-        if any((group.vec_score or 0.0) >= NEAR_ENOUGH for group in passages):
-            return False
-        ids = np.array(sorted(group.chunk_id for group in passages), np.int64)
-        words = list(dict.fromkeys(form for group in telling for form in group.forms))
-        present_in = {
-            word: ~np.isnan(self._selection.full_text_scores((word,), ids))
-            if occurrences is None
-            else occurrences.counts > 0
-            for word, occurrences in zip(words, self._selection.occurrences(words, ids), strict=True)
-        }
-        shares = [np.mean([present_in[form] for form in group.forms], axis=0) > group.least for group in telling]
-        return not bool((2 * np.sum(shares, axis=0) > len(shares)).any())
+        return are_weak(passages, self._query, self._selection)
 
     def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Folded:
         """Return the `top` best candidates, given best first, without copies of a better one of another document.

@@ -17,11 +17,12 @@ from kb.api.models import CopyOf, UnknownWord, UnreadableFile
 from kb.embed.protocol import Embedder
 from kb.lexical.segmentation import folded
 from kb.lexical.stems import stemmed
-from kb.lexical.variants import spellings
+from kb.lexical.word_variants import spellings
 from kb.search.duplicates import Folded
 from kb.search.fusion import Ranking
+from kb.search.highlights import Highlighter
 from kb.search.name_match import MOST_CALLED, unreadable
-from kb.search.passages import PASSAGES, FoundPassage, Highlighter, TokenBudget, count, fit, group
+from kb.search.passages import PASSAGES, FoundPassage, TokenBudget, count, fit, group
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.retrieve import Retriever, SuccessorsOf

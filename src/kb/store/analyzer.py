@@ -12,7 +12,7 @@ import numpy as np
 
 from kb.lexical.segmentation import RUN, aligned, as_phrase, has_run, places, segmented, varied
 from kb.lexical.stems import stems_in
-from kb.lexical.variants import Variant, variants_in
+from kb.lexical.word_variants import Variant, variants_in
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """That of `chunks_fts`."""

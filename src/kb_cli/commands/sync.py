@@ -14,9 +14,9 @@ from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_names import as_prefix, named
-from kb_cli.sync.follow import follow
 from kb_cli.sync.report import SyncResult, print_plan, print_result
 from kb_cli.sync.round import plan_sync, sync_folder
+from kb_cli.sync.watch_rounds import follow
 
 
 def sync(

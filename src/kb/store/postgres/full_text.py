@@ -18,11 +18,11 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.alternatives import alternatives
 from kb.lexical.bm25 import K1, LEAST_IDF, B, inverse_document_frequency
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.matches import Matches, Occurrences
 from kb.lexical.postings import Postings
+from kb.lexical.query_word_groups import alternatives
 from kb.lexical.segmentation import as_phrase
 from kb.lexical.snapshot import LexicalSnapshot
 from kb.store.analyzer import FtsTokenizer

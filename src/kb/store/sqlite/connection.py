@@ -20,6 +20,9 @@ from kb.store.row_mapping import array, moment
 
 BUSY_MS = 10_000
 
+READ_CONNECTIONS = 8
+"""How many requests may read at once; one connection writes."""
+
 PRACTICES = (
     bestpractice.connection_wal,
     bestpractice.connection_enable_foreign_keys,
@@ -48,7 +51,7 @@ pages that become free.
 """
 
 READ_PRAGMAS = {"cache_size": -4096}
-"""There are eight of them, and what each holds counts as the engine's memory: no map of the file, and a small cache.
+"""What each of them holds counts as the engine's memory: no map of the file, and a small cache.
 The system's has the rest.
 """
 

@@ -11,10 +11,10 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.alternatives import alternatives
 from kb.lexical.index import HEADER_WEIGHT
 from kb.lexical.matches import Matches, Occurrences
 from kb.lexical.postings import merged
+from kb.lexical.query_word_groups import alternatives
 from kb.lexical.snapshot import Admitted, group_key
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed

@@ -11,9 +11,9 @@ import apsw
 from kb.api.errors import StoreError
 from kb.store.rows import Retention
 from kb.store.sqlite.connection import connect, write_transaction
-from kb.store.sqlite.reanalysis import is_due, next_changes, write_changes
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteTransaction
+from kb.store.sqlite.upgrade_reindex import is_due, next_changes, write_changes
 from kb.store.sqlite.vector_space import read_space
 from kb.store.sqlite.vectors import Vectors
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +16,14 @@ from kb.store.row_mapping import Execute, next_ids
 from kb.store.rows import MemoryUse, Retention, VectorSpace
 from kb.store.sql.jobs import Jobs
 from kb.store.sql.transaction import Transaction
-from kb.store.sqlite import reanalysis
-from kb.store.sqlite.connection import BUSY_MS, connect, damaged
+from kb.store.sqlite import upgrade_reindex
+from kb.store.sqlite.connection import BUSY_MS, READ_CONNECTIONS, connect, damaged
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.export_tables import SqliteTransfer
 from kb.store.sqlite.foreign_objects import foreign_names
 from kb.store.sqlite.full_text_cache import DEFAULT_LIMIT, WordReader, Words
 from kb.store.sqlite.index import SqliteIndex
+from kb.store.sqlite.index_completeness import check_in_step
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.reembed_vectors import SqliteSecondVectors
 from kb.store.sqlite.schema import SCHEMA_VERSION
@@ -32,9 +32,6 @@ from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
 
-logger = logging.getLogger(__name__)
-
-READ_CONNECTIONS = 8
 DEFAULT_RETENTION = Retention()
 FLAT_LIMIT = 20_000
 """Up to how many vectors are all in memory."""
@@ -231,18 +228,18 @@ class SqliteStore:
         """Index some documents as this kb does it that an older one indexed; return whether more are left."""
         with self.read() as tx:
             execute: Execute = tx.connection.execute
-            changes = reanalysis.next_changes(execute) if reanalysis.is_due(execute) else None
+            changes = upgrade_reindex.next_changes(execute) if upgrade_reindex.is_due(execute) else None
             if not changes and not execute(statements("names")["has_unnamed"]).get:
                 return False
         with self.write() as tx:
             if changes:
-                tx.reanalysed = reanalysis.write_changes(self._writer, changes)
+                tx.reanalysed = upgrade_reindex.write_changes(self._writer, changes)
         return True
 
     def reanalysed(self) -> tuple[int, int]:
         """Return how many documents are indexed as this kb does it, and of how many."""
         with self.read() as tx:
-            return reanalysis.progress(tx.connection.execute)
+            return upgrade_reindex.progress(tx.connection.execute)
 
     def check(self) -> None:
         try:
@@ -300,21 +297,3 @@ class SqliteStore:
             return
         self.words.publish(self._writer, number, [chunk_id for chunk_id, _ in added], removed)
         self._writer.execute(statements("search")["update_generation"], (number,))
-
-
-def check_in_step(connection: apsw.Connection) -> None:
-    """Check that what follows from the chunks is there for each: a search over less would pass for a right one.
-
-    The number and the sum of ids are compared, which takes no more than reading them. A chunk without a vector, as
-    version 2 left some, is found by its words.
-
-    Raises:
-        ValueError: words are not there for each chunk, or for what is none; or moments are not counted.
-    """
-    chunks = connection.execute("SELECT count(*), total(id) FROM chunks").get
-    if connection.execute("SELECT count(*), total(id) FROM chunks_fts_docsize").get != chunks:
-        raise ValueError("its words are not those of its chunks")
-    if not connection.execute("SELECT EXISTS (SELECT 1 FROM generation)").get:
-        raise ValueError("its moments are not counted")
-    if connection.execute("SELECT count(*), total(rowid) FROM chunks_vec_rowids").get != chunks:
-        logger.warning("the vectors are not those of the chunks: 'kb doctor --fix' makes them")

@@ -79,7 +79,7 @@ CREATE TABLE chunks (
 );
 CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 
--- As they are indexed: see kb/lexical/segment.py, and kb/lexical/variants.py for what stands behind.
+-- As they are indexed: see kb/lexical/segment.py, and kb/lexical/word_variants.py for what stands behind.
 CREATE VIEW chunk_texts AS
   SELECT
     chunks.id AS id,

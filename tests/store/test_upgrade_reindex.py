@@ -12,7 +12,7 @@ import pytest
 from kb.api.errors import DiskFull
 from kb.lexical.stems import stemmed
 from kb.store.rows import ChunkPosition, Filter, NewChunk
-from kb.store.sqlite import reanalysis
+from kb.store.sqlite import upgrade_reindex
 from kb.store.sqlite.full_text_cache import read_snapshot
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep, agree
@@ -59,7 +59,7 @@ def found(store, word):
 
 
 def test_each_step_writes_some_chunks_and_memory_is_what_is_written(old, monkeypatch):
-    monkeypatch.setattr(reanalysis, "CHUNKS", 50)
+    monkeypatch.setattr(upgrade_reindex, "CHUNKS", 50)
     with closing(SqliteStore(old, space(dimensions=DIMENSIONS))) as store:
         steps, before = [], found(store, "lodz")
         while store.reanalyse():
@@ -80,13 +80,13 @@ def test_each_step_writes_some_chunks_and_memory_is_what_is_written(old, monkeyp
 def test_what_somebody_changed_meanwhile_is_left_as_it_is_now(old):
     with closing(SqliteStore(old, space(dimensions=DIMENSIONS))) as store:
         with store.read() as tx:
-            changes = reanalysis.next_changes(tx.connection.execute)
+            changes = upgrade_reindex.next_changes(tx.connection.execute)
         with store.write() as tx:
             for document in tx.documents.page(Filter(), sort="id", limit=9, cursor=None):
                 tx.documents.delete(document.id)
             tx.documents.add(content("Other words"), "new.md", ())
         with store.write() as tx:
-            tx.reanalysed = reanalysis.write_changes(tx.connection, changes)
+            tx.reanalysed = upgrade_reindex.write_changes(tx.connection, changes)
         assert found(store, "words") == 1
         assert found(store, "lodz") == 0
         with store.read() as tx:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kb.lexical.segmentation import folded
 from kb.lexical.stems import stem_language, stemmed
-from kb.lexical.variants import spellings
+from kb.lexical.word_variants import spellings
 
 
 def alternatives(words: Iterable[str]) -> list[list[str]]:
