@@ -262,13 +262,13 @@ def test_words_take_no_more_memory_than_they_may_and_those_in_use_stay(tmp_path)
         writer.add(60)
         for word in RARE:
             assert_same(store, ("lamp", word))
-            assert store.words_size <= limit
+            assert store.memory.words <= limit
         kept = store.words._index._words
         assert ("lamp",) in kept
         assert 5 < len(kept) < len(RARE)
-        assert store.words_size == kept_size(kept) + pending_size(store)
+        assert store.memory.words == kept_size(kept) + pending_size(store)
         assert compare_after_changes(writer, 10)
-        assert store.words_size == kept_size(kept) + pending_size(store) <= limit
+        assert store.memory.words == kept_size(kept) + pending_size(store) <= limit
 
 
 def kept_size(kept):
@@ -303,7 +303,7 @@ def test_a_word_larger_than_the_memory_is_found_all_the_same(tmp_path):
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS), 1)) as store:
         Writer(store, 4).add(20)
         assert assert_same(store, COMMON)
-        assert store.words_size == 0
+        assert store.memory.words == 0
 
 
 def test_a_word_of_many_tokens_is_left_to_sqlite(store):
@@ -356,7 +356,7 @@ def test_the_memory_that_words_take_counts_the_words_themselves(store):
     Writer(store, 4).add(5)
     with store.read() as tx:
         tx.index.select(Filter()).full_text(("x" * 2000,), 10)
-    assert store.words_size > 2000
+    assert store.memory.words > 2000
 
 
 def test_a_word_is_read_once_for_all_who_ask_at_once(store):
@@ -521,7 +521,7 @@ def test_ids_that_are_too_high_for_memory_are_left_to_sqlite(store):
         selection = tx.index.select(Filter())
         assert isinstance(selection._leg, TableLeg)
         assert selection.full_text(COMMON, 50).ids.max() > snapshot.MAX_ID
-    assert store.words_size == 0
+    assert store.memory.words == 0
 
 
 def test_memory_that_is_wrong_is_noticed_counted_and_read_again(store, caplog):
@@ -534,16 +534,16 @@ def test_memory_that_is_wrong_is_noticed_counted_and_read_again(store, caplog):
     upkeep.learn_terms()
     for _ in range(10):
         upkeep.check()
-    assert store.words_faults == 0
+    assert store.memory.faults == 0
     store.words._index.terms._state = np.empty(0, np.int64), set()
     kept = store.words._index._words
     for key, word in kept.items():
         kept[key] = replace(word, postings=word.postings.before(3))
     for _ in range(200):
         upkeep.check()
-        if store.words_faults:
+        if store.memory.faults:
             break
-    assert store.words_faults == 1
+    assert store.memory.faults == 1
     assert "differed" in caplog.text
     with store.read() as tx:
         assert tx.words.possible(["harbour", "nowhere"]) == ["harbour"]
@@ -561,7 +561,7 @@ def test_a_check_looks_at_a_chunk_that_is_there(store):
     upkeep = Upkeep(store)
     for _ in range(20):
         upkeep.check()
-    assert store.words_faults == 0
+    assert store.memory.faults == 0
     with store.read() as tx:
         assert len(upkeep._sample(tx.words, 1)) == 1
         assert len(upkeep._sample(tx.words, 1000)) == tx.words.snapshot.count
@@ -607,11 +607,11 @@ def test_damaged_lengths_leave_the_full_text_to_sqlite_and_say_so(tmp_path, capl
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
         with store.read() as tx:
             assert tx.words is None
-        assert store.words_faults == 1
+        assert store.memory.faults == 1
         assert caplog.text.count("'kb doctor'") == 1
         Writer(store, 2).add(2)
         with Upkeep(store, seconds=0.01):
-            assert store.words_size == 0
+            assert store.memory.words == 0
 
 
 @pytest.mark.parametrize("sql", COUNTS.values(), ids=COUNTS)
@@ -634,7 +634,7 @@ def test_memory_that_is_wrong_again_after_it_was_read_again_is_given_up(tmp_path
         with store.read() as tx:
             assert tx.words is None
             assert tx.index.select(Filter()).full_text(("lamp",), 10).ids.size
-        assert store.words_faults == 2
+        assert store.memory.faults == 2
         assert caplog.text.count("'kb doctor'") == 1
 
 
@@ -644,7 +644,7 @@ def test_checks_go_on_after_one_that_failed_and_count_it(tmp_path):
         upkeep = Upkeep(store, seconds=0.01)
         with upkeep:
             damage(tmp_path, "UPDATE chunks_fts_docsize SET sz = x''")
-            eventually("faults are counted", lambda: store.words_faults > 1)
+            eventually("faults are counted", lambda: store.memory.faults > 1)
             assert upkeep._thread.is_alive()
 
 
@@ -654,7 +654,7 @@ def test_tokens_that_cannot_be_read_are_not_read_again_and_again(tmp_path, caplo
     damage(tmp_path, "UPDATE chunks_fts_data SET block = zeroblob(9) WHERE id > 10")
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
         with Upkeep(store, seconds=0.01):
-            eventually("checks fail", lambda: store.words_faults > 5)
+            eventually("checks fail", lambda: store.memory.faults > 5)
         assert sum("learn_terms" in (record.exc_text or "") for record in caplog.records) == 1
 
 
@@ -665,10 +665,10 @@ def test_common_words_are_read_in_the_background_and_stop_words_are_not(tmp_path
             eventually("common words are in memory", lambda: ("lamp",) in store.words._index._words)
             eventually("checks run", lambda: len(store.words._index._words) > 30)
         assert not {("the",), ("of",), ("and",)} & store.words._index._words.keys()
-        assert store.words_faults == 0
+        assert store.memory.faults == 0
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS), 20_000)) as store:
         Upkeep(store).warm()
-        assert 10_000 < store.words_size < 20_000
+        assert 10_000 < store.memory.words < 20_000
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -12,9 +12,6 @@ import pytest
 from kb.api.rights import Limit
 from kb.lexical.document_names import folded_name
 from kb.store.rows import Filter
-from kb.store.sql.document_names import named
-from kb.store.sqlite.document_query import SqliteConditions
-from kb.store.sqlite.statements import statements
 from kb.store.sqlite.store import SqliteStore
 from tests.support.documents import DIMENSIONS, content
 from tests.support.spaces import space
@@ -65,17 +62,20 @@ def test_a_filter_by_name_folds_letters_and_knows_attachments(filled, pattern, f
 
 def test_names_are_counted_once_for_each_word_and_never_by_reading_all_documents(tmp_path):
     with closing(SqliteStore(tmp_path / "kb.db", space(dimensions=DIMENSIONS))) as store, store.write() as tx:
-        execute, plans = tx.connection.execute, []
+        plans = []
 
-        def explain(sql, parameters=()):
+        def explained(cursor, sql, parameters):
             if sql.startswith("WITH"):
-                plans.append([row[3] for row in execute(f"EXPLAIN QUERY PLAN {sql}", parameters)])
-            return execute(sql, parameters)
+                plans.append(
+                    [row[3] for row in cursor.connection.cursor().execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+                )
+            return True
 
         for limit in (None, Limit(folder="a/"), Limit(tags=("x",))):
             tx.documents.add(content("One"), "a/one.md", ("x",))
-            within = limit and SqliteConditions(tx.connection.execute).admitted(Filter(limit=limit))
-            named(explain, statements("names"), ["one", "two", "three"], 500, 50, within)
+            tx.connection.set_exec_trace(explained)
+            tx.documents.named(["one", "two", "three"], 500, 50, limit)
+            tx.connection.set_exec_trace(None)
         for plan in plans:
             assert "MATERIALIZE counted" in plan
             assert not [step for step in plan if re.match(r"SCAN (documents|names)", step)]

@@ -125,7 +125,7 @@ def test_they_are_searched_after_the_switch_and_the_first_come_back_as_they_were
         assert switch(store)
         assert [nearest(store, f"text {seed}", other) for seed in (0, 7, 99)] == ["text 0", "text 7", "text 99"]
         if 10 * count > LIMIT:
-            assert store.vectors_size < 10 * count * 4 * other.dimensions
+            assert store.memory.vectors < 10 * count * 4 * other.dimensions
     assert_sound(tmp_path)
     assert_coded(tmp_path, count, other.dimensions)
     with open_store(other) as store:
@@ -221,7 +221,7 @@ def test_codes_that_are_being_made_for_the_first_are_not_taken_for_those_of_the_
 
 def has_codes(store):
     with store.read() as tx:
-        return store.vectors_size < 4 * DIMENSIONS * tx.counts().chunks
+        return store.memory.vectors < 4 * DIMENSIONS * tx.counts().chunks
 
 
 def test_an_empty_database_of_another_length_takes_the_model_it_is_opened_with(open_store):

@@ -139,4 +139,4 @@ def test_while_one_connection_writes_no_other_can_begin_to(store, tmp_path):
 
 def test_the_vectors_in_memory_are_counted(store):
     add(store, "one", "two")
-    assert store.vectors_size == 2 * 4 * DIMENSIONS
+    assert store.memory.vectors == 2 * 4 * DIMENSIONS

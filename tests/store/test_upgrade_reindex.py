@@ -74,7 +74,7 @@ def test_each_step_writes_some_chunks_and_memory_is_what_is_written(old, monkeyp
         assert len(steps) > 4
         assert found(store, "lodz") == found(store, "tram")
         assert found(store, "mueller") == 266
-        assert not store.words_faults
+        assert not store.memory.faults
 
 
 def test_what_somebody_changed_meanwhile_is_left_as_it_is_now(old):
@@ -109,7 +109,7 @@ def test_a_full_or_a_busy_disk_ends_nothing_and_it_is_tried_again(old, monkeypat
         with Upkeep(store, seconds=0.01):
             eventually("all documents are indexed again", lambda: found(store, "mueller") == 266)
         assert not faults
-        assert not store.words_faults
+        assert not store.memory.faults
 
 
 def test_documents_of_before_get_their_language_and_are_found_by_the_stems_of_their_words(tmp_path):

@@ -95,7 +95,7 @@ def in_memory(store, width):
     with store.read() as tx:
         index = store._vectors.index
         read = index.cache.size if isinstance(index, CodedIndex) else 0
-        return store.vectors_size - read == width * tx.counts().chunks
+        return store.memory.vectors - read == width * tx.counts().chunks
 
 
 def coded(store):

@@ -20,7 +20,7 @@ from kb.search.highlights import Highlighter
 from kb.search.numbers import meant
 from kb.search.passages import in_succession
 from kb.search.query import MAX_TERMS, Query, keywords
-from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
+from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.rows import Filter
 from kb.store.sqlite.index import match_expression
 from kb.vectors.scores import ScoredChunks
@@ -229,7 +229,7 @@ def test_thousands_of_copies_are_compared_with_what_is_kept_alone():
 
 @pytest.fixture(scope="module")
 def analyzer():
-    return Fts5Analyzer(FtsTokenizer(apsw.Connection(":memory:")))
+    return Analyzer(FtsTokenizer(apsw.Connection(":memory:")))
 
 
 def parsed(text):

@@ -26,7 +26,7 @@ from kb.search.name_match import WHOLE, likeness, sought, unreadable
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
-from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
+from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.rows import ChunkPosition, Content, Filter, Named, NewChunk, NewJob, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from tests.support.documents import DIMENSIONS
@@ -452,7 +452,7 @@ def test_a_filter_leaves_out_files_that_it_would_not_admit(asked):
 
 @pytest.fixture(scope="module")
 def indexed():
-    return Fts5Analyzer(FtsTokenizer(apsw.Connection(":memory:"))).indexed
+    return Analyzer(FtsTokenizer(apsw.Connection(":memory:"))).indexed
 
 
 def likened(indexed, query, path, *, title="Something else", is_part=False, header=""):
@@ -751,7 +751,7 @@ class Counted(FtsTokenizer):
 )
 def test_the_words_of_a_text_are_cut_in_one_call(language, text):
     counted = Counted()
-    found = list(Fts5Analyzer(counted).variants(text, language))
+    found = list(Analyzer(counted).variants(text, language))
     assert counted.calls <= 1
     written, _ = aligned(text)
     each = [*variants_in(written), *stems_in(written, language)]

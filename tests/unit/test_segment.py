@@ -15,7 +15,7 @@ from kb.lexical.index import MOST_ADDED, TermFilter
 from kb.lexical.segmentation import aligned, as_phrase, folded, parts, places, segmented, varied
 from kb.search.highlights import Highlighter
 from kb.search.query import Query
-from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
+from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.rows import Filter
 
 LETTERS = "天气预报のカ한ก\u0e34\u0e49ขខ\u17d2မ\u103c"
@@ -181,7 +181,7 @@ def test_a_set_that_must_be_read_again_lacks_nothing_meanwhile_and_afterwards():
 
 @pytest.fixture(scope="module")
 def analyzer():
-    return Fts5Analyzer(FtsTokenizer(apsw.Connection(":memory:")))
+    return Analyzer(FtsTokenizer(apsw.Connection(":memory:")))
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ class VersionLine(StateLine):
     @property
     def former(self) -> Version:
         document = self.document
-        return Version(document, self.version, document.updated_at or document.created_at, self.until, self.author)
+        return Version(document, self.version, self.until, self.author)
 
     @property
     def binned(self) -> Binned | None:

@@ -102,7 +102,7 @@ def _version_lines(tx: MovedTransaction) -> Iterator[Line]:
         holder = None if content_id is None else holders.setdefault(content_id, number)
         is_first = holder == number
         with _named(document_id):
-            chunks = list(map(_chunk, tx.documents.former.chunks(content_id))) if is_first else None
+            chunks = list(map(_chunk, tx.documents.former_chunks(content_id))) if is_first else None
         line |= {"chunks": chunks, "chunks_of": None if is_first else holder}
         if deletion := binned.get((document_id, number)):
             line["deleted"] = deletion

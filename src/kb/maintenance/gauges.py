@@ -41,10 +41,10 @@ class Gauges(Collector):
         yield GaugeMetricFamily("kb_queue_age_seconds", "Age of the oldest queued job.", counts.queue_age)
         yield GaugeMetricFamily("kb_chunks", "Chunks in the indexes.", counts.chunks)
         yield GaugeMetricFamily("kb_database_bytes", "Size of the database.", counts.size)
-        yield GaugeMetricFamily("kb_vector_index_bytes", "Size of the vectors in memory.", self._store.vectors_size)
-        yield GaugeMetricFamily("kb_full_text_bytes", "Size of the words in memory.", self._store.words_size)
-        faults = self._store.words_faults
-        yield CounterMetricFamily("kb_full_text_faults", "How often the words in memory were wrong.", faults)
+        memory = self._store.memory
+        yield GaugeMetricFamily("kb_vector_index_bytes", "Size of the vectors in memory.", memory.vectors)
+        yield GaugeMetricFamily("kb_full_text_bytes", "Size of the words in memory.", memory.words)
+        yield CounterMetricFamily("kb_full_text_faults", "How often the words in memory were wrong.", memory.faults)
         yield from _of_replica(self._store.replica)
 
     def _by_type(self, counts: Counts) -> dict[str, int]:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.api.models import NOTE
 from kb.documents.originals import Originals
 from kb.documents.replacement import rival_successors
 from kb.documents.save import merge
@@ -23,10 +24,8 @@ from kb.store.sqlite.import_merge import (
     add_former_content,
     add_version,
     find_binned,
-    find_same,
     set_replaced,
     skip_ids,
-    translated_errors,
 )
 from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 
@@ -52,17 +51,16 @@ def merge_export(
         StoreError: a file is damaged, or the database refuses a document.
     """
     chunker, merging = Chunker(embedder), _Merge()
-    with translated_errors():
-        for part in slices(export):
-            inputs = [chunker.passage(chunk.header, chunk.text) for document in part for chunk in document.chunks]
-            vectors = embedder.embed_passages(inputs)
-            export.keep_files(originals, (state for document in part for state in document.states))
-            with store.write() as tx:
-                merging.write(tx, part, vectors)
-            on_documents(merging.imported.added + merging.imported.there)
-        with store.write() as tx:
-            merging.link(tx)
-            skip_ids(tx, export.about.last_document_id)
+    for part in slices(export):
+        inputs = [chunker.passage(chunk.header, chunk.text) for document in part for chunk in document.chunks]
+        vectors = embedder.embed_passages(inputs)
+        export.keep_files(originals, (state for document in part for state in document.states))
+        with store.write() as tx, tx.transfer.translated_errors("a document"):
+            merging.write(tx, part, vectors)
+        on_documents(merging.imported.added + merging.imported.there)
+    with store.write() as tx, tx.transfer.translated_errors("a document"):
+        merging.link(tx)
+        skip_ids(tx, export.about.last_document_id)
     return merging.imported
 
 
@@ -132,7 +130,9 @@ class _Merge:
     def _save(self, tx: SqliteTransaction, arriving: Arriving, content: Content) -> int | None:
         """Write a document, or merge it with an existing one; return its id if it is new."""
         document, part_of = arriving.document, self._ids.get(arriving.part_of or 0)
-        if same := [candidate for candidate in find_same(tx, document) if candidate.id not in self._met]:
+        is_note = document.doc_type == NOTE
+        alike = tx.documents.all_with_content(document.content_hash, document.source_path, note=is_note)
+        if same := [candidate for candidate in alike if candidate.id not in self._met]:
             twin = min(same, key=partial(_unlikeness, document))
             self._merge(tx, document, content, twin, [*document.tags, *twin.tags], is_same=True)
             return None

@@ -307,9 +307,9 @@ def _add_version(tx: MovedTransaction, line: VersionLine) -> None:
     content_id = existing_version(tx, line.id, line.chunks_of).content_id if line.chunks_of else None
     tx.transfer.insert(export_tables.VERSIONS, dict(line) | {"content_id": content_id})
     if line.chunks is not None:
-        new_ids = repeat(0) if all(chunk.id for chunk in line.chunks) else tx.transfer.new_chunk_ids(line.size)
+        new_ids = repeat(0) if all(chunk.id for chunk in line.chunks) else tx.documents.new_chunk_ids(line.size)
         numbered_chunks = zip(line.chunks, new_ids, strict=False)
-        tx.documents.former.keep(
+        tx.documents.keep_content(
             line.id, [chunk.former(index, new) for index, (chunk, new) in enumerate(numbered_chunks)]
         )
     if line.deleted:

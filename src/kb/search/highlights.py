@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from kb.lexical.segmentation import is_letter
 from kb.lexical.stems import completions, stem_language
-from kb.store.protocol import Analyzer
+from kb.store.analyzer import Analyzer
 
 
 class Highlighter:

@@ -14,7 +14,8 @@ from kb.lexical.document_names import file_ending, file_stem, folded, folded_nam
 from kb.lexical.spelling import plain
 from kb.lexical.word_variants import variants
 from kb.search.query import Query, Unit
-from kb.store.protocol import Analyzer, Transaction
+from kb.store.analyzer import Analyzer
+from kb.store.protocol import Transaction
 from kb.store.row_mapping import stored
 from kb.store.rows import Filter, Job, Named
 

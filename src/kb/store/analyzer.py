@@ -43,14 +43,14 @@ class FtsTokenizer:
         return places
 
 
-class Fts5Analyzer:
-    """See `kb.store.protocol.Analyzer`."""
+class Analyzer:
+    """Cuts texts into words and compares them as the full-text leg does."""
 
     def __init__(self, tokenizer: FtsTokenizer) -> None:
         self._tokenizer = tokenizer
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return each word of the text: where it begins and ends, and its stem."""
+        """Return each word of the text: the characters it begins and ends at, and its stem."""
         written, starts = aligned(text)
         if isinstance(starts, range):  # nothing was folded
             return self._folded_stems(written)

@@ -15,13 +15,10 @@ DEFAULT_SPACE = VectorSpace(
 
 def refusal(database: str, recorded: VectorSpace, space: VectorSpace) -> str:
     """Return in one line why a database is not opened for vectors of `space`, with the remedy."""
+    remedy = f"set KB_MODEL_DIR to the folder of {recorded.model} that it was made with"
+    if recorded == DEFAULT_SPACE:
+        remedy = "unset KB_MODEL_DIR"
     return (
         f"{database} holds vectors of {recorded}, and the model makes those of {space}: run 'kb reembed',"
-        f" which makes them anew while the engine is stopped, or {_remedy(recorded)}."
+        f" which makes them anew while the engine is stopped, or {remedy}."
     )
-
-
-def _remedy(recorded: VectorSpace) -> str:
-    if recorded == DEFAULT_SPACE:
-        return "unset KB_MODEL_DIR"
-    return f"set KB_MODEL_DIR to the folder of {recorded.model} that it was made with"

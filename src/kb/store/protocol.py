@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kb.api.models import JobStatus, ReembedState, Sort
 from kb.api.rights import Caller, Limit
 from kb.lexical.matches import Occurrences
+from kb.store.analyzer import Analyzer
 from kb.store.rows import (
     AuditEvent,
     AuditLine,
@@ -32,6 +33,7 @@ from kb.store.rows import (
     HistoryCounts,
     Hit,
     Job,
+    MemoryUse,
     MissingVector,
     Named,
     NamedKey,
@@ -82,9 +84,6 @@ class Documents(Protocol):
 
         Words that more than `most` documents have in theirs are left out. Only documents that `within` admits count.
         """
-
-    def write_names(self, limit: int) -> bool:
-        """Write the names of at most so many documents that changed; return whether there are more."""
 
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
@@ -359,22 +358,6 @@ class Selection(Protocol):
         """Return those of the words that no chunk has, each with others that some have, the nearest first."""
 
 
-class Analyzer(Protocol):
-    """Cuts texts into words and compares them as the full-text leg does."""
-
-    def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Each word of the text: the characters it begins and ends at, and its stem."""
-
-    def variants(self, text: str, language: str | None = None) -> Iterable[tuple[int, int, str]]:
-        """Return the stems of other forms of the words of a text in a language, each where its word stands."""
-
-    def indexed(self, text: str) -> list[str]:
-        """Return all by which a text is found: its stems, and those of other forms of its words."""
-
-    def stems_of(self, word: str) -> list[str]:
-        """Return the stems by which a word is looked for."""
-
-
 class Index(Protocol):
     """What search asks."""
 
@@ -488,17 +471,7 @@ class Store(Protocol):
         """What answers searches by words, in words."""
 
     @property
-    def vectors_size(self) -> int:
-        """How many bytes the newest vectors take in memory."""
-
-    @property
-    def words_size(self) -> int:
-        """How many bytes the words of the full text take in memory."""
-
-    @property
-    def words_faults(self) -> int:
-        """How often the words in memory were found to be wrong."""
-
+    def memory(self) -> MemoryUse: ...
     @property
     def is_shared(self) -> bool:
         """Whether other engines may use it at the same time."""

@@ -23,6 +23,7 @@ from kb.store.rows import (
     Document,
     Hit,
     Job,
+    NamedKey,
     Operation,
     SyncedFolder,
     Version,
@@ -128,7 +129,20 @@ def stored_limit(limit: Limit | None) -> str | None:
 
 
 CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = (
-    dict.fromkeys(("at", "created_at", "updated_at", "started_at", "finished_at"), iso)
+    dict.fromkeys(
+        (
+            "at",
+            "until",
+            "created_at",
+            "updated_at",
+            "deleted_at",
+            "started_at",
+            "finished_at",
+            "used_at",
+            "former_until",
+        ),
+        iso,
+    )
     | dict.fromkeys(("tags", "own_tags", "heading"), strings)
     | dict.fromkeys(("title_given", "existed"), bool)
     | {"omitted": json.loads, "limit": parse_limit}
@@ -144,53 +158,11 @@ map_job = mapper(Job, author=Mapper(("sent_by", "sent_with", "sent_why", "operat
 map_audit_line = mapper(AuditLine, by="by_key")
 map_operation = mapper(Operation, by="by_key")
 map_folder = mapper(SyncedFolder)
-
-
-def _version(
-    number: int,
-    until: str | None,
-    changed_by: str | None,
-    changed_with: str | None,
-    changed_why: str | None,
-    content_id: int | None,
-    operation: int | None,
-    *document: Any,  # noqa: ANN401 - the columns of `map_document`
-) -> Version:
-    state = map_document.make(*document)
-    author = Author(changed_by, changed_with, changed_why)
-    return Version(state, number, state.updated_at or state.created_at, iso(until), author, content_id, operation)
-
-
-map_version = Mapper(
-    (
-        *("number", "until", "changed_by", "changed_with", "changed_why", "content_id", "operation"),
-        *map_document.columns,
-    ),
-    _version,
+map_version = mapper(
+    Version, document=map_document, author=Mapper(("changed_by", "changed_with", "changed_why"), Author)
 )
-
-
-def _binned(
-    number: int,
-    part_of: int | None,
-    deleted_at: str,
-    deleted_by: str | None,
-    deleted_with: str | None,
-    deleted_why: str | None,
-    operation: int | None,
-    *document: Any,  # noqa: ANN401 - the columns of `map_document`
-) -> Binned:
-    author = Author(deleted_by, deleted_with, deleted_why)
-    return Binned(map_document.make(*document), number, part_of, iso(deleted_at), author, operation)
-
-
-map_binned = Mapper(
-    (
-        *("number", "part_of", "deleted_at", "deleted_by", "deleted_with", "deleted_why", "operation"),
-        *map_document.columns,
-    ),
-    _binned,
-)
+map_binned = mapper(Binned, document=map_document, author=Mapper(("deleted_by", "deleted_with", "deleted_why"), Author))
+map_key = mapper(NamedKey, right="may")
 
 
 def field_values(row: DataclassInstance) -> dict[str, Any]:

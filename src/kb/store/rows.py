@@ -270,11 +270,15 @@ class Version:
 
     document: Document
     number: int
-    at: str
     until: str | None
     author: Author
     content_id: int | None = None
     operation: int | None = None
+
+    @property
+    def at(self) -> str:
+        """From when on it stood so."""
+        return self.document.updated_at or self.document.created_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,6 +474,14 @@ class Counts:
     size: int
     precisions: dict[str, int]
     foreign: Sequence[str] = ()
+
+
+class MemoryUse(NamedTuple):
+    """How many bytes the newest vectors and the full text take in memory, and how often that was found to be wrong."""
+
+    vectors: int = 0
+    words: int = 0
+    faults: int = 0
 
 
 @dataclass(frozen=True, slots=True)

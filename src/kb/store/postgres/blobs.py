@@ -57,15 +57,12 @@ class PostgresBlobs:
     def copy(self, names: Mapping[str, str]) -> None:
         """Give blobs other names also."""
         for name, to in names.items():
-            self._copy(name, to)
-
-    def _copy(self, name: str, to: str) -> None:
-        with self._connect() as connection:
-            content_id, _ = self._found(connection, name)
-            try:
-                connection.execute(self._sql["insert_name"], (to, content_id))
-            except psycopg.errors.ForeignKeyViolation:  # it was removed just now
-                raise FileNotFoundError(name) from None
+            with self._connect() as connection:
+                content_id, _ = self._found(connection, name)
+                try:
+                    connection.execute(self._sql["insert_name"], (to, content_id))
+                except psycopg.errors.ForeignKeyViolation:  # it was removed just now
+                    raise FileNotFoundError(name) from None
 
     def open(self, name: str) -> OpenBlob:
         """Read a blob, block after block: who reads slowly keeps no connection."""

@@ -8,10 +8,9 @@ from typing import Final
 from kb.api.models import Sort
 from kb.lexical.document_names import FILE_MARK
 from kb.store.postgres.full_text import FullText
-from kb.store.prefix import after_prefix
 from kb.store.row_mapping import moment_or_first
 from kb.store.rows import Filter
-from kb.store.sql.conditions import RECENT, Condition, Conditions, joined, like_pattern, order_by
+from kb.store.sql.conditions import RECENT, Condition, Conditions, after_prefix, joined, like_pattern, order_by
 
 CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag = ANY(%s))"
 CARRIES_ALL = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) @> %s::text[]"

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kb.api.errors import ModelChanged
-from kb.api.rights import Limit
 from kb.lexical.document_names import FILE_MARK, tokens_of_names
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.full_text import FullText, NewText
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import field_values
-from kb.store.rows import Content, Filter, Named
+from kb.store.rows import Content, Named, VectorSpace
 from kb.store.sql.documents import Documents
 
 if TYPE_CHECKING:
@@ -51,24 +49,19 @@ class PostgresDocuments(Documents):
         self._vectors = vectors
         self.changed = False
 
-    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
-        condition, parameters = self.conditions.admitted(Filter(limit=limit))
-        rows: list[tuple[str, int]] = self._execute(
-            self._sql["select_tags"].format(condition=condition), parameters
-        ).fetchall()
-        return rows
+    @property
+    def space(self) -> VectorSpace:
+        return self._vectors.space
 
     def insert_document(self, columns: dict[str, object]) -> int:
         document_id: int = self._execute(self._sql["insert_document"], columns).get
         return document_id
 
-    def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
-        if content.space not in (None, self._vectors.space):
-            raise ModelChanged
+    def new_chunk_ids(self, count: int) -> Sequence[int]:
+        return [chunk_id for (chunk_id,) in self._execute(self._sql["take_chunk_ids"], {"count": count})]
+
+    def write_chunks(self, document_id: int, content: Content, ids: Sequence[int]) -> None:
         self.changed = True
-        if ids is None:
-            taken = self._execute(self._sql["take_chunk_ids"], {"count": len(content.chunks)})
-            ids = [chunk_id for (chunk_id,) in taken]
         sections: dict[tuple[str, tuple[str, ...]], int | None] = {NO_SECTION: None}
         rows: list[dict[str, Any]] = []
         vectors: list[dict[str, Any]] = []
@@ -89,12 +82,8 @@ class PostgresDocuments(Documents):
             cursor.executemany(self._sql["insert_chunk"], rows)
             cursor.executemany(self._sql["insert_vector"].format(vectors=self._vectors.name), vectors)
         self._words.add(texts)
-        precision = (content.space or self._vectors.space).precision
-        self._execute(statements("vectors")["count_precision"], (precision, len(ids)))
 
-    def remove_chunks(self, document_id: int) -> None:
-        if self.former.is_missing(document_id):
-            self.former.keep(document_id, self.chunks(document_id))
+    def delete_chunks(self, document_id: int) -> None:
         self.changed = True
         self._words.remove(document_id)
         self._execute(self._sql["delete_chunks"], {"id": document_id})

@@ -55,13 +55,7 @@ class PostgresTransfer(Transfer):
             self._execute(sql.format(**table, dimensions=self._vectors.space.dimensions))
         self._execute(self._sql["analyze"])
 
-    def new_chunk_ids(self, count: int) -> Sequence[int]:
-        """Return so many ids of chunks that were never given."""
-        taken = self._execute(statements("documents")["take_chunk_ids"], {"count": count})
-        return [chunk_id for (chunk_id,) in taken]
-
     def vectors(self, chunk_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks, in this order; zeros for one without a vector."""
         ids = np.array(chunk_ids, np.int64)
         vectors = np.empty((ids.size, self._vectors.space.dimensions), np.float32)
         vectors[np.argsort(ids)] = self._vectors.vectors(ids)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kb.lexical.matches import Occurrences
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
-from kb.store.analyzer import Fts5Analyzer
+from kb.store.analyzer import Analyzer
 from kb.store.postgres.context import ContextReader
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.full_text import FullText, StoredWord
@@ -37,12 +37,10 @@ class PostgresIndex(Index):
         self._vectors = vectors
 
     @cached_property
-    def analyzer(self) -> Fts5Analyzer:
-        """The analyzer of the full-text index."""
-        return Fts5Analyzer(self._words.tokenizer)
+    def analyzer(self) -> Analyzer:
+        return Analyzer(self._words.tokenizer)
 
     def select(self, where: Filter) -> PostgresSelection:
-        """Return the chunks that `where` admits."""
         return PostgresSelection(self._execute, self._words, self._vectors, where)
 
 
@@ -57,7 +55,6 @@ class PostgresSelection:
         self._looked_up: dict[tuple[str, ...], list[StoredWord]] = {}
 
     def chunk_ids(self) -> NDArray[np.int64]:
-        """Return the chunks, ascending."""
         where, parameters = among(self._condition)
         rows = self._execute(statements("words")["select_chunk_ids"].format(among=where), parameters).fetchall()
         return np.array([chunk_id for (chunk_id,) in rows], np.int64)
@@ -87,7 +84,6 @@ class PostgresSelection:
         return self._vectors.vectors(ids)
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
-        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
         reader = ContextReader(self._execute, self._words, self._condition, self._vectors)
         return reader.scores(self._look_up(words), vector, ids)
 

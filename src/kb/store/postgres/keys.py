@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from kb.store.postgres.statements import statements
-from kb.store.row_mapping import iso
+from kb.store.row_mapping import Execute, field_values, map_key, mapped
 from kb.store.rows import NamedKey
 
 if TYPE_CHECKING:
@@ -27,13 +25,9 @@ class PostgresKeys:
         self._sql = statements("keys")
 
     def all(self) -> list[NamedKey]:
-        """Return them."""
         with self._connect() as connection:
-            rows = connection.execute(self._sql["select_keys"]).fetchall()
-        return [
-            NamedKey(name, may, tuple(json.loads(tags)), folder, digest, iso(created), iso(used), former, iso(until))
-            for name, may, tags, folder, digest, created, used, former, until in rows
-        ]
+            execute: Execute = connection.execute
+            return mapped(map_key, execute(self._sql["select_keys"]))
 
     def add(self, key: NamedKey) -> bool:
         return self._written("insert_key", key)
@@ -42,16 +36,14 @@ class PostgresKeys:
         return self._written("rotate_key", key, before=before)
 
     def remove(self, name: str) -> None:
-        """Delete a key."""
         with self._connect() as connection:
             connection.execute(self._sql["delete_key"], (name,))
 
     def used(self, moments: Mapping[str, str]) -> None:
-        """Write when keys were used last."""
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.executemany(self._sql["set_used"], [(at, name) for name, at in sorted(moments.items())])
 
     def _written(self, statement: str, key: NamedKey, **others: str) -> bool:
-        values = asdict(key) | {"tags": list(key.tags)} | others
+        values = field_values(key) | {"tags": list(key.tags)} | others
         with self._connect() as connection:
             return bool(connection.execute(self._sql[statement], values).rowcount)

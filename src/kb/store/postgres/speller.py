@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kb.lexical.segmentation import as_phrase
 from kb.lexical.snapshot import Key
-from kb.store.analyzer import Fts5Analyzer
+from kb.store.analyzer import Analyzer
 from kb.store.postgres.full_text import FullText
 from kb.store.sql.conditions import Condition
 
@@ -27,7 +27,7 @@ class PostgresVocabulary:
         return self._words.tokenizer.tokens(text)
 
     def places(self, text: str) -> Iterable[tuple[int, int, str]]:
-        return Fts5Analyzer(self._words.tokenizer).stems(text)
+        return Analyzer(self._words.tokenizer).stems(text)
 
     def keys(self, word: str) -> list[Key]:
         tokens = tuple(self.tokens(as_phrase(word)))

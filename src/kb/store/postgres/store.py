@@ -33,7 +33,7 @@ from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import bind_space
 from kb.store.postgres.vectors import VectorTable
 from kb.store.row_mapping import Execute
-from kb.store.rows import ReplicaState, Retention, VectorSpace
+from kb.store.rows import MemoryUse, ReplicaState, Retention, VectorSpace
 from kb.store.sql.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -116,7 +116,6 @@ class PostgresTransaction(Transaction):
 
     @cached_property
     def index(self) -> PostgresIndex:
-        """Both legs of search, at this transaction's moment."""
         return PostgresIndex(self._execute, self._words, self._vectors)
 
     @property
@@ -146,9 +145,7 @@ class PostgresStore:
     schema_version = SCHEMA_VERSION
     is_shared = True
     full_text = "BM25 over tables"
-    vectors_size = 0
-    words_size = 0
-    words_faults = 0
+    memory = MemoryUse()
 
     def __init__(
         self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION, read_url: str | None = None
@@ -197,7 +194,6 @@ class PostgresStore:
 
     @contextmanager
     def read(self) -> Iterator[PostgresTransaction]:
-        """One moment of the database."""
         with self._connection(lambda connection: connection.execute(READ, prepare=False)) as connection:
             engine = self._presence.number
             yield PostgresTransaction(connection, self._retention, engine)
@@ -214,7 +210,7 @@ class PostgresStore:
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
-        """A change, whole or not at all; durable when the block ends. `checkpoint` may end it between two chunks.
+        """Commit when the block ends.
 
         Raises:
             DiskFull: there is no room for it.
@@ -247,12 +243,6 @@ class PostgresStore:
         return False
 
     def check(self) -> None:
-        """Read something.
-
-        Raises:
-            StoreError: it cannot be read.
-            StoreUnavailable: the database does not answer.
-        """
         try:
             self._last_change()
         except psycopg.Error as error:

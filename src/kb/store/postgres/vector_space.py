@@ -13,6 +13,7 @@ from kb.store.default_space import refusal
 from kb.store.postgres.connection import Connection, conninfo, prepare
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
+from kb.store.row_mapping import field_values
 from kb.store.rows import VectorSpace
 
 MOST_DIMENSIONS = 4000
@@ -75,19 +76,13 @@ def table_in_use(connection: Connection) -> str:
 
 def record_space(connection: Connection, space: VectorSpace) -> None:
     """Record what the vectors are of."""
-    connection.execute(statements("vectors")["record_space"], space_columns(space))
+    connection.execute(statements("vectors")["record_space"], field_values(space))
 
 
 def recount_precisions(connection: Connection, precision: str) -> None:
     """Note that all vectors are of one precision."""
     connection.execute(statements("vectors")["forget_precisions"])
     connection.execute(statements("vectors")["recount_precisions"], (precision,))
-
-
-def space_columns(space: VectorSpace) -> tuple[object, ...]:
-    """Return a space as it is stored."""
-    prefixes = space.query_prefix, space.passage_prefix
-    return space.dimensions, space.model, space.precision, space.digest, *prefixes, space.folder
 
 
 def read_space(connection: Connection) -> VectorSpace | None:

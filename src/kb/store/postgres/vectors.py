@@ -117,7 +117,7 @@ class VectorTable:
     def _nearest_exactly(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
         where, parameters = among(condition)
         name = "nearest_admitted" if where else "nearest_exactly"
-        sql = self._sql[name].format(vectors=self.name, among=where, where="")
+        sql = self._sql[name].format(vectors=self.name, among=where)
         rows: Sequence[tuple[int]] = self._execute(sql, (vector, *parameters, limit + MARGIN)).fetchall()
         return rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
@@ -19,6 +20,9 @@ EVERY_DOCUMENT: Final[Condition] = ("TRUE", ())
 RECENT: Final = "COALESCE(updated_at, created_at)"
 
 LIKE_ESCAPED: Final = str.maketrans({character: f"\\{character}" for character in r"\%_"})
+
+SURROGATES: Final = range(0xD800, 0xE000)
+AFTER_SURROGATES: Final = 0xE000
 
 
 class Conditions(ABC):
@@ -115,6 +119,15 @@ class Conditions(ABC):
     @abstractmethod
     def holding(self, text: str) -> Condition:
         """Return the condition that a text stands in a document."""
+
+
+def after_prefix(prefix: str) -> str | None:
+    """Return what comes after all texts with this prefix, and before any other; None if no text does."""
+    stem = prefix.rstrip(chr(sys.maxunicode))
+    if not stem:
+        return None
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(AFTER_SURROGATES if following in SURROGATES else following)
 
 
 def like_pattern(pattern: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
 from kb.api.date_parsing import own_day
+from kb.api.errors import ModelChanged
 from kb.api.models import Sort
 from kb.api.rights import Limit
+from kb.store.chunk_compression import compressed, decompressed
 from kb.store.row_mapping import (
     Execute,
     counts,
@@ -20,16 +22,28 @@ from kb.store.row_mapping import (
     mapped,
     raw,
 )
-from kb.store.rows import NOBODY, Author, Chunk, ChunkPlace, Content, Document, Extent, Filter, Named
-from kb.store.sql.conditions import Conditions
-from kb.store.sql.document_names import named, write_names
-from kb.store.sql.former_content import FormerContents
+from kb.store.rows import (
+    NOBODY,
+    Author,
+    Chunk,
+    ChunkPlace,
+    Content,
+    Document,
+    Extent,
+    Filter,
+    Named,
+    VectorSpace,
+)
+from kb.store.sql.conditions import EVERY_DOCUMENT, Conditions
 from kb.store.sql.operations import note_operation
-from kb.store.sql.replacements import has_successors, pass_on, successors
+from kb.store.sql.replacements import present_successors
 from kb.store.statements import Statements
 
 ALL: Final = 1 << 62
 """More chunks than a document has."""
+
+WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
+"""That a document is one of those that a key may see."""
 
 
 class Documents(ABC):
@@ -46,7 +60,6 @@ class Documents(ABC):
         self._statements = statements
         self.conditions = conditions
         self._sql = self._statements("documents")
-        self.former = FormerContents(execute, statements("history"))
 
     @cached_property
     def now(self) -> str:
@@ -95,13 +108,17 @@ class Documents(ABC):
     def with_content(
         self, content_hash: str, source_path: str | None, *, note: bool, limit: Limit | None = None
     ) -> Document | None:
-        parameters = {"content_hash": content_hash, "source_path": source_path, "note": note}
-        ids = self._execute(self._sql["find_by_content"], parameters).fetchall()
-        documents = filter(None, (self.get(document_id) for (document_id,) in ids))
+        documents = self.all_with_content(content_hash, source_path, note=note)
         return next(
             (document for document in documents if limit is None or limit.admits(document.tags, document.source_path)),
             None,
         )
+
+    def all_with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Iterator[Document]:
+        """Yield the notes, or the files, that hold this content under this path, the oldest first."""
+        parameters = {"content_hash": content_hash, "source_path": source_path, "note": note}
+        ids = self._execute(self._sql["find_by_content"], parameters).fetchall()
+        return filter(None, (self.get(document_id) for (document_id,) in ids))
 
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""
@@ -109,21 +126,41 @@ class Documents(ABC):
         return None if document_id is None else self.get(document_id)
 
     def named(self, tokens: Collection[str], most: int, limit: int, within: Limit | None = None) -> list[Named]:
-        """Return at most `limit` documents with some of these words in their names, those of the rarest first.
-
-        Words that more than `most` documents have in theirs are left out.
-        """
-        admitted = None if within is None else self.conditions.admitted(Filter(limit=within))
-        return named(self._execute, self._statements("names"), tokens, most, limit, admitted)
+        condition, parameters = EVERY_DOCUMENT if within is None else self.conditions.admitted(Filter(limit=within))
+        admitted_only = WITHIN.format(condition=condition) if within else ""
+        sql = self._statements("names")["select_named"].format(admitted_only=admitted_only)
+        values = (sorted({*tokens}), *parameters, most + 1, most, *parameters, limit, most)
+        return [Named(*row) for row in self._execute(sql, values)]
 
     def write_names(self, limit: int) -> bool:
-        return write_names(self._execute, self._statements("names"), self, limit)
+        """Write the names of at most so many documents that changed; return whether there are more."""
+        sql = self._statements("names")
+        documents = [Named(*row) for row in self._execute(sql["select_unnamed"], {"limit": limit})]
+        if not documents:
+            return False
+        ids = [document.document_id for document in documents]
+        self._execute(sql["delete_names"], {"ids": ids})
+        self.insert_names(
+            [(document.document_id, token) for document in documents for token in self.name_tokens(document)]
+        )
+        self._execute(sql["forget_unnamed"], {"ids": ids})
+        return len(documents) == limit
 
     def has_successors(self) -> bool:
-        return has_successors(self._execute, self._statements("replacements"))
+        return bool(self._execute(self._statements("replacements")["has_links"]).get)
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
-        return successors(self._execute, self._statements("replacements"), document_ids)
+        ids = sorted(document_ids)
+        return present_successors(
+            ids, self._execute(self._statements("replacements")["select_links"], {"ids": ids}).fetchall()
+        )
+
+    def pass_on(self, document_id: int, *, for_good: bool) -> None:
+        """Let what replaces a document replace what that does; `for_good`, in former versions, too."""
+        sql = self._statements("replacements")
+        other: int | None = self._execute(sql["select_replaced"], {"id": document_id}).get
+        for name in ("pass_on", "pass_on_former" if for_good else "pass_on_in_bin"):
+            self._execute(sql[name], {"id": document_id, "other": other})
 
     def add(
         self,
@@ -133,7 +170,6 @@ class Documents(ABC):
         part_of: int | None = None,
         author: Author = NOBODY,
     ) -> int:
-        """Write a new document."""
         note_operation(self._execute, self._statements("operations"), author, self.now)
         columns = _columns(content) | field_values(author) | {"now": self.now}
         document_id = self.insert_document(columns | {"source_path": source_path, "part_of": part_of})
@@ -176,7 +212,7 @@ class Documents(ABC):
             self._statements("history")["select_binned_parts"], {"id": document_id}
         ).fetchall():
             self.delete(part)
-        pass_on(self._execute, self._statements("replacements"), document_id, for_good=True)
+        self.pass_on(document_id, for_good=True)
         self._forget(document_id)
         self._execute(self._statements("jobs")["delete_parts"], {"id": document_id})
         self._execute(self._statements("jobs")["forget_document"], {"id": document_id, "for_good": True})
@@ -198,8 +234,14 @@ class Documents(ABC):
         whole_id: int | None = self._execute(self._sql["select_whole"], {"id": document_id}).get
         return whole_id
 
+    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
+        condition, parameters = self.conditions.admitted(Filter(limit=limit))
+        sql = self._sql["select_tags" if limit is None else "select_tags_among"].format(condition=condition)
+        rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
+        return rows
+
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
-        """Remove, then add: a tag in both lists stays. Return whether the tags change."""
+        """Remove, then add: a tag in both lists stays."""
         before = self._tags_of(document_id)
         self.remove_tags(document_id, set(remove) - set(add))
         self.add_tags(document_id, add)
@@ -214,6 +256,36 @@ class Documents(ABC):
 
     def file_hashes(self) -> set[str]:
         return {hash_ for (hash_,) in self._execute(self._sql["select_file_hashes"])}
+
+    def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
+        """Write the chunks of a document that has none, under new ids if none are given.
+
+        Raises:
+            ModelChanged: their vectors are of what was in use before.
+        """
+        if content.space not in (None, self.space):
+            raise ModelChanged
+        if ids is None:
+            ids = self.new_chunk_ids(len(content.chunks))
+        self.write_chunks(document_id, content, ids)
+        precision = (content.space or self.space).precision
+        self._execute(self._statements("vectors")["count_precision"], (precision, len(ids)))
+
+    def remove_chunks(self, document_id: int) -> None:
+        """Delete the chunks of a document, and keep them for a former version that held them."""
+        if self._execute(self._statements("history")["is_content_missing"], {"id": document_id}).get:
+            self.keep_content(document_id, self.chunks(document_id))
+        self.delete_chunks(document_id)
+
+    def keep_content(self, document_id: int, chunks: Sequence[Chunk]) -> None:
+        """Keep chunks for the former versions of a document that held them; see docs/adr/0019-history.md."""
+        sql = self._statements("history")
+        content_id: int = self._execute(sql["insert_content"], {"id": document_id, "chunks": compressed(chunks)}).get
+        self._execute(sql["fill_content"], {"id": document_id, "content_id": content_id})
+
+    def former_chunks(self, content_id: int) -> list[Chunk]:
+        """Return the chunks of a former version."""
+        return decompressed(self._execute(self._statements("history")["select_content"], {"id": content_id}).get)
 
     def _is_file_needed(self, content_hash: str) -> bool:
         return bool(self._execute(self._sql["is_file_needed"], {"hash": content_hash}).get)
@@ -234,24 +306,26 @@ class Documents(ABC):
     def _tags_of(self, document_id: int) -> set[str]:
         return {tag for (tag,) in self._execute(self._sql["select_tags_of"], {"id": document_id})}
 
+    @property
     @abstractmethod
-    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]: ...
+    def space(self) -> VectorSpace:
+        """What the vectors are of."""
 
     @abstractmethod
     def insert_document(self, columns: dict[str, object]) -> int:
         """Write a document without tags and chunks; return its id."""
 
     @abstractmethod
-    def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
-        """Write the chunks of a document that has none, under new ids if none are given.
-
-        Raises:
-            ModelChanged: their vectors are of what was in use before.
-        """
+    def new_chunk_ids(self, count: int) -> Sequence[int]:
+        """Return so many ids of chunks that were never given."""
 
     @abstractmethod
-    def remove_chunks(self, document_id: int) -> None:
-        """Delete the chunks of a document, and keep them for a former version that held them."""
+    def write_chunks(self, document_id: int, content: Content, ids: Sequence[int]) -> None:
+        """Write the chunks of a document and their vectors."""
+
+    @abstractmethod
+    def delete_chunks(self, document_id: int) -> None:
+        """Delete the chunks of a document and their vectors."""
 
     @abstractmethod
     def add_tags(self, document_id: int, tags: Iterable[str]) -> None:
@@ -275,17 +349,9 @@ class Documents(ABC):
 
 
 def _columns(content: Content) -> dict[str, object]:
-    return {
-        "title": content.title,
-        "doc_type": content.doc_type,
-        "content_hash": content.content_hash,
-        "date": content.date,
+    return field_values(content) | {
         "own_day": own_day(content.date),
         "own_tags": list(content.own_tags),
         "filename": content.filename or None,
-        "title_given": content.title_given,
-        "source": content.source,
-        "replaces": content.replaces,
         "omitted": counts(content.omitted),
-        "language": content.language,
     }

@@ -229,10 +229,6 @@ class Transfer(ABC):
         """Make what `begin` left for the end."""
 
     @abstractmethod
-    def new_chunk_ids(self, count: int) -> Sequence[int]:
-        """Return so many ids of chunks that were never given."""
-
-    @abstractmethod
     def vectors(self, chunk_ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the vectors of these chunks, in this order; zeros for one without a vector."""
 

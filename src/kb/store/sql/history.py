@@ -21,7 +21,6 @@ from kb.store.row_mapping import (
 from kb.store.rows import Author, Binned, Chunk, Content, HistoryCounts, Retention, Version
 from kb.store.sql.documents import Documents
 from kb.store.sql.operations import note_operation
-from kb.store.sql.replacements import pass_on
 from kb.store.statements import Statements, condition
 
 MOST_VERSIONS: Final = (1 << 31) - 1
@@ -62,7 +61,7 @@ class History:
     def unlink(self, document_id: int, author: Author) -> None:
         for (later,) in self._execute(self._sql["select_replacing"], {"id": document_id}).fetchall():
             self.keep(later, author)
-        pass_on(self._execute, self._statements("replacements"), document_id, for_good=False)
+        self._documents.pass_on(document_id, for_good=False)
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
         parameters = {"id": document_id, "before": before or MOST_VERSIONS, "limit": limit}
@@ -71,7 +70,7 @@ class History:
     def chunks(self, version: Version) -> list[Chunk]:
         if version.content_id is None:
             return self._documents.chunks(version.document.id)
-        return self._documents.former.chunks(version.content_id)
+        return self._documents.former_chunks(version.content_id)
 
     def changed_since(self, instant: datetime) -> list[int]:
         rows = self._execute(self._sql["select_changed"], {"moment": moment(instant)})

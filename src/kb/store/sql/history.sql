@@ -47,21 +47,21 @@ created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, so
 -- name: select_versions
 -- The versions of a document below a number, the newest first.
 SELECT
-  version AS number, CAST(NULL AS $timestamp) AS until, changed_by, changed_with, changed_why,
-  CAST(NULL AS bigint) AS content_id, operation, id, title, source_path, doc_type, content_hash, $tags AS tags, $state
+  id, title, source_path, doc_type, content_hash, $tags AS tags, $state, version AS number,
+  CAST(NULL AS $timestamp) AS until, changed_by, changed_with, changed_why, CAST(NULL AS bigint) AS content_id, operation
 FROM documents WHERE id = :id AND version < :before
 UNION ALL
 SELECT
-  number, until, changed_by, changed_with, changed_why, content_id, operation,
-  document_id AS id, title, source_path, doc_type, content_hash, tags, $state
+  document_id AS id, title, source_path, doc_type, content_hash, tags, $state, number,
+  until, changed_by, changed_with, changed_why, content_id, operation
 FROM versions WHERE document_id = :id AND number < :before
 ORDER BY number DESC LIMIT :limit
 
 -- name: select_bin
 -- Documents in the bin, the last deleted first; the condition is put in, of what follows.
 SELECT
-  bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why, bin.operation,
-  bin.document_id AS id, title, source_path, doc_type, content_hash, tags, $state
+  bin.document_id AS id, title, source_path, doc_type, content_hash, tags, $state,
+  bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why, bin.operation
 FROM bin JOIN versions ON versions.document_id = bin.document_id AND versions.number = bin.number
 WHERE {condition} ORDER BY deleted_at DESC, bin.document_id DESC LIMIT :limit
 

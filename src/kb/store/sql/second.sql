@@ -1,4 +1,4 @@
--- The vectors beside those in use; see second_vectors.py.
+-- The vectors beside those in use; see reembed_vectors.py.
 
 -- name: select_second
 -- What they are of.

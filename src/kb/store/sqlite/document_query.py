@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from kb.api.models import Sort
 from kb.lexical.segmentation import as_phrase
-from kb.store.prefix import after_prefix
 from kb.store.row_mapping import Execute, stored
 from kb.store.rows import Filter
 from kb.store.sql.conditions import (
@@ -17,6 +16,7 @@ from kb.store.sql.conditions import (
     RECENT,
     Condition,
     Conditions,
+    after_prefix,
     joined,
     like_pattern,
     order_by,

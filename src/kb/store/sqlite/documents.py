@@ -9,17 +9,15 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.errors import ModelChanged
-from kb.api.rights import Limit
 from kb.lexical.document_names import tokens_of_names
 from kb.lexical.segmentation import segmented, varied
 from kb.store.analyzer import FtsTokenizer
 from kb.store.row_mapping import array, field_values, next_ids
-from kb.store.rows import Chunk, Content, Filter, Named, NewChunk, VectorSpace
+from kb.store.rows import Content, Named, VectorSpace
 from kb.store.sql.documents import Documents
 from kb.store.sqlite.document_query import SqliteConditions
-from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vectors import Era
 
 NO_SECTION = "", "[]"
 """The header and the headings of a chunk that stands under nothing."""
@@ -31,17 +29,20 @@ class SqliteDocuments(Documents):
     def __init__(
         self,
         connection: apsw.Connection,
-        table: VectorSchema,
+        era: Era,
         checkpoint: Callable[[], None] = lambda: None,
-        space: VectorSpace | None = None,
     ) -> None:
         super().__init__(connection.execute, statements, SqliteConditions(connection.execute))
         self._connection = connection
-        self._table = table
+        self._table = era.table
         self._checkpoint = checkpoint
-        self._space = space
+        self._space = era.space
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
+
+    @property
+    def space(self) -> VectorSpace:
+        return self._space
 
     def write_names(self, limit: int) -> bool:
         if not self._execute(statements("names")["has_unnamed"]).get:
@@ -51,52 +52,34 @@ class SqliteDocuments(Documents):
             self._execute(statements("names")["forget_gone_unnamed"])
         return has_more
 
-    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
-        condition, parameters = self.conditions.admitted(Filter(limit=limit))
-        sql = self._sql["select_tags"] if limit is None else self._sql["select_tags_among"].format(condition=condition)
-        rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
-        return rows
-
     def insert_document(self, columns: dict[str, object]) -> int:
         [document_id] = next_ids(self._execute, self._sql["take_document_ids"], 1)
         self._execute(self._sql["insert_document"], columns | {"id": document_id})
         return document_id
 
-    def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
-        if content.space not in (None, self._space):
-            raise ModelChanged
-        if ids is None:
-            ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
-        self.insert_chunks(document_id, zip(ids, content.chunks, strict=True), content.language)
-        for chunk_id, vector in zip(ids, content.vectors, strict=True):
-            self._execute(self._table.insert, (chunk_id, vector.tobytes()))
-            self.added.append((chunk_id, vector))
-        if space := content.space or self._space:
-            self._execute(self._statements("vectors")["count_precision"], (space.precision, len(ids)))
+    def new_chunk_ids(self, count: int) -> Sequence[int]:
+        return next_ids(self._execute, self._sql["take_chunk_ids"], count)
 
-    def insert_chunks(
-        self, document_id: int, chunks: Iterable[tuple[int, NewChunk | Chunk]], language: str | None
-    ) -> None:
-        """Write the chunks of a document in a language that has none, under these ids, without their vectors."""
+    def write_chunks(self, document_id: int, content: Content, ids: Sequence[int]) -> None:
         sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
-        for index, (chunk_id, chunk) in enumerate(chunks):
+        for index, (chunk_id, chunk) in enumerate(zip(ids, content.chunks, strict=True)):
             self._checkpoint()
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             section = chunk.header, array(chunk.place.heading)
             if section not in sections:
-                indexed = segmented(chunk.header), varied(chunk.header, language)
+                indexed = segmented(chunk.header), varied(chunk.header, content.language)
                 sections[section] = self._execute(self._sql["insert_section"], (document_id, *section, *indexed)).get
             columns |= {"text": chunk.text, "segmented": segmented(chunk.text)}
-            columns |= {"variants": varied(chunk.text, language)}
-            columns |= {"section_id": sections[section]}
+            columns |= {"variants": varied(chunk.text, content.language), "section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
+        for chunk_id, vector in zip(ids, content.vectors, strict=True):
+            self._execute(self._table.sql("insert"), (chunk_id, vector.tobytes()))
+            self.added.append((chunk_id, vector))
 
-    def remove_chunks(self, document_id: int) -> None:
-        if self.former.is_missing(document_id):
-            self.former.keep(document_id, self.chunks(document_id))
+    def delete_chunks(self, document_id: int) -> None:
         document = {"id": document_id}
         ids = [chunk_id for (chunk_id,) in self._execute(self._sql["select_chunk_ids"], document)]
-        self._connection.executemany(self._table.delete, [(chunk_id,) for chunk_id in ids])
+        self._connection.executemany(self._table.sql("delete"), [(chunk_id,) for chunk_id in ids])
         self._execute(self._sql["delete_chunks"], document)
         self._execute(self._sql["delete_sections"], document)
         self.removed += ids

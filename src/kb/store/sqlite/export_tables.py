@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.store.row_mapping import array, next_ids
+from kb.store.row_mapping import array
 from kb.store.sql.export_tables import ARRAYS, Transfer
 from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.statements import statements
@@ -24,18 +24,12 @@ class SqliteTransfer(Transfer):
         self._dimensions = dimensions
 
     def stored(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return what an export says of a row as the table has it."""
         return {column: array(value) if column in ARRAYS else value for column, value in super().stored(row).items()}
 
-    def new_chunk_ids(self, count: int) -> Sequence[int]:
-        """Return so many ids of chunks that were never given."""
-        return next_ids(self._execute, statements("documents")["take_chunk_ids"], count)
-
     def vectors(self, chunk_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks, in this order; zeros for one without a vector."""
         vectors = np.zeros((len(chunk_ids), self._dimensions), np.float32)
         if chunk_ids:  # no empty array is bound
-            lookup = VectorSchema.of(self._connection).lookup
+            lookup = VectorSchema.of(self._connection).sql("look_up")
             rows = dict(self._execute(lookup, (apsw.carray(np.array(chunk_ids, np.int64)),)).fetchall())
             for vector, chunk_id in zip(vectors, chunk_ids, strict=True):
                 if stored := rows.get(chunk_id):

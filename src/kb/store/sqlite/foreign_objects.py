@@ -61,14 +61,10 @@ def refuse_foreign(path: Path, what: str) -> None:
     """
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-            refuse_parts(connection, what)
+            foreign = foreign_names(connection)
     except apsw.Error as error:
         raise StoreError(f"{what} cannot be read: {error}.") from error
-
-
-def refuse_parts(connection: apsw.Connection, what: str) -> None:
-    """Refuse a database that declares what kb never does. Raises as `refuse_foreign`."""
-    if foreign := foreign_names(connection):
+    if foreign:
         raise StoreError(
             f"{what} declares what kb never does ({', '.join(foreign[:5])}): somebody changed it. Use a backup from a"
             " place that nobody else can write to."

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import apsw
-
-from kb.api.errors import StoreError
-from kb.api.models import NOTE
 from kb.store.chunk_compression import compressed
-from kb.store.row_mapping import field_values, next_ids
+from kb.store.row_mapping import field_values, next_ids, raw
 from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, Version
 from kb.store.sql.export_tables import VERSIONS
 from kb.store.sqlite.statements import statements
@@ -38,19 +32,6 @@ class FormerVersion:
     binned: Binned | None = None
 
 
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Say in a line what the database does not take.
-
-    Raises:
-        StoreError: it breaks a rule of a table.
-    """
-    try:
-        yield
-    except apsw.ConstraintError as error:
-        raise StoreError(f"The database does not take a document: {error}.") from error
-
-
 def add_exact(
     tx: SqliteTransaction,
     document: Document,
@@ -64,19 +45,11 @@ def add_exact(
     added = tx.documents.add(content, document.source_path, document.tags, part_of, author)
     tx.connection.execute(
         "UPDATE documents SET created_at = ?, updated_at = ?, version = ? WHERE id = ?",
-        (_as_stored(document.created_at), _as_stored(document.updated_at), number, added),
+        (raw(document.created_at), document.updated_at and raw(document.updated_at), number, added),
     )
     # By its times it was here before it came, and of no moment before that is it known how things stood.
     tx.connection.execute(statements("history")["begin_later"], (tx.documents.now,))
     return added
-
-
-def find_same(tx: SqliteTransaction, document: Document) -> list[Document]:
-    """Return the documents with its content and path, the oldest first."""
-    is_note = document.doc_type == NOTE
-    parameters = {"content_hash": document.content_hash, "source_path": document.source_path, "note": is_note}
-    ids: list[Any] = tx.connection.execute(statements("documents")["find_by_content"], parameters).fetchall()
-    return [candidate for (document_id,) in ids if (candidate := tx.documents.get(document_id))]
 
 
 def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None) -> int:
@@ -85,7 +58,7 @@ def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None
     skip_ids(tx, former.version.document.id - 1)
     [added] = next_ids(tx.connection.execute, statements("documents")["take_document_ids"], 1)
     binned, author = former.binned, former.binned.author
-    row = (added, binned.number, part_of, _as_stored(binned.deleted_at), author.by, author.client, author.why)
+    row = (added, binned.number, part_of, raw(binned.deleted_at), author.by, author.client, author.why)
     tx.connection.execute("INSERT INTO bin VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", row)
     return added
 
@@ -98,9 +71,9 @@ def find_binned(tx: SqliteTransaction, former: FormerVersion) -> list[int]:
         "SELECT bin.document_id FROM bin JOIN versions USING (document_id, number)"
         " WHERE deleted_at = ? AND content_hash = ? AND created_at = ? AND source_path IS ? ORDER BY bin.document_id",
         (
-            _as_stored(former.binned.deleted_at),
+            raw(former.binned.deleted_at),
             document.content_hash,
-            _as_stored(document.created_at),
+            raw(document.created_at),
             document.source_path,
         ),
     )
@@ -131,7 +104,7 @@ def set_replaced(tx: SqliteTransaction, document_id: int, replaces: int | None) 
 
 def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk]) -> int:
     """Write what a former version held; return its id."""
-    ids = tx.transfer.new_chunk_ids(len(chunks))
+    ids = tx.documents.new_chunk_ids(len(chunks))
     former_chunks = [
         Chunk(chunk_id, index, chunk.header, chunk.text, chunk.place)
         for index, (chunk_id, chunk) in enumerate(zip(ids, chunks, strict=True))
@@ -144,8 +117,3 @@ def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence
 def skip_ids(tx: SqliteTransaction, last: int) -> None:
     """Give no document an id up to `last`."""
     tx.connection.execute("UPDATE last_ids SET id = max(id, ?) WHERE name = 'documents'", (last,))
-
-
-def _as_stored(time: str | None) -> str | None:
-    """Return a time as the tables have it."""
-    return time and time.replace("T", " ").removesuffix("Z")

@@ -18,7 +18,7 @@ from kb.lexical.query_word_groups import alternatives
 from kb.lexical.snapshot import Admitted, group_key
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
-from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
+from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.row_mapping import Execute
 from kb.store.rows import Filter
 from kb.store.sql.conditions import EVERY_DOCUMENT
@@ -48,12 +48,10 @@ class SqliteIndex(Index):
         self._words = words
 
     @cached_property
-    def analyzer(self) -> Fts5Analyzer:
-        """The analyzer of the full-text index."""
-        return Fts5Analyzer(FtsTokenizer(self._connection))
+    def analyzer(self) -> Analyzer:
+        return Analyzer(FtsTokenizer(self._connection))
 
     def select(self, where: Filter) -> SqliteSelection:
-        """Return the chunks that `where` admits."""
         return SqliteSelection(self._connection, self._snapshot, self._words, where)
 
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
@@ -88,7 +86,6 @@ class SqliteSelection:
         self._legs: dict[Terms, MemoryLeg | TableLeg] = {}
 
     def chunk_ids(self) -> NDArray[np.int64]:
-        """Return the chunks, ascending."""
         if self._words and self._admitted:
             return self._words.snapshot.ids[self._admitted.rows].astype(np.int64)
         ids = admitted_chunk_ids(self._execute, self._where)
@@ -107,7 +104,7 @@ class SqliteSelection:
         return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
-        """Return the occurrences of each word in these chunks; None while SQLite looks for it."""
+        """Return them, and None for a word while SQLite looks for it."""
         legs = [(word, self._leg_for((word,))) for word in words]
         return [leg.occurrences(word, ids) if isinstance(leg, MemoryLeg) else None for word, leg in legs]
 
@@ -121,21 +118,14 @@ class SqliteSelection:
         return self._snapshot.vectors(ids)
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
-        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads.
-
-        Without the words in memory there are none: the length of every chunk would be read for each search.
-        """
         leg = self._leg_for(words)
-        if self._words is None or not isinstance(leg, MemoryLeg):
+        if self._words is None or not isinstance(leg, MemoryLeg):  # else the length of every chunk would be read
             return NO_CONTEXT
         reader = ContextReader(self._execute, self._words, self._admitted, self._snapshot)
         return reader.scores(leg.matches(tuple(words)), vector, ids)
 
     def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """Return those of the words that no chunk has, each with others that some have, the nearest first.
-
-        Without the words in memory there are none.
-        """
+        """Return them, if the words are in memory."""
         if self._words is None or not words:
             return {}
         return Speller(SqliteVocabulary(self._connection, self._words, self._admitted)).unknown(words)

@@ -207,10 +207,10 @@ def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]
 
 
 def add_functions(connection: apsw.Connection) -> None:
-    """Let the rules look into former contents."""
-    for name, function in _FUNCTIONS.items():
-        connection.create_scalar_function(name, cast("Any", function), 1, deterministic=True)
-    connection.create_scalar_function("varied", cast("Any", varied), 2, deterministic=True)
+    """Let statements look into former contents, and cut texts as they are indexed."""
+    functions = (("last_chunk_id", _last_chunk_id, 1), ("segmented", segmented, 1), ("varied", varied, 2))
+    for name, function, arguments in functions:
+        connection.create_scalar_function(name, cast("Any", function), arguments, deterministic=True)
 
 
 def _last_chunk_id(blob: bytes) -> int | None:
@@ -219,9 +219,6 @@ def _last_chunk_id(blob: bytes) -> int | None:
         return max((chunk.id for chunk in decompressed(blob)), default=0)
     except (ValueError, TypeError, LookupError, zlib.error):
         return None
-
-
-_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "segmented": segmented}
 
 
 def mend_rows(path: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
 
 import apsw
 import numpy as np
@@ -15,10 +14,10 @@ from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
 from kb.filesystem import give_to_owner, sync
-from kb.lexical.segmentation import segmented, varied
 from kb.store.row_mapping import Execute
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.connection import connect
+from kb.store.sqlite.integrity_rules import add_functions
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.vector_space import bind_space, change_space, recount_precisions
@@ -109,8 +108,7 @@ def _write(connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, 
         execute(sql)
         if table not in MADE_OF_VECTORS:
             _copy(execute, table)
-    for name, function, arguments in (("segmented", segmented, 1), ("varied", varied, 2)):
-        connection.create_scalar_function(name, cast("Any", function), arguments, deterministic=True)
+    add_functions(connection)
     for table, column in (("chunks", "text"), ("sections", "header")):
         execute(
             f"UPDATE main.{table} SET segmented = segmented({column}), variants = varied({column},"
@@ -147,7 +145,7 @@ def _write_vectors(
             made = embed([(header, text) for _, text, header in missing])
             vectors |= {row[0]: vector.tobytes() for row, vector in zip(missing, made, strict=True)}
         for row in part:
-            execute(table.insert, (row[0], vectors[row[0]]))
+            execute(table.sql("insert"), (row[0], vectors[row[0]]))
         done += len(part)
         on_chunks(done, total)
 

@@ -49,7 +49,7 @@ class SqliteSecondVectors(SecondVectors):
         self.switched: VectorSpace | None = None
 
     def take(self) -> bool:
-        """Return that this engine makes them: there is no other one."""
+        """Return True: there is no other engine."""
         return True
 
     def discard(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import apsw
 
 from kb.store.migrations import migrations
+from kb.store.sqlite.statements import statements
 
 SCHEMA_VERSION = 30
 
@@ -33,60 +34,9 @@ class VectorSchema:
         embedding = re.search(r'"?(\w+)"?\s+FLOAT\s*\[', sql, re.IGNORECASE)
         return cls(key[1] if key else "rowid", embedding[1] if embedding else "embedding")
 
-    @property
-    def select(self) -> str:
-        """Every vector, by ascending id."""
-        return f"SELECT {self.key}, {self.embedding} FROM chunks_vec ORDER BY {self.key}"
-
-    @property
-    def select_one(self) -> str:
-        """The vector for an id."""
-        return f"SELECT {self.embedding} FROM chunks_vec WHERE {self.key} = ?"
-
-    @property
-    def keys(self) -> str:
-        """The id of every vector."""
-        return f"SELECT {self.key} FROM chunks_vec"
-
-    @property
-    def scan(self) -> str:
-        """Every vector, in no order: SQLite would sort all of them in memory."""
-        return f"SELECT {self.key}, {self.embedding} FROM chunks_vec"
-
-    @property
-    def with_copies(self) -> str:
-        """Every vector with its copy, or NULL."""
-        return (
-            f"SELECT vectors.{self.key}, vectors.{self.embedding}, copies.vector FROM chunks_vec AS vectors"
-            f" LEFT JOIN vector_copies AS copies ON copies.chunk_id = vectors.{self.key}"
-        )
-
-    @property
-    def lookup(self) -> str:
-        """The vectors of an array of ids, in its order."""
-        return (
-            f"SELECT {self.key}, {self.embedding} FROM carray(?) AS wanted CROSS JOIN chunks_vec ON {self.key} = value"
-        )
-
-    @property
-    def nearest(self) -> str:
-        """The ids of so many vectors nearest to one."""
-        return f"SELECT {self.key} FROM chunks_vec WHERE {self.embedding} MATCH ? AND k = ?"
-
-    @property
-    def nearest_among(self) -> str:
-        """The same of those in an array of ids."""
-        return f"{self.nearest} AND {self.key} IN (SELECT value FROM carray(?))"
-
-    @property
-    def insert(self) -> str:
-        """The statement that inserts one vector: id, bytes."""
-        return f"INSERT INTO chunks_vec ({self.key}, {self.embedding}) VALUES (?, ?)"
-
-    @property
-    def delete(self) -> str:
-        """The statement that deletes one vector, by id."""
-        return f"DELETE FROM chunks_vec WHERE {self.key} = ?"
+    def sql(self, name: str) -> str:
+        """Return a statement about the table."""
+        return statements("chunks_vec")[name].format(key=self.key, embedding=self.embedding)
 
 
 def declare_vectors(connection: apsw.Connection, dimensions: int) -> None:

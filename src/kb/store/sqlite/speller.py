@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.lexical.snapshot import Admitted, Key
-from kb.store.analyzer import Fts5Analyzer, FtsTokenizer
+from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.row_mapping import Execute
 from kb.store.sqlite.full_text_cache import LAST, WordReader
 from kb.store.sqlite.statements import statements
@@ -40,7 +40,7 @@ class SqliteVocabulary:
         return self._tokenizer.tokens(text)
 
     def places(self, text: str) -> Iterable[tuple[int, int, str]]:
-        return Fts5Analyzer(self._tokenizer).stems(text)
+        return Analyzer(self._tokenizer).stems(text)
 
     def keys(self, word: str) -> list[Key]:
         return self._words.keys([word])

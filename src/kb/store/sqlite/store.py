@@ -12,8 +12,9 @@ from pathlib import Path
 import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
-from kb.store.row_mapping import Execute
-from kb.store.rows import Retention, VectorSpace
+from kb.store.row_mapping import Execute, next_ids
+from kb.store.rows import MemoryUse, Retention, VectorSpace
+from kb.store.sql.jobs import Jobs
 from kb.store.sql.transaction import Transaction
 from kb.store.sqlite import upgrade_reindex
 from kb.store.sqlite.connection import BUSY_MS, READ_CONNECTIONS, connect, damaged
@@ -23,7 +24,6 @@ from kb.store.sqlite.foreign_objects import foreign_names
 from kb.store.sqlite.full_text_cache import DEFAULT_LIMIT, WordReader, Words
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.index_completeness import check_in_step
-from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.reembed_vectors import SqliteSecondVectors
 from kb.store.sqlite.schema import SCHEMA_VERSION
@@ -46,6 +46,14 @@ RECLAIMED_PAGES = 256
 """How many free pages may stay, and are given back at a time."""
 
 
+class SqliteJobs(Jobs):
+    """See `kb.store.protocol.Jobs`. No id is given twice."""
+
+    def _new_id(self) -> int:
+        [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
+        return job_id
+
+
 class SqliteTransaction(Transaction):
     """A transaction on one connection; see `kb.store.protocol.Transaction`."""
 
@@ -60,7 +68,7 @@ class SqliteTransaction(Transaction):
         *,
         words: Words | None = None,
     ) -> None:
-        documents = SqliteDocuments(connection, vectors.era.table, checkpoint, vectors.era.space)
+        documents = SqliteDocuments(connection, vectors.era, checkpoint)
         jobs = SqliteJobs(connection.execute, statements)
         super().__init__(connection.execute, statements, documents, jobs, retention)
         self.connection = connection
@@ -84,7 +92,6 @@ class SqliteTransaction(Transaction):
 
     @cached_property
     def index(self) -> SqliteIndex:
-        """Both legs of search, at this transaction's moment."""
         return SqliteIndex(self.connection, self._vectors, self.words)
 
     @cached_property
@@ -151,20 +158,11 @@ class SqliteStore:
         self._keeper.notice()
 
     @property
-    def vectors_size(self) -> int:
-        return self._vectors.index.size
-
-    @property
-    def words_size(self) -> int:
-        return self.words.size
-
-    @property
-    def words_faults(self) -> int:
-        return self.words.faults
+    def memory(self) -> MemoryUse:
+        return MemoryUse(self._vectors.index.size, self.words.size, self.words.faults)
 
     @contextmanager
     def read(self) -> Iterator[SqliteTransaction]:
-        """One moment of the database."""
         connection = self._readers.get()
         try:
             connection.execute("BEGIN")
@@ -180,7 +178,7 @@ class SqliteStore:
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[SqliteTransaction]:
-        """A change, whole or not at all; on disk when the block ends. `checkpoint` may end it between two chunks.
+        """Commit when the block ends.
 
         Raises:
             DiskFull: there is no room for it.
@@ -214,7 +212,7 @@ class SqliteStore:
         return self.write()
 
     def reclaim(self) -> bool:
-        """Give some free pages back and empty the log; return whether there are more.
+        """Give some free pages back and empty the log.
 
         A database that was made before `auto_vacuum` was set keeps its free pages, for what is written next.
         """
@@ -244,11 +242,6 @@ class SqliteStore:
             return upgrade_reindex.progress(tx.connection.execute)
 
     def check(self) -> None:
-        """Read a row.
-
-        Raises:
-            StoreError: the database does not answer.
-        """
         try:
             with self.read() as tx:
                 generation(tx.connection)

@@ -64,7 +64,7 @@ class SqliteVectorReader:
         vectors = np.zeros((ids.size, self._dimensions), np.float32)
         if not ids.size:  # which carray refuses
             return vectors
-        rows: list[Any] = self._connection.execute(self._table.lookup, (apsw.carray(ids),)).fetchall()
+        rows: list[Any] = self._connection.execute(self._table.sql("look_up"), (apsw.carray(ids),)).fetchall()
         stored_ids = np.fromiter((chunk_id for chunk_id, _ in rows), np.int64, len(rows))
         flat = np.frombuffer(b"".join(blob for _, blob in rows), np.float32)
         vectors[np.searchsorted(ids, stored_ids)] = flat.reshape(-1, self._dimensions)
@@ -84,10 +84,10 @@ class SqliteVectorReader:
     def _found(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """Return the chunks nearest to a unit vector, ascending, any of equals."""
         if ids is None:
-            rows = self._connection.execute(self._table.nearest, (query.tobytes(), limit)).fetchall()
+            rows = self._connection.execute(self._table.sql("nearest"), (query.tobytes(), limit)).fetchall()
         else:
             parameters = (query.tobytes(), limit, apsw.carray(ids))
-            rows = self._connection.execute(self._table.nearest_among, parameters).fetchall()
+            rows = self._connection.execute(self._table.sql("nearest_among"), parameters).fetchall()
         return np.sort(np.fromiter((chunk_id for (chunk_id,) in rows), np.int64, len(rows)))
 
     def _best(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64]) -> ScoredChunks:

@@ -221,9 +221,9 @@ class Vectors:
 def flat_index(connection: apsw.Connection, era: Era) -> FlatIndex:
     """Return all vectors of the moment that the connection's transaction sees, which is one of this era."""
     dimensions = era.space.dimensions
-    ids = np.sort(np.array([chunk_id for (chunk_id,) in connection.execute(era.table.keys)], np.int64))
+    ids = np.sort(np.array([chunk_id for (chunk_id,) in connection.execute(era.table.sql("select_ids"))], np.int64))
     rows = Rows.of(ids, np.empty((ids.size, dimensions), np.float32)).with_room()
-    cursor = connection.execute(era.table.scan)
+    cursor = connection.execute(era.table.sql("scan"))
     while block := list(islice(cursor, BLOCK)):
         places = np.searchsorted(ids, [chunk_id for chunk_id, _ in block])
         vectors = np.frombuffer(b"".join(vector for _, vector in block), np.float32)

@@ -18,7 +18,7 @@ from kb.api.errors import StoreError
 from kb.store.analyzer import FtsTokenizer
 from kb.store.sqlite.connection import load_vectors, unopened
 from kb.store.sqlite.foreign_objects import foreign_parts
-from kb.store.sqlite.integrity_rules import AHEAD, RULES, Rule, add_functions, missing_parts
+from kb.store.sqlite.integrity_rules import AHEAD, RULES, add_functions, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorSchema
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_copies, read_quantizer
@@ -97,10 +97,10 @@ class Verification:
         steps = (
             ("pages", self._pages, Remedy.REBUILD),
             ("schema", self._schema, Remedy.ROWS),
-            ("tables", self._foreign_tables, Remedy.BACKUP),
+            ("tables", self._tables, Remedy.BACKUP),
             ("references", self._references, Remedy.BACKUP),
-            ("rows", self._mendable_rows, Remedy.ROWS),
-            ("sources", self._rows_to_restore, Remedy.BACKUP),
+            ("rows", partial(self._broken, mendable=True), Remedy.ROWS),
+            ("sources", partial(self._broken, mendable=False), Remedy.BACKUP),
             ("full text", self._full_text, Remedy.REBUILD),
             ("vectors", self._vectors, Remedy.REBUILD),
             ("codes", self._codes, Remedy.CODES),
@@ -143,23 +143,18 @@ class Verification:
 
     def _schema(self) -> Iterator[str]:
         yield from (f"the {kind} {name} is not there" for kind, name, _ in missing_parts(self._connection))
-        yield from (f"the {kind} {name} is not kb's: somebody added it" for kind, name in self._foreign(tables=False))
+        for kind, name in foreign_parts(self._connection):
+            if kind != "table":
+                yield f"the {kind} {name} is not kb's: somebody added it"
 
-    def _foreign_tables(self) -> Iterator[str]:
-        yield from (f"the {kind} {name} does what kb's does not" for kind, name in self._foreign(tables=True))
+    def _tables(self) -> Iterator[str]:
+        for kind, name in foreign_parts(self._connection):
+            if kind == "table":
+                yield f"the {kind} {name} does what kb's does not"
 
-    def _foreign(self, *, tables: bool) -> Iterator[tuple[str, str]]:
-        yield from (part for part in foreign_parts(self._connection) if (part[0] == "table") == tables)
-
-    def _mendable_rows(self) -> Iterator[str]:
-        yield from self._broken(rule for rule in RULES if rule.mend)
-
-    def _rows_to_restore(self) -> Iterator[str]:
-        yield from self._broken(rule for rule in RULES if not rule.mend)
-
-    def _broken(self, rules: Iterable[Rule]) -> Iterator[str]:
-        for rule in rules:
-            if rows := [value for (value,) in self._rows(rule.select)]:
+    def _broken(self, *, mendable: bool) -> Iterator[str]:
+        for rule in RULES:
+            if bool(rule.mend) == mendable and (rows := [value for (value,) in self._rows(rule.select)]):
                 yield f"{len(rows)} {rule.found}, such as {rows[0]}"
 
     def _clock(self) -> Iterator[str]:
@@ -181,8 +176,9 @@ class Verification:
 
     def _vectors(self) -> Iterator[str]:
         table = VectorSchema.of(self._connection)
-        yield from _compared("a vector", self._ids("chunks_vec", table.key), self._ids("chunks", "id"))
-        for chunk_id, raw in self._rows(table.select):
+        vectors, chunks = _ids(self._connection, "chunks_vec", table.key), _ids(self._connection, "chunks", "id")
+        yield from _compared("a vector", vectors, chunks)
+        for chunk_id, raw in self._rows(table.sql("select_all")):
             if not is_unit(raw):
                 yield f"the vector of chunk {chunk_id} is not of length 1"
 
@@ -196,16 +192,17 @@ class Verification:
         if quantizer is None:
             yield "what the codes of vectors are centred on is damaged"
             return
-        coded, copied = self._ids("vector_codes", "chunk_id"), sorted(self._ids("vector_copies", "chunk_id"))
+        coded = _ids(self._connection, "vector_codes", "chunk_id")
+        copied = sorted(_ids(self._connection, "vector_copies", "chunk_id"))
         rows = read_codes(self._connection, quantizer)
-        if damaged := len(coded & self._ids("chunks", "id")) - int(rows.alive.sum()):
+        if damaged := len(coded & _ids(self._connection, "chunks", "id")) - int(rows.alive.sum()):
             yield f"{damaged} codes of vectors are damaged"
         parts = (np.array(copied[start : start + PART], np.int64) for start in range(0, len(copied), PART))
         if damaged := len(copied) - sum(read_copies(self._connection, ids, dimensions)[0].size for ids in parts):
             yield f"{damaged} copies of vectors are damaged"
 
     def _copies(self) -> Iterator[str]:
-        for chunk_id, raw, copy in self._rows(VectorSchema.of(self._connection).with_copies):
+        for chunk_id, raw, copy in self._rows(VectorSchema.of(self._connection).sql("select_with_copies")):
             if copy is not None and copy[: len(raw)] != raw:
                 yield f"the copy of the vector of chunk {chunk_id} is another"
 
@@ -217,9 +214,6 @@ class Verification:
             )
             if sha256("".join(chain.from_iterable(texts)).encode()).hexdigest() != content_hash:
                 yield f"the text of note {document_id} does not match its content_hash"
-
-    def _ids(self, table: str, column: str) -> set[int]:
-        return _ids(self._connection, table, column)
 
 
 def full_text_faults(connection: apsw.Connection) -> Iterator[str]:

@@ -57,6 +57,10 @@ SELECT chunks FROM statistics
 SELECT pg_database_size(current_database()) - pg_total_relation_size('blob_blocks')
 
 -- name: select_tags
+-- Every tag in use with the number of its documents.
+SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY tag
+
+-- name: select_tags_among
 -- Every tag in use among some documents, with the number of those; the condition is put in.
 SELECT tag, count(*) FROM document_tags
 WHERE document_id IN (SELECT id FROM documents WHERE {condition}) GROUP BY tag ORDER BY tag

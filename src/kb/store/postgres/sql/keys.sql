@@ -2,7 +2,7 @@
 
 -- name: select_keys
 -- All of them.
-SELECT name, may, array_to_json(tags)::text, folder, digest, created_at, used_at, former_digest, former_until FROM keys
+SELECT name, may, tags, folder, digest, created_at, used_at, former_digest, former_until FROM keys
 
 -- name: insert_key
 -- A new key; nothing if there is one of its name.

@@ -1,4 +1,4 @@
--- The vectors beside those in use; see second_vectors.py. Their table is put in.
+-- The vectors beside those in use; see reembed_vectors.py. Their table is put in.
 
 -- name: record_second
 -- They are of this, and nobody makes them yet.

@@ -42,7 +42,9 @@ SELECT dimensions, model, precision, digest, query_prefix, passage_prefix, folde
 -- name: record_space
 -- They are of this.
 INSERT INTO vector_space (dimensions, model, precision, digest, query_prefix, passage_prefix, folder)
-VALUES (%s, %s, %s, %s, %s, %s, %s)
+VALUES (
+  %(dimensions)s, %(model)s, %(precision)s, %(digest)s, %(query_prefix)s, %(passage_prefix)s, %(folder)s
+)
 ON CONFLICT (only_row) DO UPDATE SET
   dimensions = excluded.dimensions, model = excluded.model, precision = excluded.precision, digest = excluded.digest,
   query_prefix = excluded.query_prefix, passage_prefix = excluded.passage_prefix, folder = excluded.folder
@@ -62,9 +64,9 @@ SELECT count(*) FROM (
 SELECT chunks FROM statistics
 
 -- name: nearest_exactly
--- The chunks nearest to a vector, after looking at each that a condition on vectors admits, which is put in.
+-- The chunks nearest to a vector, after looking at each.
 WITH near AS MATERIALIZED (
-  SELECT chunk_id, embedding <#> %s::vector AS distance FROM {vectors} {where}
+  SELECT chunk_id, embedding <#> %s::vector AS distance FROM {vectors}
 )
 SELECT chunk_id FROM near ORDER BY distance, chunk_id LIMIT %s
 

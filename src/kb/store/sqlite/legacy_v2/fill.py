@@ -26,11 +26,6 @@ def fill(connection: apsw.Connection) -> None:
     connection.execute(files(__package__).joinpath("fill.sql").read_text("utf-8"))
 
 
-def complete(connection: apsw.Connection) -> None:
-    """Fill the tables that version 2 did not have."""
-    connection.execute(files(__package__).joinpath("complete.sql").read_text("utf-8"))
-
-
 def _utc(value: object) -> str | None:
     """Return a time as version 3 keeps it; a time without a zone is UTC already."""
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", value):

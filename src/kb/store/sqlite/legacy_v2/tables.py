@@ -210,8 +210,8 @@ def drop_stray_vectors(connection: apsw.Connection) -> None:
     """Vectors of no chunk would be found, and then not be there."""
     table = VectorSchema.of(connection)
     known = {chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunks")}
-    keys = {key for (key,) in connection.execute(f"SELECT {table.key} FROM chunks_vec")}
-    connection.executemany(table.delete, [(key,) for key in keys - known])
+    keys = {key for (key,) in connection.execute(table.sql("select_ids"))}
+    connection.executemany(table.sql("delete"), [(key,) for key in keys - known])
 
 
 def missing_objects(newest: apsw.Connection) -> Iterator[str]:

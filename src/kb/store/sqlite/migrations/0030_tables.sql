@@ -284,7 +284,7 @@ CREATE INDEX versions_until ON versions (until);
 CREATE INDEX versions_file ON versions (content_hash) WHERE doc_type <> 'note';
 CREATE INDEX versions_content ON versions (content_id) WHERE content_id IS NOT NULL;
 
--- The chunks of former versions, compressed; see former_content.py. Only a copy of another database has vectors.
+-- The chunks of former versions, compressed; see chunk_compression.py. Only a copy of another database has vectors.
 CREATE TABLE former_contents (
   id INTEGER PRIMARY KEY,
   document_id INTEGER NOT NULL,
@@ -357,7 +357,7 @@ CREATE TABLE audit (
 );
 CREATE INDEX audit_document ON audit (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX audit_by_key ON audit (by_key) WHERE by_key IS NOT NULL;
--- A second set of vectors beside those in use: to take their place, or used before them. See second_vectors.py. Each table
+-- A second set of vectors beside those in use: to take their place, or used before them. See reembed_vectors.py. Each table
 -- is as its namesake for those in use, but that second_vectors has all vectors, as vector_copies has them.
 CREATE TABLE second_space (
   only INTEGER PRIMARY KEY CHECK (only = 1),
