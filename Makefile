@@ -232,7 +232,7 @@ bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.mcp
 
 # Searches over 1,000, 10,000 and 100,000 passages, or SIZES="1000 1000000"; FOLDER keeps the databases. Then the table and the
-# plot in docs/performance.md are those of this run.
+# plot in docs/benchmarks.md are those of this run.
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
 	$(BIN)/python -m bench.scale_report scale.json

@@ -1,4 +1,4 @@
-"""What `bench.scale` found, as a table in docs/performance.md and as a plot of cost against size.
+"""What `bench.scale` found, as a table in docs/benchmarks.md and as a plot of cost against size.
 
     python -m bench.scale_report FILE.json [PLOT.svg]
 
@@ -141,7 +141,7 @@ def replaced(page: str, content: str) -> str:
 
 def write(found: Found, folder: Path = DOCS) -> None:
     """Write the table into the page, and the plot beside it."""
-    page = folder / "performance.md"
+    page = folder / "benchmarks.md"
     page.write_text(replaced(page.read_text(), table(found)))
     (folder / "scale.svg").write_text(plot(found))
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 project = "kb"
+root_doc = "README"
 release = __version__
 extensions = ["myst_parser"]
 exclude_patterns = ["reference/settings.md", "reference/clients.md"]  # parts of other pages

@@ -30,7 +30,7 @@ CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
     "Serving": (ServeSettings, "What `kb serve` itself reads."),
     "Engine": (EngineSettings, "What the engine reads, under `kb serve` and in a container."),
     "MCP gateway": (GatewaySettings, "What the gateway reads, under `kb serve` and in a container of its own."),
-    "Metrics": (MetricsSettings, "What the metrics read ([Watching kb](watching.md))."),
+    "Metrics": (MetricsSettings, "What the metrics read ([Monitoring](../monitoring.md))."),
     "Logs": (LogSettings, "What every server reads."),
 }
 TYPES = {bool: "`0` or `1`", int: "a whole number", float: "a number", Path: "a path", SecretStr: "a key"}

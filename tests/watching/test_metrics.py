@@ -142,7 +142,7 @@ async def test_labels_are_from_short_lists_whatever_is_asked(open_server):
 
 
 def test_the_documentation_names_every_metric_and_no_other(open_server):
-    text = (ROOT / "docs" / "watching.md").read_text()
+    text = (ROOT / "docs" / "monitoring.md").read_text()
     documented = set(re.findall(r"^\| `(kb_\w+)`", text, re.MULTILINE))
     answer = httpx2.get(f"{open_server.url}/metrics")
     served = {family.name + ("_total" * (family.type == "counter")) for family in families(answer.text)}

@@ -8,8 +8,8 @@ Weights have one scale for each column. The rows that a layer reads are rounded 
   others. So each row has a scale of its own.
 
 The attention between them is one operator, and the table of words is in half precision; all else stays in fp32.
-docs/adr/0052-int8.md says what was measured. Importing this takes a third of a second (`onnx`): it is imported to
-convert the model, not to run it.
+docs/adr/0011-devices.md has the decision, docs/benchmarks.md the figures. Importing this takes a third of a second
+(`onnx`): it is imported to convert the model, not to run it.
 """
 
 from __future__ import annotations
