@@ -25,7 +25,6 @@ BEGIN, END = "<!-- bench.scale: begin -->", "<!-- bench.scale: end -->"
 ROWS: Final = {
     "start until ready, s": "start s",
     "memory when ready, MB": "resident MB",
-    "memory peak at start, MB": "peak at start MB",
     "memory after the test, MB": "resident after MB",
     "disk per passage, bytes": "disk bytes a passage",
     "embedding of the query, p50, ms": "embedding p50",
@@ -33,17 +32,13 @@ ROWS: Final = {
     "hybrid, p99, ms": "hybrid p99",
     "keyword, p50, ms": "full text p50",
     "semantic, p50, ms": "vectors p50",
-    "filter of 50%, p50, ms": "filter 50 % p50",
     "filter of 10%, p50, ms": "filter 10 % p50",
     "filter of 1%, p50, ms": "filter 1 % p50",
-    "by document, p50, ms": "grouped p50",
     "16 clients, searches per second": "16 clients a second",
     "16 clients, p99, ms": "16 clients p99",
     "recall@10": "hybrid recall",
     "recall@10, filter of 10%": "filter 10 % recall",
     "note until found, p50, ms": "add until found p50",
-    "update a note, p50, ms": "update p50",
-    "delete a note, p50, ms": "delete p50",
 }
 """The key of the figure in each row, by the row's name."""
 
