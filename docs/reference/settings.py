@@ -43,7 +43,9 @@ def page() -> str:
     tables = [
         markdown.page(f"## {title}", intro, settings_table(settings)) for title, (settings, intro) in CLASSES.items()
     ]
-    return markdown.page("# Settings", INTRO, *tables, "## Command line", "Read by every other command.", command_line())
+    return markdown.page(
+        "# Settings", INTRO, *tables, "## Command line", "Read by every other command.", command_line()
+    )
 
 
 def settings_table(settings: type[EnvSettings]) -> str:

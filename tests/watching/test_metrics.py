@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from io import BytesIO
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from kb.asgi.subapps import choose
 from kb.client.client import EngineClient
 from kb.ingest.draft import DOC_TYPES
 from kb_cli.server import APPS, ServeSettings, refuse_open
-from tests.conftest import ALL_APPS, KEY, MCP_KEY, ROOT
+from tests.conftest import ALL_APPS, KEY, MCP_KEY, ROOT, without_settings
 from tests.http.conftest import added, begun, finished
 from tests.support.eventually import eventually_async
 from tests.support.stores import TRIED

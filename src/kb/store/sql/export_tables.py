@@ -32,7 +32,7 @@ MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{3})?")
 AT_ONCE: Final = 200
 """How many rows are read together; a job may have a long text."""
 
-REMEDY: Final = "In a file 'kb doctor --fix' may mend it; else restore a backup."
+REMEDY: Final = "In a file 'kb doctor --repair' may repair it; otherwise restore a backup."
 
 
 @dataclass(frozen=True)
