@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
     from kb.settings import EnvSettings
 
-INTRO = "The environment variables of kb. [Configuration](../configuration.md) explains profiles and the configuration file."
+INTRO = (
+    "The environment variables of kb."
+    " [Configuration](../configuration.md) explains profiles and the configuration file."
+)
 CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
     "Serving": (ServeSettings, "Read by `kb serve`."),
     "Engine": (EngineSettings, "Read by the engine, with `kb serve` and in a container."),

@@ -110,7 +110,7 @@ def test_every_page_can_be_reached_by_clicking_and_asks_this_machine_alone(brows
     assert top - shown == {"README.html", "genindex.html", "search.html"}
 
 
-@pytest.mark.parametrize(("word", "page"), [("KB_PARSE_SECONDS", "configuration.html"), ("kbignore", "sync.html")])
+@pytest.mark.parametrize(("word", "page"), [("KB_PARSE_SECONDS", "reference/settings.html"), ("kbignore", "sync.html")])
 def test_a_word_is_found_and_its_page_opens(browser, address, word, page):
     browser.get(f"{address}/README.html")
     field = find(browser, "input.sidebar-search")[0]

@@ -1,4 +1,4 @@
-"""Everything in files that other programs read; docs/operations.md describes them.
+"""Everything in files that other programs read; docs/export.md describes them.
 
 kb-export.json     the format's number, the highest ids that were given, and the SHA-256 of each of these:
 documents.jsonl    a document a line, with its chunks
