@@ -9,9 +9,9 @@ from kb_cli.runtime.exit_codes import exit_code_for
 from reference import markdown
 
 INTRO = (
-    "Errors are `application/problem+json` (RFC 9457): `type` is `urn:kb:problem:` with one of these types,"
-    " `status` the HTTP status, and `detail` a message, often a more exact one than the message here. The last column is the"
-    " exit code of `kb`; [Commands](commands.md) explains the codes."
+    "Errors are `application/problem+json` (RFC 9457). `type` is `urn:kb:problem:` with one of these types,"
+    " `status` the HTTP status, and `detail` a message, often a more exact one than the message here. The last column"
+    " is the exit code of `kb`; [Commands](commands.md) explains the codes."
 )
 
 

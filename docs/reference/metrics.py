@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 INTRO = (
     "`GET /metrics` returns these metrics; [Monitoring](../monitoring.md) explains how to collect them. Times are"
-    " in seconds, sizes in bytes. A histogram has `_bucket`, `_count` and `_sum`, a summary `_count` and `_sum`. `route`"
-    " is the template of an address; status 499 means that the sender left before the answer. `process_*` and `python_*`"
-    " describe the process."
+    " in seconds, sizes in bytes. A histogram has `_bucket`, `_count` and `_sum`, a summary `_count` and `_sum`."
+    " `route` is the template of an address; status 499 means that the sender left before the answer."
+    " `process_*` and `python_*` describe the process."
 )
 HEAD = ("Metric", "Type", "Labels", "Meaning")
 ENGINE_INFO = (

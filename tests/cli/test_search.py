@@ -42,11 +42,12 @@ def test_finding_nothing_is_exit_code_1(kb, notes, tag):
     assert kb("search", "zeppelin", "--fts-only", "--tags", tag, "--json").returncode == 1
 
 
-def test_a_person_reads_rank_title_place_score_tags_and_text(kb, notes, tag):
+def test_a_person_reads_rank_title_place_tags_and_text(kb, notes, tag):
     lines = kb("search", "cats", "--tags", tag, "-n", "1").stdout.splitlines()
     assert lines[0] == " 1  On [cats]"
     assert lines[1].startswith("    id ")
-    assert "line 1 · score " in lines[1]
+    assert "line 1 · " in lines[1]
+    assert "score" not in lines[1]
     assert lines[1].endswith(f"animals, {tag}")
     assert lines[2] == f"    Cats sleep for most of the day. {tag}"
 
