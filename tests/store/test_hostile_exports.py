@@ -101,6 +101,7 @@ def test_all_of_a_knowledge_base_comes_into_an_empty_one_and_is_for_its_owner_al
     assert [path for path in made if path.stat().st_mode & 0o077] == []
 
 
+@pytest.mark.slow
 def test_an_import_that_is_given_again_after_something_else_was_written_brings_together_what_is_there(exported, other):
     import_folder(other, exported, lambda _: None)
     with closing(SqliteStore(other.data_dir / "kb.db", space(DIMENSIONS))) as store, store.write() as tx:
