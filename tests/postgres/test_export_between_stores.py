@@ -32,8 +32,10 @@ from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
 from kb.settings import Settings
+from kb.store.open import open_store as opened
+from kb.store.postgres import opening
 from kb.store.postgres.store import PostgresStore
-from kb.store.rows import Author, Filter, NamedKey, NewJob
+from kb.store.rows import Author, Filter, NamedKey, NewJob, Retention
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
@@ -204,6 +206,30 @@ def eventually_imported(target, folder):
             if "An engine uses" not in str(error):
                 raise
             time.sleep(0.1)
+
+
+def test_no_engine_starts_on_half_an_import_into_postgresql(filled, in_postgres, tmp_path):
+    folder = exported(filled, tmp_path / "export")
+    command = [sys.executable, "-c", KILLED, folder, in_postgres.data_dir, in_postgres.database_url, "1", "0"]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    with pytest.raises(StoreError, match="holds part of an import"), started(in_postgres):
+        pass
+    assert eventually_imported(in_postgres, folder).there > 0
+    with started(in_postgres) as store, store.write() as tx:
+        assert Library(store, in_postgres, DIMENSIONS).add(tx, 1) > COUNT
+
+
+def test_an_engine_that_starts_while_an_import_begins_is_found(filled, in_postgres, tmp_path, monkeypatch):
+    folder = exported(filled, tmp_path / "export")
+    monkeypatch.setattr(opening, "refuse_engines", lambda _: None)  # it looked a moment too early
+    with started(in_postgres), pytest.raises(StoreError, match="An engine uses the database"):
+        imported(in_postgres, folder)
+    assert imported(in_postgres, folder).there == 0
+
+
+def started(settings):
+    """The store as an engine opens it."""
+    return opened(settings.database_url, settings.data_dir, space(DIMENSIONS), 1 << 20, Retention())
 
 
 def test_without_vectors_they_are_made_anew(in_file, in_postgres, tmp_path, model_files, embedder):

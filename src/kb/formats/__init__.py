@@ -1,1 +1,1 @@
-"""One reader a format, each a pure function from a file's bytes to its text."""
+"""One reader per format, each a pure function from a file's bytes to its text."""

@@ -1,4 +1,4 @@
-"""Which character separates the values of a table, and whether a text is one."""
+"""The character that separates the values of a table, and whether a text is a table."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SAMPLE: Final = 50  # rows
 _SAMPLE_CHARS: Final = 100_000
 _LONGEST_FIELD: Final = 2**31 - 1
 
-csv.field_size_limit(_LONGEST_FIELD)  # else one long remark makes a table unreadable
+csv.field_size_limit(_LONGEST_FIELD)  # otherwise one long remark makes a table unreadable
 
 
 def looks_delimited(content: str) -> bool:
-    """Whether a text without a telling name is a table: several rows of the same number of values, three or more."""
+    """Whether a text is a table, regardless of its name: several rows with the same number of values, three or more."""
     delimiter = detect_delimiter(content)
     try:
         widths = [len(row) for row in islice(parsed(content[:_SAMPLE_CHARS], delimiter), _SAMPLE) if row]
@@ -28,7 +28,7 @@ def looks_delimited(content: str) -> bool:
 
 
 def parsed(content: str, delimiter: str, *, has_quotes: bool = True) -> Iterator[list[str]]:
-    """Yield the rows of a table; reading them raises `csv.Error` where the text is none."""
+    """Yield the rows of a table; reading them raises `csv.Error` if the text is not a table."""
     lines = io.StringIO(content, newline="")
     if not has_quotes:
         return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, quoting=csv.QUOTE_NONE)
@@ -36,7 +36,7 @@ def parsed(content: str, delimiter: str, *, has_quotes: bool = True) -> Iterator
 
 
 def detect_delimiter(content: str) -> str:
-    """Return what cuts the most of the first rows into the same number of values, and into the most values."""
+    """Return the delimiter that gives most of the first rows the same number of values, and the most values."""
     return max(_DELIMITERS, key=lambda delimiter: _agreement(content[:_SAMPLE_CHARS], delimiter))
 
 

@@ -1,4 +1,4 @@
-"""What a file is, by its content; its name decides only between kinds of text."""
+"""The type of a file, by its content; its name decides only between kinds of text."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _DOCUMENTS: Final = (_ZIP, OLE_SIGNATURE, b"%PDF-", b"{\\rtf")
 _PDF_PADDING: Final = b"\xef\xbb\xbf \t\r\n\f\0"
 
 _SUFFIXES: Final = {doc_type: frozenset(format_.suffixes) for doc_type, format_ in FORMATS.items()}
-# Where pages of HTML are made from; one that was saved from a browser is a page, whatever its address was.
+# Templates of HTML pages. A page saved from a browser is HTML, even if its address ends like this.
 _TEMPLATES: Final = {".php", ".phtml", ".jsp", ".asp", ".aspx", ".erb", ".vue", ".svelte", ".astro"}
 _CODE_NAMES: Final = {"makefile", "gnumakefile", "dockerfile", "containerfile", "rakefile", "gemfile", "jenkinsfile"}
 _SCRIPT: Final = re.compile(r"#!\s*/\S")
-# Names that say nothing about what kind of text a text is.
+# Suffixes that do not show the kind of text.
 _AMBIGUOUS: Final = {
     *("", ".bin", ".dat", ".tmp", ".pdf", ".doc", ".docx", ".pptx", ".xlsx", ".xls", ".epub", ".msg", ".eml", ".mbox"),
     *_SUFFIXES["html"],
@@ -58,7 +58,7 @@ _HEADER: Final = re.compile(rb"([!-9;-~]+):")
 _TRANSPORT_HEADERS: Final = {b"message-id", b"mime-version", b"received", b"return-path", b"delivered-to"}
 _MAIL_HEADERS: Final = _TRANSPORT_HEADERS | {b"from", b"to", b"subject", b"date", b"content-type"}
 PGP_MESSAGE: Final = "-----BEGIN PGP MESSAGE-----"
-# What CMS calls its content: EnvelopedData and AuthEnvelopedData.
+# The names of encrypted content in CMS: EnvelopedData and AuthEnvelopedData.
 _ENVELOPES: Final = (bytes.fromhex("06092a864886f70d010703"), bytes.fromhex("060b2a864886f70d0109100117"))
 _LONGEST_MIMETYPE: Final = 100
 _NOTEBOOK: Final = re.compile(r'"nbformat"\s*:\s*\d')
@@ -130,18 +130,18 @@ def detect(data: bytes, filename: str) -> str:
 
 
 def is_envelope(data: bytes) -> bool:
-    """Return whether a file is what S/MIME encrypted."""
+    """Return whether a file was encrypted by S/MIME."""
     return any(mark in data[:64] for mark in _ENVELOPES)
 
 
 def is_media(data: bytes, called: str) -> bool:
-    """Return whether a file is a picture, sound, a film or a font, in which there is nothing to read.
+    """Return whether a file is a picture, sound, a film or a font, which contain no text.
 
     `called` is the media type that came with it.
     """
     if data.startswith(_DOCUMENTS):
         return False
-    if called.startswith(("image/", "audio/", "font/")):  # "video/mp2t" is what programs call TypeScript
+    if called.startswith(("image/", "audio/", "font/")):  # programs use "video/mp2t" for TypeScript
         return True
     try:
         decode(data[:4096])
@@ -151,7 +151,7 @@ def is_media(data: bytes, called: str) -> bool:
 
 
 def _is_mail(data: bytes, suffix: str) -> bool:
-    """Return whether a file begins with the headers of a message, as it is sent or as mailboxes keep it."""
+    """Return whether a file begins with the headers of a message, as sent or as stored in a mailbox."""
     head = as_utf8(data[:65536]).lstrip(b"\xef\xbb\xbf\r\n")
     names = set()
     for line in without_separator(head).splitlines():
@@ -168,7 +168,7 @@ def _is_mail(data: bytes, suffix: str) -> bool:
 
 
 def _is_saved_page(data: bytes, suffix: str) -> bool:
-    """Return whether a file is a web page with all that belongs to it, which browsers save as a message."""
+    """Return whether a file is a web page with its resources, which browsers save as a message."""
     head = as_utf8(data[:65536]).lstrip(b"\xef\xbb\xbf\r\n")
     headers = _END_OF_HEADERS.split(head, maxsplit=1)[0]
     is_message = _PAGE_TYPE.search(headers) is not None
@@ -209,7 +209,7 @@ def _type_of_json(text: str) -> str | None:
         json.loads(text)
     except RecursionError:
         return "json"
-    except ValueError:  # one value a line, or JSON with comments
+    except ValueError:  # one value per line, or JSON with comments
         return "json" if text.lstrip()[1:].lstrip()[:1] in ('"', "}", "]", "{", "[") else None
     return "notebook" if _NOTEBOOK.search(text) and '"cells"' in text else "json"
 
@@ -243,14 +243,14 @@ def _type_in_zip(data: bytes) -> str:
 
 
 def _mimetype(archive: zipfile.ZipFile) -> str:
-    """Return what EPUB and OpenDocument say of themselves in an entry that should be the first, and is not always."""
+    """Return the media type in EPUB and OpenDocument files; its entry should be the first but not always is."""
     member = next((member for member in archive.infolist() if member.filename == "mimetype"), None)
     if not member or member.file_size > _LONGEST_MIMETYPE or member.flag_bits & 1:
         return ""
     try:
         return archive.read(member).decode("ascii", "replace")
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
-        return ""  # what the archive holds tells it, too
+        return ""  # the archive's other entries also show its type
 
 
 def _reason_for_zip(names: list[str]) -> str:
@@ -261,7 +261,7 @@ def _reason_for_zip(names: list[str]) -> str:
 
 
 def _type_in_ole(data: bytes) -> str:
-    # Streams of the root alone: those further down are of objects that are embedded in the document.
+    # Only streams of the root: deeper ones belong to objects embedded in the document.
     with open_ole(data) as ole:
         for stream, doc_type in _OLE_TYPES.items():
             if is_stream(ole, stream):
@@ -276,7 +276,7 @@ def _type_in_ole(data: bytes) -> str:
 
 
 def _type_of_binary(data: bytes, suffix: str) -> str:
-    if b"%PDF-" in data[:1024]:  # behind some junk, which PDF readers overlook
+    if b"%PDF-" in data[:1024]:  # after some junk, which PDF readers ignore
         return "pdf"
     raise Unreadable(_reason_for_binary(data, suffix))
 
@@ -315,5 +315,5 @@ def _mime_types(data: bytes) -> list[str]:
         matches = puremagic.magic_string(data)
     except (puremagic.PureError, ValueError):
         return []
-    # Below this the signature is a byte or two, which chance finds in any binary data.
+    # Below this, the signature is only one or two bytes, which occur by chance in any binary data.
     return [match.mime_type for match in matches if match.confidence >= 0.3]

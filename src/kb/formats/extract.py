@@ -1,4 +1,4 @@
-"""From a file to its type, its text and its structure."""
+"""Reads a file's type, text and structure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted
 def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str, Extracted]:
     """Return the type and the content of a file, which its sender called `filename`.
 
-    With `pictures`, those in it are part of its content, and may be all of it.
+    With `pictures`, its pictures are part of its content, and may be all of it.
 
     Raises:
-        Unreadable: the file gives no text; the message says why, for a person to read.
+        Unreadable: the file contains no text; the message gives the reason for people to read.
     """
     doc_type, extracted = _read(data, filename)
     if not pictures:
@@ -35,7 +35,7 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
 
 
 def limited(extracted: Extracted, size: int) -> Extracted:
-    """Return a document with those of its files for which a file of `size` bytes has room."""
+    """Return a document without the attachments that exceed the limit for a file of `size` bytes."""
     files = tuple(_fitting(extracted.attachments[:MOST_FILES], attached_room(size)))
     left_out = len(extracted.attachments) - len(files)
     return replace(extracted, attachments=files, omitted=together(extracted.omitted, {"files": left_out}))
@@ -49,7 +49,7 @@ def _fitting(files: Iterable[Attachment], room: int) -> Iterator[Attachment]:
 
 
 def _with_names(extracted: Extracted) -> Extracted:
-    """Return a document that has at least the names of the files in it to say, if it has any."""
+    """Return a document with at least the names of its attachments as text, if it has any."""
     if extracted.shows_text or not extracted.attachments:
         return extracted
     names = ", ".join(one_line(clean(file.filename)) for file in extracted.attachments)
@@ -72,6 +72,6 @@ def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
     except Exception as error:
         raise Unreadable(f"the parser failed: {type(error).__name__}") from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # what a panic in Rust becomes is no Exception
+        if type(error).__name__ != "PanicException":  # a panic in Rust is not an Exception
             raise
         raise Unreadable("the parser failed: it panicked") from error

@@ -1,4 +1,4 @@
-"""Pictures inside documents, and pages that are pictures: what is found in them is put in their places."""
+"""Puts the text of pictures and scanned pages in its place in the document."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ class _Piece:
 
 
 def is_picture(data: bytes) -> bool:
-    """Return whether a file begins as a picture does, whatever it is called.
+    """Return whether a file begins like a picture, whatever its name.
 
-    Tesseract takes anything else for a list of files that it shall read.
+    Tesseract treats any other file as a list of files to read.
     """
     return _SIGNATURE.match(data) is not None
 
 
 def has_words(text: str) -> bool:
-    """Return whether what OCR found is words: of a photo it makes a few stray signs."""
+    """Return whether OCR found words; in a photo it finds a few stray characters."""
     tokens = text.split()
     words = [token for token in tokens if _WORD.search(token)]
     return len(words) >= _FEWEST_WORDS and 2 * len(words) >= len(tokens)
 
 
 def with_pictures(extracted: Extracted, recognized: Iterable[tuple[Picture, str]]) -> Extracted:
-    """Return a document with the texts that were found in its pictures, given in order, each in its place."""
+    """Return a document with the texts of its pictures, given in order, each in its place."""
     pieces = _pieces(extracted)
     for picture, words in reversed(list(recognized)):
         name = f"[{picture.name}] " if picture.name else ""
@@ -53,7 +53,7 @@ def with_pictures(extracted: Extracted, recognized: Iterable[tuple[Picture, str]
 
 
 def with_pages(extracted: Extracted, recognized: Mapping[Scan, str]) -> Extracted:
-    """Return a document with the texts that were found on its scanned pages, each in its place."""
+    """Return a document with the texts of its scanned pages, each in its place."""
     pieces = _pieces(extracted)
     for scan, words in recognized.items():
         if not words.strip():
@@ -65,7 +65,7 @@ def with_pages(extracted: Extracted, recognized: Mapping[Scan, str]) -> Extracte
 
 
 def with_remark(extracted: Extracted, scans: Iterable[Scan], reason: str) -> Extracted:
-    """Return a document that begins by saying which of its pages were not read, and why."""
+    """Return a document that begins with a remark that names its unread pages and the reason."""
     pages = [scan.page for scan in scans]
     if not pages:
         return extracted
@@ -76,7 +76,7 @@ def with_remark(extracted: Extracted, scans: Iterable[Scan], reason: str) -> Ext
 
 
 def lacks_ocr(text: str) -> bool:
-    """Return whether a document begins by saying that OCR would read more of it."""
+    """Return whether a document begins with the remark that OCR would read more of it."""
     return _LACKS_OCR.match(text) is not None
 
 
@@ -93,7 +93,7 @@ def _joined(extracted: Extracted, pieces: Iterable[_Piece]) -> Extracted:
 
 
 def _insert(pieces: list[_Piece], picture: Picture, words: str) -> None:
-    """Put words into the section that a picture stands in, or into one of its own if its page has no text."""
+    """Put words into the section of a picture, or into a new section if its page has no text."""
     for piece in pieces:
         section = piece.section
         if section.start <= picture.place <= section.end and picture.page in (None, section.page):

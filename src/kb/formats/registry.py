@@ -1,7 +1,7 @@
-"""The formats that are read: the one source of the types that files can have.
+"""The formats with a reader: the only list of file types.
 
 A reader is a module of `kb.formats.readers` with a function `read(data: bytes) -> Extracted`: pure, without state, and
-raising `Unreadable` when the file is at fault. Readers are imported when first needed, so that starting stays fast.
+raising `Unreadable` if the file is at fault. Readers are imported when first needed, to keep the start fast.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Format:
 
     Args:
         doc_type: the type of its documents.
-        title: what people call one of them.
+        title: its name for people, with an article.
         module: its reader, a module of `kb.formats.readers`.
-        suffixes: how the names of its files end. They decide between kinds of text alone.
-        is_text: whether people see its files as they are written, so that base64 in them is noise.
+        suffixes: the suffixes of its file names. They decide only between kinds of text.
+        is_text: whether people see its files as written, so that base64 in them is noise.
     """
 
     doc_type: str
@@ -81,10 +81,10 @@ FORMATS: Final = {
 }
 
 MARKUPS: Final = {".org": "org", ".rst": "rst", ".rest": "rst"}
-"""Texts whose headings are marked in a way of their own, by how their names end: the readers of these."""
+"""The readers of texts with their own heading syntax, by file name suffix."""
 
 
 def reader_module(doc_type: str, suffix: str) -> str:
-    """Return the full name of the module that reads a file of this type whose name ends so."""
+    """Return the full name of the reader module for a file of this type with this suffix."""
     markup = MARKUPS.get(suffix) if doc_type == "text" else None
     return f"kb.formats.readers.{markup}" if markup else FORMATS[doc_type].reader

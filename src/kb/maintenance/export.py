@@ -90,7 +90,7 @@ def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bo
         with_vectors: write the vectors too, so that an import makes none anew.
 
     Raises:
-        StoreError: the database cannot be read, or the folder cannot be written or holds something.
+        StoreError: the database cannot be read or is not whole, or the folder cannot be written or holds something.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} holds something already: name another folder.")
@@ -98,6 +98,7 @@ def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bo
     try:
         with discarded_unless_finished(_ExportWriter(target)) as writer:
             with _taken(settings, writer) as (tx, exported):
+                tx.transfer.check_whole()
                 writer.keep_files({*tx.documents.file_hashes(), *(() if as_notes else exported.staged.values())})
                 exported.files = len(writer.originals.digests() & tx.documents.file_hashes())
                 exported.documents = sum(tx.counts().documents.values())

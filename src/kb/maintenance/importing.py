@@ -117,12 +117,19 @@ def _embedder_for(settings: Settings, space: VectorSpace) -> Embedder:
 
 
 def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None:
-    """Return how many lines of each file a database has; None if it has, or ever had, something else."""
+    """Return how many lines of each file a database has; None if it has, or ever had, something else.
+
+    Raises:
+        StoreError: that is part of another import.
+    """
     with store.read() as tx:
         present, difference = _compared(tx, export)
         given = tx.transfer.given_ids()
-    are_its_own = all(given.get(name) in (0, last) for name, last in export.last_ids.items() if name in given)
-    return present if difference is None and are_its_own else None
+        are_its_own = all(given.get(name) in (0, last) for name, last in export.last_ids.items() if name in given)
+        if difference is None and are_its_own:
+            return present
+        tx.transfer.check_whole()
+    return None
 
 
 def _compared(tx: MovedTransaction, export: ExportFolder) -> tuple[dict[str, int], str | None]:
@@ -181,6 +188,8 @@ class _Refill:
             self._write_rows(name, present[name])
         self._finish()
         self._verify()
+        with self._store.write() as tx:
+            tx.transfer.settle()
         return self._imported
 
     @property

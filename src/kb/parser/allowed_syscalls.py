@@ -1,6 +1,6 @@
-"""The system calls by name that a process may make once it is confined, with their numbers.
+"""The system calls that a confined process may make, with their numbers.
 
-A number is `(on x86-64, on ARM64)`; None is of a call that ARM64 does not have.
+A number is `(on x86-64, on ARM64)`; None if ARM64 does not have the call.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ OF_PARSER: Final[dict[str, Numbers]] = {
     "newfstatat": (262, 79),
     "getrandom": (318, 278),
 }
-"""All that reading bytes, computing, and loading a module take."""
+"""The calls for reading bytes, computing, and loading a module."""
 
 OF_PROGRAMS: Final[dict[str, Numbers]] = OF_PARSER | {
-    # files: Landlock says which
+    # files: Landlock decides which
     "creat": (85, None),
     "stat": (4, None),
     "lstat": (6, None),
@@ -141,7 +141,7 @@ OF_PROGRAMS: Final[dict[str, Numbers]] = OF_PARSER | {
     "pkey_mprotect": (329, 288),
     "pkey_alloc": (330, 289),
     "pkey_free": (331, 290),
-    # processes and threads, none but its own
+    # its own processes and threads only
     "rt_sigpending": (127, 136),
     "rt_sigtimedwait": (128, 137),
     "rt_sigsuspend": (130, 133),
@@ -160,7 +160,7 @@ OF_PROGRAMS: Final[dict[str, Numbers]] = OF_PARSER | {
     "sched_get_priority_max": (146, 125),
     "sched_get_priority_min": (147, 126),
     "getpriority": (140, 141),
-    # questions
+    # queries
     "getppid": (110, 173),
     "getpgrp": (111, None),
     "getpgid": (121, 155),
@@ -179,7 +179,7 @@ OF_PROGRAMS: Final[dict[str, Numbers]] = OF_PARSER | {
     "getcpu": (309, 168),
     "arch_prctl": (158, None),
     "capget": (125, 90),
-    # pairs of sockets, which reach nobody else
+    # pairs of sockets, which connect only to each other
     "socketpair": (53, 199),
     "recvfrom": (45, 207),
     "recvmsg": (47, 212),
@@ -192,7 +192,7 @@ OF_PROGRAMS: Final[dict[str, Numbers]] = OF_PARSER | {
 }
 """The calls of programs that read one file and print its text.
 
-None of them changes who may do what with a file, or when it was changed: no rule of Landlock covers that.
+None of them changes the permissions or the times of a file, because no Landlock rule covers these.
 """
 
 TO_CONNECT: Final[dict[str, Numbers]] = {
@@ -201,9 +201,9 @@ TO_CONNECT: Final[dict[str, Numbers]] = {
     "sendmsg": (46, 211),
     "sendmmsg": (307, 269),
 }
-"""What a program needs besides that passes a file on over the network."""
+"""The additional calls of a program that sends a file over the network."""
 
-# What some arguments make harmful; see `kb.parser.seccomp`.
+# Calls that some arguments make harmful; see `kb.parser.seccomp`.
 OPEN: Final[Numbers] = (2, None)
 OPENAT: Final[Numbers] = (257, 56)
 SCHED_SETAFFINITY: Final[Numbers] = (203, 122)

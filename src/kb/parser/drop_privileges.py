@@ -1,7 +1,7 @@
-"""What the parser process gives up for good before it reads a file, so that a file that takes it over gains nothing.
+"""The rights that the parser process gives up before it reads a file, so that a file that takes it over gains nothing.
 
-Landlock and seccomp are Linux's own and ask for no privileges. Where the kernel or a container has only one of them,
-that one holds alone.
+Landlock and seccomp are parts of Linux that need no privileges. If the kernel or a container lacks one of them, kb uses
+only the other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PATH_BENEATH: Final = 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _RIGHTS_OF_FILES: Final = 0b111 | 1 << 14 | 1 << 15
 _FILE_RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many kinds of access to files each version of Landlock knows; later ones as many as the last."""
+"""The number of kinds of file access in each version of Landlock; later versions have as many as the last."""
 _PORTS_SINCE, _SCOPES_SINCE = 4, 6
 _ALL_OF_TWO: Final = 0b11
 
@@ -38,24 +38,24 @@ _READ_BY_PROGRAMS: Final = (
     *("/etc/ssl", "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/dev/urandom", "/dev/zero"),
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu"),
 )
-"""Where programs, what they are made of, and what they ask of the system lie."""
+"""The folders and files of programs, their libraries, and the system data they read."""
 
 
 def end_with(engine: int) -> None:
-    """See to it that this process does not outlive the engine, not even in the middle of a file."""
+    """End this process when the engine ends, even while it reads a file."""
     if sys.platform != "linux":
-        return  # elsewhere it ends when it next looks for a request
+        return  # on other systems it ends when it next waits for a request
     _libc().prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != engine:
         sys.exit(1)
 
 
 def limit(address_space: int, **others: int) -> None:
-    """Bound what this process and each that it starts may take.
+    """Limit the resources of this process and of each process that it starts.
 
     Args:
-        address_space: in bytes; Linux alone keeps to it.
-        others: by what `RLIMIT_` is put before, in small letters: `fsize` is the size of a file.
+        address_space: in bytes; only Linux enforces it.
+        others: other limits, named after their `RLIMIT_` constant in lower case: `fsize` is the size of a file.
     """
     if sys.platform == "win32":
         return
@@ -76,9 +76,9 @@ def forbid_inspection() -> None:
 
 
 def confine() -> list[Restriction]:
-    """Give up all that reading files does not take; returns what is impossible from here on.
+    """Give up every right that reading files does not need, and return the restrictions now in force.
 
-    It counts for this thread and those that it starts.
+    They apply to this thread and to the threads that it starts.
     """
     if sys.platform != "linux":
         return []
@@ -94,11 +94,11 @@ def confine() -> list[Restriction]:
 
 
 def confine_program(command: Sequence[str], scratch: str, *, may_connect: bool) -> list[Restriction]:
-    """Give up what a program does not need that reads one file and prints what it finds.
+    """Give up every right that a program does not need to read one file and print its text.
 
-    It may read and run what the system has, and what its command names by a full path; and write into a folder.
-    Returns the rights that it lacks from here on. Files are out of reach only with both Landlock and seccomp: Landlock
-    does not cover who may read a file, and seccomp not which file is opened.
+    It may read and run the system's files and the full paths in its command, and write to one folder. Returns the
+    restrictions now in force. Only Landlock and seccomp together protect files: Landlock does not cover permissions of
+    files, and seccomp does not see which file is opened.
 
     Args:
         command: the program and its arguments.
@@ -111,9 +111,7 @@ def confine_program(command: Sequence[str], scratch: str, *, may_connect: bool) 
     _drop_capabilities(libc)
     libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     named = [part for word in command for part in (word, word.partition("=")[2]) if part.startswith("/")]
-    modules = (
-        [*sys.path, sys.prefix, sys.base_prefix] if may_connect else []
-    )  # what passes a file on is our own program
+    modules = [*sys.path, sys.prefix, sys.base_prefix] if may_connect else []  # a program that sends a file is kb's own
     readable = dict.fromkeys((*_READ_BY_PROGRAMS, *named, *modules), _READ_FILE | _READ_DIR | _EXECUTE)
     written = {"/dev/null": _READ_FILE | _WRITE_FILE, scratch: ~_EXECUTE}
     has_landlock = _forbid_files(libc, readable | written, ports=not may_connect)
@@ -129,12 +127,12 @@ def _libc() -> ctypes.CDLL:
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Make root a user like any other: it could look into the engine otherwise."""
+    """Remove the capabilities of root, with which it could inspect the engine."""
     libc.capset(struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24))
 
 
 def _forbid_files(libc: ctypes.CDLL, allowed: Mapping[str, int], *, ports: bool = True) -> bool:
-    """Allow no files but these, each what its rights say, and if `ports` are forbidden no port, by Landlock."""
+    """Allow only these files, each with its rights, and forbid network ports if `ports` is true, with Landlock."""
     version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
     if version < 1:
         return False

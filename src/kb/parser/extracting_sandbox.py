@@ -1,4 +1,4 @@
-"""A sandbox that gives what no reader reads to the extractors that the settings name."""
+"""A sandbox that passes files without a reader to the extractors in the settings."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ logger = logging.getLogger(__name__)
 
 
 class _Limit(NamedTuple):
-    """Until when extractors may be at a file, and how much text it may give."""
+    """The time by which extractors must finish with a file, and the maximum length of its text."""
 
     deadline: float
     characters: int
 
 
 class ExtractingSandbox(Sandbox):
-    """Reads files, some with the help of a program or a service outside of kb.
+    """Reads files, some with an external program or service.
 
-    What that prints is read in the sandbox, as if it had come as a file.
+    The sandbox reads the output of an extractor like a file.
 
     Args:
-        limits: what reading one file may take.
-        extractors: which there are.
-        seconds: how long they may take over one file.
-        folder: where they may write, each into a folder of its own; by default that of temporary files.
-        unconfined: whether commands run even where they cannot be kept from files.
+        limits: the limits for reading one file.
+        extractors: the extractors to use.
+        seconds: the time limit for extracting one file.
+        folder: the folder in which each extractor gets its own; by default the one for temporary files.
+        unconfined: whether commands run even if the system cannot keep them from other files.
     """
 
     def __init__(
@@ -66,17 +66,17 @@ class ExtractingSandbox(Sandbox):
 
     @property
     def extracts(self) -> list[str]:
-        """The suffixes that extractors read."""
+        """The file name suffixes that extractors read."""
         return self.extractors.suffixes
 
     @property
     def extractors_confined(self) -> list[Restriction] | None:
-        """The rights that extractors lack that are commands; None if there are none, or before the start."""
+        """The rights that commands lack as extractors; None without such extractors, or before the start."""
         return self._extractors_confined
 
     @property
     def is_extracting(self) -> bool:
-        """Whether an extractor reads a file right now, which may take minutes."""
+        """Whether an extractor is reading a file, which may take minutes."""
         return self._run is not None
 
     def start(self) -> None:
@@ -116,7 +116,7 @@ class ExtractingSandbox(Sandbox):
         return doc_type, self._read_scans(extractor, path, extracted, limit)
 
     def _read_pages(self, extractor: Extractor, path: Path, count: int, limit: _Limit) -> tuple[str, Extracted]:
-        """Return what an extractor for pictures finds on the pages of a PDF."""
+        """Return the text that a picture extractor finds on the pages of a PDF."""
         if count > self.limits.pages:
             raise Unreadable(self.limits.too_many_pages(count))
         texts = dict[Scan, str]()
@@ -128,9 +128,9 @@ class ExtractingSandbox(Sandbox):
         return "pdf", with_pages(Extracted(None, "", ()), texts)
 
     def _read_scans(self, extractor: Extractor, path: Path, extracted: Extracted, limit: _Limit) -> Extracted:
-        """Return a document with what an extractor finds on those of its pages that are pictures.
+        """Return the document with the text that an extractor finds on its scanned pages.
 
-        A page that it fails on is named, and costs none of the others.
+        If a page fails, a remark names it; the other pages keep their text.
         """
         texts, failed, reason = dict[Scan, str](), list[Scan](), ""
         for scan in extracted.scans:
@@ -148,7 +148,7 @@ class ExtractingSandbox(Sandbox):
         return with_remark(with_pages(extracted, texts), failed, reason)
 
     def _read_pictures(self, extractor: Extractor, extracted: Extracted, limit: _Limit) -> Extracted:
-        """Return a document with what an extractor finds in the pictures in it, as far as there is time."""
+        """Return the document with the text that an extractor finds in its pictures before the deadline."""
         texts = list[tuple[Picture, str]]()
         for picture in extracted.pictures:
             if time.monotonic() >= limit.deadline:
@@ -200,7 +200,7 @@ class ExtractingSandbox(Sandbox):
         return self._as_file(printed, "page.txt" if may_be_empty or extractor.prints_text else "")
 
     def _as_file(self, printed: bytes, name: str) -> tuple[str, Extracted]:
-        """Return what the sandbox makes of what an extractor printed; files in it are none of its own."""
+        """Return the document that the sandbox reads from an extractor's output, without calling another extractor."""
         with tempfile.NamedTemporaryFile(prefix="kb-extracted-", dir=self.folder) as file:
             file.write(printed if printed.startswith(_ZIP) else printed.replace(b"\f", b"\n").replace(b"\0", b""))
             file.flush()

@@ -1,4 +1,4 @@
-"""What becomes an extractor, `python -m kb.parser.extractor_exec`: it takes on limits, gives up rights, and runs it."""
+"""Sets limits, drops rights, and becomes an extractor: `python -m kb.parser.extractor_exec`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Final
 from kb.parser.drop_privileges import confine_program, end_with, limit
 
 NOT_NOW: Final = 75
-"""The exit status of what may succeed another time: `EX_TEMPFAIL` of `sysexits.h`."""
+"""The exit status of a failure that may pass later: `EX_TEMPFAIL` of `sysexits.h`."""
 
 TASKS: Final = 512
-"""How many processes and threads an extractor may have."""
+"""The maximum number of processes and threads of an extractor."""
 
 FILES: Final = 256
-"""How many files and sockets each of them may have open: what waits in a socket is memory that no limit counts."""
+"""The maximum number of open files and sockets per process. No limit counts the memory of data waiting in a socket."""
 
 HOST: Final = "pid:[4026531836]"
-"""The processes of the machine itself, as Linux calls them: a container sees only its own."""
+"""Linux's name for the process namespace of the machine itself; a container has its own."""
 
 NEEDED: Final = {"files", "network", "processes", "writing"}
-"""What must be impossible for a command, or it does not run."""
+"""The restrictions without which a command does not run."""
 
 UNCONFINED: Final = (
     "it was not run, because this system cannot keep it from your files (Linux can, with Landlock and seccomp);"
@@ -35,7 +35,7 @@ UNCONFINED: Final = (
 
 
 def main() -> None:
-    """Become the command that the arguments name, after all limits are set and all rights given up."""
+    """Become the command in the arguments, after setting all limits and giving up all rights."""
     told = arguments().parse_args()
     end_with(told.engine)
     limit(told.address_space, **limits(told.largest_file))
@@ -50,7 +50,6 @@ def main() -> None:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Return what reads the arguments."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--engine", type=int, required=True, help="the process with which it ends")
     parser.add_argument("--address-space", type=int, required=True, help="in bytes, of each process")
@@ -64,32 +63,32 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def become(command: list[str]) -> None:
-    """Run a command in the place of this process."""
+    """Replace this process with a command."""
     try:
-        os.execv(command[0], command)  # noqa: S606 - no shell is what is meant
+        os.execv(command[0], command)  # noqa: S606 - a shell is not wanted
     except OSError as error:
         print(error.strerror, file=sys.stderr)
         sys.exit(NOT_NOW)
 
 
 def limits(largest_file: int) -> dict[str, int]:
-    """Return what bounds the process, besides its memory; its tasks where all that this limit counts can be seen."""
+    """Return the process limits other than memory; the number of tasks only if all tasks that count are visible."""
     tasks = {"nproc": sum(user_threads(os.getuid())) + TASKS} if sees_all_processes() else {}
     return {"core": 0, "fsize": largest_file, "nofile": FILES} | tasks
 
 
 def sees_all_processes() -> bool:
-    """Return whether `/proc` shows the processes of the whole machine, which the limit on them counts."""
+    """Return whether `/proc` shows the processes of the whole machine, which the limit on tasks counts."""
     try:
-        return os.readlink("/proc/self/ns/pid") == HOST  # noqa: PTH115 - it is no path
+        return os.readlink("/proc/self/ns/pid") == HOST  # noqa: PTH115 - it is not a path
     except OSError:
         return False
 
 
 def user_threads(user: int) -> Iterator[int]:
-    """Yield how many threads each process of a user has."""
+    """Yield the number of threads of each process of a user."""
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+        with suppress(OSError, ValueError, IndexError):  # the process has ended in the meantime
             if folder.stat().st_uid == user:
                 yield int((folder / "stat").read_bytes().rpartition(b")")[2].split()[17])
 

@@ -1,4 +1,4 @@
-"""Running an extractor over one file: within limits, without rights, and never longer than it may take."""
+"""One run of an extractor on a file, within limits, without rights, and for a limited time."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class ExtractorRun:
     """One run, from its start to its end.
 
     Args:
-        extractor: what is run.
-        limits: of memory.
-        deadline: when it must have ended, on the monotonic clock.
-        too_slow: why the file failed if it has not.
-        folder: where it gets a folder of its own; by default that of temporary files.
-        unconfined: whether it runs even where it cannot be kept from files.
+        extractor: the extractor to run.
+        limits: the memory limits.
+        deadline: the time by which it must end, on the monotonic clock.
+        too_slow: the error message if it does not.
+        folder: the folder in which it gets its own; by default the one for temporary files.
+        unconfined: whether it runs even if the system cannot keep it from other files.
     """
 
     extractor: Extractor
@@ -58,15 +58,15 @@ class ExtractorRun:
     _is_stopped: bool = False
 
     def stop(self) -> None:
-        """End it; `read` raises `Stopped`. Any thread may call this."""
+        """Stop the run; `read` raises `Stopped`. Any thread may call this."""
         self._is_stopped = True
 
     def read(self, path: Path, filename: str, characters: int) -> bytes:
-        """Return what it prints about a file.
+        """Return the extractor's output for a file.
 
         Raises:
-            Unreadable: it failed, or went over a limit.
-            OutOfReach: it, or the service that it asks, is not there.
+            Unreadable: it failed, or exceeded a limit.
+            OutOfReach: the extractor or its service is unavailable.
             Stopped: `stop` was called.
         """
         with (
@@ -76,7 +76,7 @@ class ExtractorRun:
         ):
             self._size = os.fstat(file.fileno()).st_size
             command = self._command(file, Path(scratch), filename)
-            process = subprocess.Popen(  # noqa: S603 - what the operator named
+            process = subprocess.Popen(  # noqa: S603 - a command of the operator
                 [*launcher(self.limits, scratch, *self._freedoms), *command],
                 cwd=scratch,
                 stdin=subprocess.DEVNULL if self.extractor.takes_path else file,
@@ -100,7 +100,7 @@ class ExtractorRun:
         if not self.extractor.takes_path:
             return list(self.extractor.command)
         suffix = PurePath(filename).suffix
-        copy = scratch / f"file{suffix if SUFFIX.fullmatch(suffix) else ''}"  # others named it, and a shell may read it
+        copy = scratch / f"file{suffix if SUFFIX.fullmatch(suffix) else ''}"  # the name is untrusted
         with copy.open("wb") as copied:
             shutil.copyfileobj(file, copied)
         return [word.replace(FILE, str(copy)) for word in self.extractor.command]
@@ -113,7 +113,7 @@ class ExtractorRun:
             yield "--unconfined"
 
     def _printed(self, process: subprocess.Popen[bytes], scratch: Path, characters: int) -> bytes:
-        """Return all that it prints, until it and whatever it started have ended."""
+        """Return the output of a process, once it and its child processes have ended."""
         printed, most = bytearray(), characters * _BYTES_A_CHARACTER
         with selectors.DefaultSelector() as selector:
             stream = process.stdout
@@ -126,9 +126,9 @@ class ExtractorRun:
                         break
                     printed += block
                 self._check(process, scratch, is_in_bounds=len(printed) <= most, characters=characters)
-                if has_ended(process):  # what it left behind must not hold up the end
+                if has_ended(process):  # child processes that still run must not delay the end
                     kill_group(process.pid)
-        while not has_ended(process):  # programs close what they print to a moment before they end
+        while not has_ended(process):  # programs close their output a moment before they end
             self._check(process, scratch, is_in_bounds=True, characters=characters)
             time.sleep(_END_SECONDS)
         return bytes(printed)
@@ -158,7 +158,7 @@ class ExtractorRun:
 
 
 def launcher(limits: Limits, scratch: str, *options: str) -> list[str]:
-    """Return the command that confines itself, and becomes the one that is put after it."""
+    """Return the start of a command line that confines itself and then becomes the command after it."""
     numbers = {
         "--engine": os.getpid(),
         "--address-space": (2 * limits.memory_mb + 1024) * _MIB,
@@ -169,10 +169,10 @@ def launcher(limits: Limits, scratch: str, *options: str) -> list[str]:
 
 
 def confined_extractor(limits: Limits, folder: Path | None = None) -> list[Restriction]:
-    """Return the rights that a command lacks on this system: one that runs nothing tries it.
+    """Return the restrictions of a command on this system, by trying one that runs nothing.
 
     Raises:
-        OSError, subprocess.SubprocessError, ValueError: it did not run, or not to its end.
+        OSError, subprocess.SubprocessError, ValueError: it did not start, or failed.
     """
     with tempfile.TemporaryDirectory(prefix="kb-extract-", dir=folder) as scratch:
         command = launcher(limits, scratch, "--report")
@@ -184,7 +184,7 @@ def confined_extractor(limits: Limits, folder: Path | None = None) -> list[Restr
 
 
 def last_words(errors: Any) -> str:  # noqa: ANN401 - an open file
-    """Return the last line of a file, if it has any, behind a colon."""
+    """Return ": " and the last line of a file, or an empty string for an empty file."""
     errors.seek(max(0, errors.seek(0, os.SEEK_END) - _BLOCK))
     lines = errors.read().decode("utf-8", "replace").split("\n")
     last = next((line for line in map(printable, reversed(lines)) if line), "")
@@ -192,14 +192,14 @@ def last_words(errors: Any) -> str:  # noqa: ANN401 - an open file
 
 
 def printable(line: str) -> str:
-    """Return what can be shown of a line that a program printed."""
+    """Return the printable part of a line of a program's output."""
     return "".join(character if character.isprintable() else " " for character in line).strip()[:_LAST_WORDS]
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a process has ended, which keeps its number until it is waited for.
+    """Return whether a process has ended, without releasing its process number.
 
-    Python on macOS has no `waitid` before 3.13; there the number is free from here on.
+    Python on macOS has no `waitid` before 3.13; there, this releases the number.
     """
     if not hasattr(os, "waitid"):
         return process.poll() is not None
@@ -209,7 +209,7 @@ def has_ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with all that it has started, unless it has come to its end by itself."""
+    """Kill a process and all processes that it has started, unless it has already ended."""
     if not has_ended(process):
         kill_group(process.pid)
     if hasattr(os, "waitid"):
@@ -219,12 +219,12 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
     else:
         process.wait()
-        kill_group(process.pid)  # as long as any of it is there, no other process gets its number
+        kill_group(process.pid)  # no other process gets the group's number while a process of the group exists
     if process.stdout:
         process.stdout.close()
 
 
 def kill_group(pid: int) -> None:
-    """Kill whatever is in the group of a process that is not waited for yet."""
+    """Kill all processes in the group of a process that nobody has waited for yet."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)

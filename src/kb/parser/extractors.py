@@ -1,4 +1,4 @@
-"""Which programs and services read the files that kb has no reader for, as `KB_EXTRACTORS` names them."""
+"""The programs and services for files without a reader, as `KB_EXTRACTORS` names them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _LANGUAGES: Final = re.compile(r"[A-Za-z_]{2,20}(\+[A-Za-z_]{2,20})*")
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """What reads files of some kinds.
+    """A program or service that reads certain kinds of files.
 
     Args:
-        name: what people know it by.
+        name: its name for people.
         command: the program and its arguments.
-        is_service: whether it passes the file on over the network, which nothing else may.
-        prints_text: whether what looks like a table or like Markdown in what it prints is text nevertheless.
+        is_service: whether it sends the file over the network, which is forbidden to the others.
+        prints_text: whether its output is plain text even if it looks like a table or Markdown.
     """
 
     name: str
@@ -41,27 +41,27 @@ class Extractor:
 
     @property
     def takes_path(self) -> bool:
-        """Whether it is given the file's path, and not its content."""
+        """Whether it gets the file's path instead of its content."""
         return any(FILE in word for word in self.command)
 
 
 @dataclass(frozen=True, slots=True)
 class Extractors:
-    """The extractors by what they read: kinds of files, and suffixes."""
+    """The extractors by kind of file and by file name suffix."""
 
     by_type: Mapping[str, Extractor] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, named: str, languages: str = "") -> Extractors:
-        """Return what the settings name, and what reads old documents among the programs that are there.
+        """Return the extractors in the settings, and the installed programs for old office documents.
 
         Args:
-            named: entries such as `image=tesseract - -`, with semicolons or line ends between them; `doc=off` is none.
-            languages: those in which Tesseract reads pictures and scans, as `eng+deu`; `1` is its own, `0` and nothing
-                are none.
+            named: entries such as `image=tesseract - -`, separated by semicolons or line ends; `doc=off` turns one off.
+            languages: the languages in which Tesseract reads pictures and scans, such as `eng+deu`; `1` is its default,
+                and `0` or an empty string turns it off.
 
         Raises:
-            ValueError: an entry is none, or its program is not there; the message says so.
+            ValueError: an entry is invalid, or its program is not installed.
         """
         by_type, named_types = dict[str, Extractor | None](), dict[str, Extractor | None]()
         if languages not in ("", "0"):
@@ -76,7 +76,6 @@ class Extractors:
 
     @property
     def suffixes(self) -> list[str]:
-        """The suffixes that they read."""
         return sorted(set(self._suffixes()))
 
     @property
@@ -85,22 +84,21 @@ class Extractors:
         return any(not extractor.is_service for extractor in self.by_type.values())
 
     def of_name(self, filename: str) -> Extractor | None:
-        """Return what reads files that are called so, whatever kb could make of them itself."""
+        """Return the extractor for files with this name, even if kb has a reader for them."""
         return self.by_type.get(PurePath(filename.lower()).suffix)
 
     def of_kind(self, kind: Kind) -> Extractor | None:
-        """Return what reads files of a kind."""
         return self.by_type.get(kind)
 
     def _suffixes(self) -> Iterator[str]:
         for type_ in self.by_type:
             yield from SUFFIXES.get(type_, (type_,))
-            if type_ == "image":  # the pages of a scan are pictures, too
+            if type_ == "image":  # the pages of a scan are also pictures
                 yield from SUFFIXES["scan"]
 
 
 def old_office() -> dict[str, Extractor]:
-    """Return what reads documents of old office programs, by their kinds, as far as a program for them is installed."""
+    """Return the extractors for old office documents by kind, if a program for the kind is installed."""
     commands = ((kind, old_office_command(kind)) for kind in get_args(Kind))
     return {
         kind: Extractor(command[0], (_program("sh"), *command[1]), prints_text=True)
@@ -125,7 +123,7 @@ def _extractor(target: str) -> Extractor:
 
 
 def _shown(address: str) -> str:
-    """Return an address without what may be a secret: reasons of failed jobs name it."""
+    """Return an address without its possible secrets, because the reasons of failed jobs name it."""
     parts = urlsplit(address)
     if not parts.hostname:
         raise ValueError(f"{address!r} is no address")
@@ -136,12 +134,12 @@ def _tesseract(languages: str) -> Extractor:
     if languages != "1" and not _LANGUAGES.fullmatch(languages):
         raise ValueError("KB_OCR is 1, or languages as Tesseract names them, such as eng+deu")
     chosen = () if languages == "1" else ("-l", languages)
-    # More threads than one make it slower.
+    # Several threads make it slower.
     return Extractor("tesseract", (_program("env"), "OMP_THREAD_LIMIT=1", _program("tesseract"), "-", "-", *chosen))
 
 
 def _program(name: str) -> str:
-    path = shutil.which(os.path.expanduser(name))  # noqa: PTH111 - a name without a slash is no path
+    path = shutil.which(os.path.expanduser(name))  # noqa: PTH111 - a name without a slash is not a path
     if path is None:
         raise ValueError(f"there is no program {name!r}")
     return os.path.abspath(path)  # noqa: PTH100 - links stay: some programs look at their own name

@@ -1,7 +1,7 @@
-"""The programs that read documents of old office programs where they are installed: antiword, catdoc and others.
+"""The installed programs that read documents of old office programs: antiword, catdoc and others.
 
-Each kind has several; the next one is tried where one fails. LibreOffice does not start where Linux confines it: it
-puts a socket into /tmp.
+A kind has several programs; if one fails, the next one is tried. LibreOffice does not start confined on Linux, because
+it creates a socket in /tmp.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 FILE: Final = "{file}"
-"""In a command, the path of the file; without it the file comes on standard input."""
+"""In a command, the path of the file; without it, the file is on standard input."""
 
 
 class _Program(NamedTuple):
-    """What a program is called, and how it prints the text of the file `$0`."""
+    """The name of a program, and its arguments to print the text of the file `$0`."""
 
     name: str
     arguments: str
 
 
-# HOME is a folder of its own for each run. LibreOffice converts to a format that kb reads with all its structure.
+# HOME is a separate folder for each run. LibreOffice converts to a format that kb reads with its full structure.
 _LIBREOFFICE: Final = (
     '--headless --norestore "-env:UserInstallation=file://$HOME/profile" --convert-to {suffix} --outdir "$HOME/out"'
     ' "$0" >&2 && cat "$HOME"/out/*'
@@ -44,9 +44,9 @@ _PROGRAMS: Final[dict[str, tuple[_Program, ...]]] = {
 
 
 def old_office_command(kind: Kind) -> tuple[str, tuple[str, ...]] | None:
-    """Return a name and the arguments of a shell that reads documents of a kind; None if nothing is installed for it.
+    """Return a name and a shell's arguments to read documents of a kind; None if no program for it is installed.
 
-    The programs follow the file as $1, $2…: what the command names, a confined process may run.
+    The programs follow the file as $1, $2…, because a confined process may run the programs in its command.
     """
     usable = (
         program for program in _PROGRAMS.get(kind, ()) if program.name not in _NOT_CONFINED or sys.platform != "linux"

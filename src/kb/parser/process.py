@@ -1,7 +1,7 @@
-"""The process that parses files, `python -m kb.parser.process`: it may hang, crash or run out of memory, alone.
+"""The process that parses files, `python -m kb.parser.process`. If it hangs, crashes or fills its memory, kb goes on.
 
 It reads requests and files from standard input and answers on standard output (see `kb.parser.protocol`). It knows
-nothing of the engine, can open no file but its own modules, and ends when the engine does.
+nothing of the engine, can open only its own modules, and ends when the engine does.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from kb.parser.protocol import MAX_PICTURES, pack, receive, receive_bytes, send
 Reply = tuple[dict[str, Any], list[bytes]]
 
 SMALLEST_PICTURE: Final = 1024
-"""Of how many bytes: less is an icon."""
+"""In bytes; smaller pictures are icons."""
 
 _OPEN_FILES: Final = 64
 _ERROR_BYTES: Final = 1 << 16
-"""What it may write to a file, which is where its standard error goes."""
+"""The maximum size of a file that it writes, such as its standard error."""
 
 
 def main() -> None:
-    """Serve requests until there are no more."""
+    """Serve requests until standard input ends."""
     engine, address_space, seconds = map(int, sys.argv[1:])
     end_with(engine)
     _load_readers()
     limit(address_space, core=0, cpu=seconds, fsize=_ERROR_BYTES, nofile=_OPEN_FILES, nproc=0)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a parser prints must not get between the replies
+    os.dup2(2, 1)  # output of a parser must not mix with the replies
     send(replies, {"confined": confine()})
     try:
         while True:
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _load_readers() -> None:
-    """Import what reading a file can take, and read what those modules read: later they cannot."""
+    """Import the modules for reading files, and the data that they load, because the confined process cannot."""
     for format_ in FORMATS.values():
         import_module(format_.reader)
     for name in ("chardet", "puremagic"):
@@ -84,9 +84,9 @@ def _read(data: bytes, request: dict[str, Any]) -> Reply:
 
 
 def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture, bytes]]:
-    """Yield the pictures that are there, that are more than a sign, and that there is room for, with their bytes."""
+    """Yield the readable pictures that are larger than an icon and that fit into `room` bytes, with their bytes."""
     for picture in pictures[:MAX_PICTURES]:
-        with suppress(Unreadable, MemoryError):  # the text is there without it
+        with suppress(Unreadable, MemoryError):  # the text does not need the picture
             data = picture.read()
             if SMALLEST_PICTURE <= len(data) <= room:
                 room -= len(data)

@@ -1,4 +1,4 @@
-"""What the engine and its parser say to each other over pipes: frames, each its length and then its bytes."""
+"""The messages between the engine and its parser over pipes: frames, each with its length before its bytes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _TAG: Final = TypeAdapter[str](Tag)
 _COLLECTION: Final = "collection:"
 
 MAX_LEVELS: Final = 9
-"""How many headings a section stands under at most: the innermost."""
+"""The maximum number of headings above a section; the innermost are kept."""
 
 MAX_PATH: Final = 600
-"""How many characters those have together."""
+"""The maximum number of characters of these headings together."""
 
 MAX_ALIASES: Final = 600
-"""How many characters a document's other names have together."""
+"""The maximum number of characters of a document's other names together."""
 
 MAX_DATE: Final = 40
 MAX_PICTURES: Final = 100
@@ -41,15 +41,15 @@ OmittedKind = Annotated[str, Field(pattern=f"^({'|'.join(KINDS)})$")]
 
 
 class OverLimit(Exception):
-    """A frame is longer, or a document larger, than whoever reads it allows."""
+    """A frame is longer, or a document larger, than its recipient allows."""
 
 
 class Malformed(Exception):
-    """A message is not what it should be."""
+    """A message is invalid."""
 
 
 def send(pipe: BinaryIO, message: dict[str, Any], *blobs: bytes) -> None:
-    """Write a message and the bytes that go with it."""
+    """Write a message and its byte strings."""
     for frame in (json.dumps(message, ensure_ascii=False).encode("utf-8", "replace"), *blobs):
         pipe.write(_LENGTH.pack(len(frame)))
         pipe.write(frame)
@@ -57,7 +57,7 @@ def send(pipe: BinaryIO, message: dict[str, Any], *blobs: bytes) -> None:
 
 
 def send_file(pipe: BinaryIO, file: BinaryIO) -> None:
-    """Write what a file holds as one frame."""
+    """Write the content of a file as one frame."""
     pipe.write(_LENGTH.pack(os.fstat(file.fileno()).st_size))
     shutil.copyfileobj(file, pipe)
     pipe.flush()
@@ -69,7 +69,7 @@ def receive(pipe: BinaryIO, limit: int | None = None) -> dict[str, Any]:
     Raises:
         EOFError: the other side is gone.
         OverLimit: the message has more than `limit` bytes.
-        Malformed: it is none.
+        Malformed: it is not a message.
     """
     try:
         message = json.loads(receive_bytes(pipe, limit))
@@ -81,7 +81,7 @@ def receive(pipe: BinaryIO, limit: int | None = None) -> dict[str, Any]:
 
 
 def receive_bytes(pipe: BinaryIO, limit: int | None = None) -> bytes:
-    """Read the bytes of one frame. Raises what `receive` does."""
+    """Read the bytes of one frame. Raises `EOFError` and `OverLimit` like `receive`."""
     (length,) = _LENGTH.unpack(_read_exactly(pipe, _LENGTH.size))
     if limit is not None and length > limit:
         raise OverLimit
@@ -89,7 +89,7 @@ def receive_bytes(pipe: BinaryIO, limit: int | None = None) -> bytes:
 
 
 def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
-    """Return a document as a message; the attachments' bytes follow it, and then the pictures'."""
+    """Return a document as a message; the bytes of its attachments and then of its pictures follow it."""
     return {
         "doc_type": doc_type,
         **{name: getattr(extracted, name) for name in ("title", "text", "tags", "date", "aliases", "scans")},
@@ -101,10 +101,10 @@ def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
 
 
 class ParserReply(BaseModel):
-    """A document as a message: its types are these, whoever wrote it.
+    """A document as a message, with strict types because its sender is untrusted.
 
-    A section is its start, its end, its heading path and its page, a scan its page and its heading path, a picture
-    its place, its page and its name.
+    A section is its start, its end, its heading path and its page; a scan is its page and its heading path; a picture
+    is its place, its page and its name.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -126,10 +126,10 @@ class ParserReply(BaseModel):
 
 
 def check(message: dict[str, Any]) -> ParserReply:
-    """Return a message as the document that it is.
+    """Return the document in a message.
 
     Raises:
-        Malformed: it is none.
+        Malformed: the message is not a document.
     """
     try:
         reply = ParserReply.model_validate(message)
@@ -142,18 +142,18 @@ def check(message: dict[str, Any]) -> ParserReply:
 
 
 def unpack(reply: ParserReply, blobs: Sequence[bytes], max_chars: int, max_tags: int, max_tag_chars: int) -> Extracted:
-    """Return a document's content, with names no longer than they may be.
+    """Return a document's content, with its names cut to their maximum length.
 
     Args:
         reply: the document.
-        blobs: the bytes of its attachments, and then those of its pictures.
-        max_chars: how much text it may hold, headings and title included.
-        max_tags: how many tags it may give itself; those beyond are left out, and those that are no tags.
-        max_tag_chars: how long they may be.
+        blobs: the bytes of its attachments, and then of its pictures.
+        max_chars: the maximum length of its text, including headings.
+        max_tags: the maximum number of tags that it may set; further and invalid ones are left out.
+        max_tag_chars: the maximum length of a tag.
 
     Raises:
-        Malformed: its sections are no partition of its text.
-        OverLimit: it holds too much text.
+        Malformed: its sections do not cover its text exactly.
+        OverLimit: it contains too much text.
     """
     sections = tuple(_sections(reply))
     headings = sum(len(heading) for section in sections for heading in section.heading)
@@ -208,13 +208,13 @@ def _pictures(reply: ParserReply, blobs: Sequence[bytes]) -> Iterator[Picture]:
 
 
 def _path(headings: Sequence[str]) -> tuple[str, ...]:
-    """Return the innermost headings, as far as a path may go."""
+    """Return the innermost headings, up to the maximum length of a path."""
     lines = (_line(heading, LONGEST_HEADING) for heading in headings[: -MAX_LEVELS - 1 : -1])
     return tuple(_first(MAX_PATH, lines))[::-1]
 
 
 def _first(most: int, lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines that say anything, as long as they have at most so many characters together."""
+    """Yield the non-empty lines as long as they have at most `most` characters together."""
     for line in filter(None, lines):
         most -= len(line)
         if most < 0:
@@ -227,7 +227,7 @@ def _line(text: str, most: int) -> str:
 
 
 def _tags(tags: Iterable[str], most: int) -> Iterator[str]:
-    """Yield the tags that the API would take, but no collection: a file does not choose the one it is in."""
+    """Yield the tags that the API would accept, except collections: a file does not choose its own collection."""
     for tag in tags:
         with suppress(ValidationError):
             valid = _TAG.validate_python(tag)

@@ -1,4 +1,4 @@
-"""Memory, files and threads that a group of processes uses. Without /proc nothing is known of it."""
+"""Memory, files and threads of a group of processes. Without /proc these are unknown."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 _BLOCK: Final = 512
-"""What `st_blocks` counts, whatever the disk's own blocks are."""
+"""The unit of `st_blocks`, whatever the block size of the disk."""
 
 _GROUP, _THREADS = 2, 17
-"""Where `/proc/PID/stat` has them, counted after the name."""
+"""Their positions in `/proc/PID/stat`, counted after the name."""
 
 
 def group_members(group: int) -> Iterator[int]:
@@ -25,7 +25,7 @@ def group_members(group: int) -> Iterator[int]:
 
 
 def thread_count(pid: int) -> int:
-    """Return how many threads a process has; 0 once it has ended."""
+    """Return the number of threads of a process; 0 if it has ended."""
     with suppress(OSError, IndexError, ValueError):
         return _field(pid, _THREADS)
     return 0
@@ -34,8 +34,7 @@ def thread_count(pid: int) -> int:
 def memory_use(members: Iterable[int]) -> int:
     """Return how many bytes of memory processes use.
 
-    Memory that they share counts once and in full as long as one of them has it, whether it is in use at the moment or
-    not.
+    Shared memory counts once and in full as long as one of the processes has it, even if it is not in use.
     """
     own, shared = 0, dict[str, int]()
     for pid in members:
@@ -47,10 +46,10 @@ def memory_use(members: Iterable[int]) -> int:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder and in those below it.
+    """Yield the files in a folder and its subfolders.
 
     Raises:
-        PermissionError: one cannot be looked into.
+        PermissionError: a folder cannot be read.
     """
 
     def note(error: OSError) -> None:
@@ -62,7 +61,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def removed_files(members: Iterable[int]) -> Iterator[Path]:
-    """Yield the files that are in no folder any more and that processes still have open."""
+    """Yield the deleted files that processes still have open."""
     for pid in members:
         for descriptor in _numbered(Path(f"/proc/{pid}/fd").iterdir):
             with suppress(OSError):
@@ -71,7 +70,7 @@ def removed_files(members: Iterable[int]) -> Iterator[Path]:
 
 
 def disk_sizes(paths: Iterable[Path]) -> Iterator[int]:
-    """Yield the bytes that files take on their disk, each once."""
+    """Yield the size of each file on disk in bytes, once per file."""
     seen = set[tuple[int, int]]()
     for path in paths:
         with suppress(OSError):
@@ -83,7 +82,7 @@ def disk_sizes(paths: Iterable[Path]) -> Iterator[int]:
 
 
 def _field(pid: int, number: int) -> int:
-    """Return a number that Linux says of a process after its name, which may hold anything."""
+    """Return a number from `/proc/PID/stat`, counted after the process name, which may contain anything."""
     return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[number])
 
 
@@ -93,7 +92,7 @@ def _own_memory(pid: int) -> int:
 
 
 def _shared_memory(pid: int) -> dict[str, int]:
-    """Return the sizes of the memory of a process that others may share and that belongs to no file in a folder."""
+    """Return the sizes of a process's shareable memory that does not belong to a file in a folder."""
     sizes = dict[str, int]()
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         span, rights, _, device, inode, *path = line.split(maxsplit=5)

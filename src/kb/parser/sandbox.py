@@ -1,7 +1,7 @@
-"""Parsing in a process of its own with limits, so that no file takes the engine down.
+"""Parsing in a separate process with limits, so that a file cannot take the engine down.
 
-The process is kept from file to file and replaced when a file killed it. It gets the bytes of one file at a time and
-sends back what it read; `kb.parser.drop_privileges` says what it cannot do.
+The process reads many files, and is replaced if a file killed it. It receives the bytes of one file at a time and
+returns the text; `kb.parser.drop_privileges` describes its restrictions.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 MAX_FILES: Final = 500
-"""After how many files the process is replaced: parsers leak."""
+"""The number of files after which the process is replaced, because parsers leak memory."""
 
 MONITOR_SECONDS: Final = 0.02
 _MIB: Final = 1 << 20
 _BYTES_A_CHARACTER: Final = 8
 _MAX_REASON: Final = 1000
 _FREE: Final = 400_000
-"""What a file may take in the database however small it is."""
+"""The bytes that even the smallest file may take in the database."""
 
 _FREE_OF_PART: Final = 4000
-"""The same for one that came inside another, of which there may be a hundred."""
+"""The same for a file inside another, of which there may be a hundred."""
 
 _LARGEST_PICTURE: Final = 32 << 20
 _PLACE: Final = re.compile(r"(?<=/)[\w.-]+/[\w.-]+\.py\", line \d+, in <?\w+>?|^\w*(?:Error|Exception)\b", re.MULTILINE)
@@ -55,12 +55,12 @@ _ENVIRONMENT: Final = {"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TEMP", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What reading one file may take, and give: wall-clock seconds, MiB of memory, MiB of text, pages.
+    """Limits for reading one file: wall-clock seconds, MiB of memory, MiB of text, pages.
 
     Args:
-        index_ratio: how many times its own size the file may take in the database, beside 400 kB.
-        own_tags: how many tags it may give itself; what goes beyond is left out.
-        tag_chars: how long those may be, likewise.
+        index_ratio: the file's maximum size in the database as a multiple of its own, in addition to 400 kB.
+        own_tags: the maximum number of tags that it may set; further tags are left out.
+        tag_chars: the maximum length of its tags; longer tags are left out.
     """
 
     seconds: float = 120
@@ -73,49 +73,49 @@ class Limits:
 
     @property
     def too_slow(self) -> str:
-        """Why a file failed that took too long."""
+        """The error message for a file that takes too long to read."""
         return f"reading it took more than {self.seconds:g} seconds, the limit (KB_PARSE_SECONDS)"
 
     @property
     def too_much_memory(self) -> str:
-        """Why a file failed that took too much memory."""
+        """The error message for a file that takes too much memory."""
         return f"reading it took more than {self.memory_mb} MiB of memory, the limit (KB_PARSE_MEMORY_MB)"
 
     @property
     def too_much_text(self) -> str:
-        """Why a file failed that holds too much text."""
+        """The error message for a file with too much text."""
         return f"it holds more than {self.output_mb} MiB of text, the limit"
 
     @property
     def too_large_index(self) -> str:
-        """Why a file failed of which too much would have to be kept."""
+        """The error message for a file that would take too much space in the database."""
         return (
             f"it unpacks to far more text than a file of its size holds: in the database that would take more than"
             f" 400 kB and {self.index_ratio:g} times as much as the file, the limit (KB_INDEX_RATIO)"
         )
 
     def index_bytes(self, size: int, *, is_part: bool) -> float:
-        """Return what a file of `size` bytes may take in the database."""
+        """Return the maximum number of bytes that a file of `size` bytes may take in the database."""
         return self.index_ratio * size + (_FREE_OF_PART if is_part else _FREE)
 
     def characters(self, size: int, *, is_part: bool) -> int:
-        """Return how much text a file may give: no more than could be kept, each character twice."""
+        """Return the maximum length of a file's text: half its bytes in the database, as each is stored twice."""
         return min(self.output_mb * _MIB, int(self.index_bytes(size, is_part=is_part)) // 2)
 
     def too_many_characters(self, characters: int) -> str:
-        """Why a file failed whose text is longer than so many characters."""
+        """Return the error message for a file whose text is longer than `characters`."""
         return self.too_much_text if characters == self.output_mb * _MIB else self.too_large_index
 
     def too_many_pages(self, pages: int) -> str:
-        """Why a file failed that has too many pages."""
+        """Return the error message for a file with too many pages."""
         return f"it has {pages} pages; {self.pages} is the limit (KB_PARSE_PAGES)"
 
 
 class Sandbox:
-    """Reads files in a process apart.
+    """Reads files in a separate process.
 
-    One thread uses it, from start to close, as Linux ends the process with the thread that started it; only `stop` may
-    come from another. Memory is limited on Linux alone.
+    Use it from one thread, from start to close, because Linux ends the process along with the thread that started it;
+    only `stop` may be called from another. Memory is limited only on Linux.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -126,25 +126,25 @@ class Sandbox:
 
     @property
     def confined(self) -> list[Restriction] | None:
-        """What is impossible in the process; None until it has started for the first time."""
+        """The restrictions of the process; None until it has started for the first time."""
         process = self._process
         if process and process.confined is not None:
             self._confined = process.confined
         return self._confined
 
     def start(self) -> None:
-        """Start the process, so that the first file need not wait for it."""
+        """Start the process, so that the first file does not wait for it."""
         if self._process is None and not self._stopped:
             self._process = _Process(self.limits)
 
     def stop(self) -> None:
-        """Interrupt what the process is doing, and let it begin nothing else."""
+        """Interrupt the process, and refuse further work."""
         self._stopped = True
         if process := self._process:
             process.interrupt()
 
     def close(self) -> None:
-        """End the process and leave nothing behind."""
+        """End the process and release its resources."""
         if self._process:
             self._process.close()
             self._process = None
@@ -152,10 +152,10 @@ class Sandbox:
     def extract(self, path: Path, filename: str, *, is_part: bool = False) -> tuple[str, Extracted]:
         """Read the file at `path`, which its sender called `filename`, as `kb.formats.extract.extract` does.
 
-        `is_part` says that it came inside another file.
+        `is_part` means that it came inside another file.
 
         Raises:
-            Unreadable: the file gives no text, or reading it went over a limit or killed the parser.
+            Unreadable: the file contains no text, or reading it exceeded a limit or killed the parser.
             Stopped: `stop` was called.
         """
         doc_type, extracted = self._parse(path, filename, is_part=is_part)
@@ -175,15 +175,15 @@ class Sandbox:
         return doc_type, extracted
 
     def draw_page(self, path: Path, number: int, passage: str, place: float) -> bytes:
-        """Return a page of the PDF at `path` as PNG (`kb.formats.readers.pdf_picture`). Raises as `extract`."""
+        """Return a page of the PDF at `path` as PNG (`kb.formats.readers.pdf_picture`). Raises as `extract` does."""
         return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
 
     def count_pages(self, path: Path) -> int:
-        """Return how many pages the PDF at `path` has. Raises as `extract`."""
+        """Return how many pages the PDF at `path` has. Raises as `extract` does."""
         return int(self._ask(lambda process: process.draw(path, {"page": None})))
 
     def picture_to_read(self, path: Path, number: int) -> bytes:
-        """Return a page of the PDF at `path` as a PNG that is fit for OCR. Raises as `extract`."""
+        """Return a page of the PDF at `path` as a PNG for OCR. Raises as `extract` does."""
         return self._ask(lambda process: process.draw(path, {"page": number}))
 
     def _ask(self, ask: Callable[[_Process], Answer]) -> Answer:
@@ -203,9 +203,9 @@ class Sandbox:
 
 
 class _Monitor:
-    """Kills a process that goes over a limit while it reads a file, and keeps the reason.
+    """Kills a process that exceeds a limit while it reads a file, and keeps the reason.
 
-    It is one thread for all files: starting a thread takes longer than reading most of them.
+    One thread serves all files, because starting a thread takes longer than reading most files.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], limits: Limits) -> None:
@@ -222,7 +222,7 @@ class _Monitor:
 
     @contextmanager
     def watching(self, memory_limit: int) -> Iterator[None]:
-        """Hold the process to this much memory, in bytes, and to the time that a file may take."""
+        """Limit the process to this much memory, in bytes, and to the seconds for one file."""
         with self._lock:
             self.reason, self.peak, self._memory_limit = None, 0, memory_limit
             self._deadline = time.monotonic() + self._limits.seconds
@@ -235,7 +235,6 @@ class _Monitor:
             self._is_reading.clear()
 
     def close(self) -> None:
-        """End the thread."""
         self._is_closed.set()
         self._is_reading.set()
         self._thread.join()
@@ -263,8 +262,9 @@ class _Process:
         self._limits = limits
         self._files = 0
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        # Twice, because address space is not yet memory; what it really uses is watched. This holds what is too
-        # sudden to be watched.
+        # Address space exceeds memory, so the limit is twice as high, and the monitor checks the real use. This limit
+        # stops
+        # growth too sudden for the monitor.
         address_space = 2 * limits.memory_mb * _MIB + 1024 * _MIB
         seconds = math.ceil(min(MAX_FILES * limits.seconds, _MAX_RLIMIT))
         self._process = subprocess.Popen(  # noqa: S603 - our own program
@@ -274,7 +274,7 @@ class _Process:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env=environment(),
-            start_new_session=True,  # an interrupt from the terminal is for the engine, which finishes the file
+            start_new_session=True,  # Ctrl+C in the terminal stops only the engine, which finishes the file
         )
         self._requests, self._replies = cast("BinaryIO", self._process.stdin), cast("BinaryIO", self._process.stdout)
         self._monitor = _Monitor(self._process, limits)
@@ -285,25 +285,25 @@ class _Process:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether it should be given another file."""
+        """Whether it should read another file."""
         grown = resident(self._process.pid) - (self._baseline or 0)
         return self._process.poll() is None and self._files < MAX_FILES and grown < self._limits.memory_mb * _MIB // 4
 
     def interrupt(self) -> None:
-        """Kill it; whoever waits for its reply cleans up."""
+        """Kill it; the thread that waits for its reply cleans up."""
         self._process.kill()
 
     def close(self) -> None:
-        """Kill it and leave nothing behind."""
+        """Kill it and release its resources."""
         self._end()
         self._monitor.close()
         self._start.join()
         for pipe in (self._requests, self._replies, self._errors):
-            with suppress(OSError):  # a request that was never read
+            with suppress(OSError):  # a request that the process never read
                 pipe.close()
 
     def extract(self, path: Path, filename: str, *, is_part: bool, pictures: bool) -> tuple[str, Extracted]:
-        """Read a file, with the pictures in it if asked. Raises `Unreadable`, after which the process may be dead."""
+        """Read a file, with its pictures if requested. Raises `Unreadable`, after which the process may be dead."""
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             characters = self._limits.characters(size, is_part=is_part)
@@ -312,7 +312,7 @@ class _Process:
             return self._watched(lambda: self._exchange(file, request, size, characters), too_much)
 
     def draw(self, path: Path, request: dict[str, Any]) -> bytes:
-        """Draw a page. Raises as `extract`."""
+        """Draw a page. Raises as `extract` does."""
         with path.open("rb") as file:
             return self._watched(lambda: self._exchange_page(file, request), "its picture is too large")
 
@@ -327,12 +327,12 @@ class _Process:
         except (EOFError, OSError):
             pass
         finally:
-            if self._monitor.reason:  # it may have come to its end just before it was killed
+            if self._monitor.reason:  # it may have ended just before it was killed
                 self._process.wait()
         raise Unreadable(self._monitor.reason or self._exit_reason(self._monitor.peak))
 
     def _answered(self, exchange: Callable[[], Answer], too_much: str) -> Answer:
-        """Return the answer. Without one the process ends first, by itself or by its limits."""
+        """Return the answer. If none arrives, wait until the process has ended, on its own or by its limits."""
         try:
             return exchange()
         except OverLimit:
@@ -379,7 +379,11 @@ class _Process:
         return receive_bytes(self._replies, _LARGEST_PICTURE)
 
     def _reply(self, limit: int) -> dict[str, Any]:
-        """Return what the parser says, unless that is why it has failed."""
+        """Return the parser's reply.
+
+        Raises:
+            Unreadable: the reply is an error.
+        """
         reply = receive(self._replies, limit)
         if "unreadable" in reply:
             raise _unreadable(reply)
@@ -389,7 +393,7 @@ class _Process:
         return reply
 
     def _attached(self, count: int, file_size: int) -> list[bytes]:
-        """Return what came inside the file."""
+        """Return the bytes of the files and pictures inside the file."""
         room, blobs = attached_room(file_size), list[bytes]()
         for _ in range(count):
             blobs.append(receive_bytes(self._replies, room))
@@ -413,14 +417,14 @@ class _Process:
 
 
 def ending(status: int) -> str:
-    """Return how a program ended, whose exit status is this."""
+    """Return a description of a program's exit status, if it failed."""
     if status > 0:
         return f"exit status {status}"
     return signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
 
 
 def places_in(stderr: str) -> str:
-    """Return where in the code a parser ended, without what the file may have said there."""
+    """Return the places in the code at which a parser failed, without text from the file."""
     places = [match[0] for match in _PLACE.finditer(stderr)]
     return ", ".join(places[-_MOST_PLACES:]) or "no word of where"
 
@@ -433,14 +437,14 @@ def _unreadable(reply: dict[str, Any]) -> Unreadable:
 
 
 def environment() -> dict[str, str]:
-    """Return what the process shall know: no keys, and where modules are, but for the working directory."""
+    """Return the environment of the process: no keys, and the module folders as absolute paths."""
     environment = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
     folders = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return environment | {"PYTHONUTF8": "1", "PYTHONPATH": os.pathsep.join(map(os.path.abspath, folders))}
 
 
 def resident(pid: int) -> int:
-    """Return how many bytes of memory a process uses; 0 where there is no telling."""
+    """Return how many bytes of memory a process uses; 0 if unknown."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
     except (OSError, IndexError):

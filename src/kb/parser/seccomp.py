@@ -1,6 +1,6 @@
-"""Which system calls a confined process may make: filters for Linux's seccomp, which allow what they name.
+"""The system calls that a confined process may make: filters for Linux's seccomp that list the allowed calls.
 
-Linux runs a filter at each call. It is a program that compares the call's number, and some of its arguments.
+Linux runs a filter at each call. It is a program that compares the call's number and some of its arguments.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _POINTER_BYTES: Final = 8
 _INSTRUCTION_BYTES: Final = 8
 
 _FIRST_OF_NEW: Final = 424
-"""Calls from this number on have the same on all architectures, and programs know how to do without them."""
+"""From this number on, calls have the same number on all architectures, and programs can do without them."""
 
 _NEW_NAMESPACES, _CLONE_PARENT = 0x7E020000, 0x8000
 _FILE_COMMANDS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1031, 1032)
-"""Of `fcntl`: descriptors, flags, locks and the size of a pipe; not who gets a signal when a file changes."""
+"""Commands of `fcntl`: descriptors, flags, locks and the size of a pipe, but not signals when a file changes."""
 
 _DEVICE_COMMANDS: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-"""Of `ioctl`: what a terminal is, how much there is to read, and flags of a descriptor."""
+"""Commands of `ioctl`: the type of a terminal, the number of bytes to read, and flags of a descriptor."""
 
 _OWN_COMMANDS: Final = (3, 15, 16, 21, 23, 38, 39, 0x53564D41)
-"""Of `prctl`: names of threads and of memory, and what was given up; not to outlive or to hide from the engine."""
+"""Commands of `prctl`: names of threads and memory, and dropped rights, but not to outlive or hide from the engine."""
 
 _INTERNET: Final = (2, 10, 16)
-"""Families of sockets: IPv4, IPv6, and the kernel's own, which says which addresses this machine has."""
+"""Families of sockets: IPv4, IPv6, and the kernel's own (netlink), which lists this machine's addresses."""
 
 
 class _Architecture(NamedTuple):
@@ -50,12 +50,12 @@ _WORD: Final = 4
 
 
 def allow_parser(libc: ctypes.CDLL) -> bool:
-    """Allow this process what reading bytes takes; return whether the system can."""
+    """Allow this process only the calls for reading bytes; return whether the system can."""
     return _install(libc, _parser_filter)
 
 
 def allow_program(libc: ctypes.CDLL, *, may_connect: bool) -> bool:
-    """Allow this process and those that it starts what reading one file takes; return whether the system can."""
+    """Allow this process and its children only the calls for reading one file; return whether the system can."""
     return _install(libc, lambda column: _program_filter(column, may_connect=may_connect))
 
 
@@ -80,7 +80,7 @@ def _parser_filter(column: int) -> Iterator[bytes]:
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
     yield from _of(allowed_syscalls.OPENAT, column, [*_unless_bits(2, writing), _refuse(errno.EACCES)])
     yield from _of(allowed_syscalls.TGKILL, column, [*_among(0, [os.getpid()]), _refuse(errno.ENOSYS)])  # abort()
-    yield _refuse(errno.ENOSYS)  # libraries know how to do without a call that the kernel does not have
+    yield _refuse(errno.ENOSYS)  # libraries can do without a call that the kernel lacks
 
 
 def _program_filter(column: int, *, may_connect: bool) -> Iterator[bytes]:
@@ -110,14 +110,14 @@ def _allow(allowed: Iterable[Numbers], column: int) -> Iterator[bytes]:
 
 
 def _of(numbers: Numbers, column: int, rules: list[bytes]) -> Iterator[bytes]:
-    """Yield the rules of one call, which end with its refusal or with leave for it."""
+    """Yield the rules of one call, which end by refusing or allowing it."""
     if (number := numbers[column]) is not None:
         yield _instruction(_IF_EQUAL, number, skip_unless=len(rules))
         yield from rules
 
 
 def _among(argument: int, values: Iterable[int]) -> Iterator[bytes]:
-    """Allow a call whose argument, of 32 bits, is one of these."""
+    """Allow a call whose 32-bit argument is one of these values."""
     yield _load(argument)
     for value in values:
         yield _instruction(_IF_EQUAL, value, skip_unless=1)
@@ -132,7 +132,7 @@ def _unless_bits(argument: int, bits: int) -> Iterator[bytes]:
 
 
 def _unless_emptied(argument: int) -> Iterator[bytes]:
-    """Allow to open a file, unless to read it, and to empty it: Landlock knows of that since Linux 6.2 only."""
+    """Allow opening a file, unless to read and truncate it: before Linux 6.2, Landlock does not cover truncation."""
     yield _load(argument)
     yield _instruction(_AND, os.O_ACCMODE | os.O_TRUNC)
     yield _instruction(_IF_EQUAL, os.O_RDONLY | os.O_TRUNC, skip_if=1)
@@ -140,7 +140,7 @@ def _unless_emptied(argument: int) -> Iterator[bytes]:
 
 
 def _unless_address(argument: int) -> Iterator[bytes]:
-    """Allow to send to whom a socket is connected with, and to no other."""
+    """Allow sending only to the peer of a connected socket."""
     yield _load(argument)
     yield _instruction(_IF_EQUAL, 0, skip_unless=3)
     yield _instruction(_LOAD, _ARGUMENTS_AT + argument * 8 + _WORD)

@@ -1,7 +1,8 @@
-"""An extractor that is a service: `python -m kb.parser.service ADDRESS` sends it standard input and prints its answer.
+"""An extractor that is a service: `python -m kb.parser.service ADDRESS` posts standard input and prints the answer.
 
-The part of the address behind `#`, which no server sees, says what form is sent: `file=@&format=text` is the file as
-`file`, and a field. Without it the file is sent as `file`. `@` alone is no form, but the file itself, by PUT.
+The address's fragment, which is not sent to the server, describes the form: `file=@&format=text` sends the file as
+`file`, and a field `format`. Without a fragment, the file is sent as `file`. The fragment `@` sends only the file, by
+PUT.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ import httpx2
 from kb.parser.extractor_exec import NOT_NOW
 
 BUSY: Final = (429, 502, 503, 504)
-"""What services answer that are overloaded, or still starting, whatever the file is."""
+"""The answers of services that are overloaded or still starting, regardless of the file."""
 
 FILE: Final = "@"
 BINARY: Final = "application/octet-stream"
 HEADERS: Final = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 TEXT_KEYS: Final = ("text", "md_content", "text_content")
-"""Where services of this kind put the text in JSON, at the top or in a `document`."""
+"""The JSON keys in which such services return the text, at the top or in a `document`."""
 
 
 class ServiceUnavailable(Exception):
-    """The service cannot be asked for now."""
+    """The service is unavailable at the moment."""
 
 
 def main() -> None:
-    """Send standard input to the service, print the text of its answer; exit with 1 where there is none."""
+    """Send standard input to the service and print the text of its answer; exit with 1 if it has no text."""
     try:
         sys.stdout.buffer.write(ask(sys.argv[1], sys.stdin.buffer))
     except ServiceUnavailable as error:
@@ -41,12 +42,12 @@ def main() -> None:
 
 
 def ask(address: str, file: BinaryIO) -> bytes:
-    """Return the text that the service finds in a file, which is not held in memory.
+    """Return the text that the service finds in a file, without loading the file into memory.
 
     Raises:
-        ServiceUnavailable: it is out of reach, or too busy.
-        httpx2.HTTPError, httpx2.InvalidURL: it went away amid it, or its address is none.
-        ValueError: it refuses the file, or gives no text.
+        ServiceUnavailable: it is unreachable, or too busy.
+        httpx2.HTTPError, httpx2.InvalidURL: the connection broke, or the address is invalid.
+        ValueError: it refuses the file, or returns no text.
     """
     url, _, form = address.partition("#")
     with httpx2.Client(headers=HEADERS, timeout=None, trust_env=False) as client:
@@ -67,11 +68,11 @@ def ask(address: str, file: BinaryIO) -> bytes:
     return text_in(answer.json()).encode() if is_json else answer.content
 
 
-def text_in(answer: Any) -> str:  # noqa: ANN401 - whatever the service said
+def text_in(answer: Any) -> str:  # noqa: ANN401 - any JSON
     """Return the text in JSON.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the JSON contains no text.
     """
     documents = [answer, answer.get("document")] if isinstance(answer, dict) else []
     for document in documents:

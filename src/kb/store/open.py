@@ -52,10 +52,12 @@ def open_store(
 
     Raises:
         SettingError: no backend serves such a URL.
-        StoreError: the database cannot be opened, holds vectors of another space, or another engine has it open.
+        StoreError: the database cannot be opened, is not whole, holds vectors of another space, or another engine has
+            it open.
     """
     if is_postgres(url):
         with closing(postgres("store").PostgresStore(url, space, retention, read_url)) as store:
+            _check_whole(store)
             yield store
     else:
         with _open_sqlite(database_path(url, data_dir), space, words_limit, retention) as store:
@@ -152,9 +154,20 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
     with (
         sole_user(database_lock(path)),
         closing(SqliteStore(path, space, words_limit, retention=retention)) as store,
-        Upkeep(store, delay=START_SECONDS),
     ):
-        yield store
+        _check_whole(store)
+        with Upkeep(store, delay=START_SECONDS):
+            yield store
+
+
+def _check_whole(store: MovedStore) -> None:
+    """See that no import into the database was cut off.
+
+    Raises:
+        StoreError: one was.
+    """
+    with store.read() as tx:
+        tx.transfer.check_whole()
 
 
 def postgres(name: str) -> Any:  # noqa: ANN401 - a module

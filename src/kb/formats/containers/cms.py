@@ -1,4 +1,4 @@
-"""What a signature encloses (CMS, RFC 5652): mail that only S/MIME opens though it is not secret, and plan.pdf.p7m."""
+"""The content of signed files (CMS, RFC 5652): S/MIME mail that is signed but not encrypted, and plan.pdf.p7m."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _SIGNED: Final = bytes.fromhex("06092a864886f70d010702")
 _DATA: Final = bytes.fromhex("06092a864886f70d010701")
 _CONTENT, _OCTETS, _PIECES, _END = 0xA0, 0x04, 0x24, 0x00
 _HEAD: Final = 64
-"""Within how many bytes a file says that it is signed."""
+"""The number of bytes at the beginning of a file that show that it is signed."""
 
 
 def signed_content(data: bytes) -> bytes:
-    """Return what is signed; nothing where the file is no signature, or one of something beside it."""
+    """Return the signed content; empty if the file is not a signature, or its content is in another file."""
     if data[:1] != b"\x30" or _SIGNED not in data[:_HEAD]:
         return b""
     begins = data.find(_DATA, data.index(_SIGNED)) + len(_DATA)
@@ -22,7 +22,7 @@ def signed_content(data: bytes) -> bytes:
 
 
 def _octets(data: bytes, at: int) -> bytes:
-    """Return the bytes of the string at a place, which may be made of pieces, each with its length."""
+    """Return the bytes of the string at a position; it may consist of pieces, each with its length."""
     tag = data[at : at + 1]
     start, end = _value(data, at)
     if tag == bytes([_OCTETS]):
@@ -35,7 +35,7 @@ def _octets(data: bytes, at: int) -> bytes:
 
 
 def _value(data: bytes, at: int) -> tuple[int, int]:
-    """Return where the value of an element begins and ends; one of no stated length goes on to the end."""
+    """Return the start and end of an element's value; if it has no length, it extends to the end of the data."""
     size = data[at + 1] if at + 1 < len(data) else 0
     if size < 0x80:
         return at + 2, at + 2 + size

@@ -21,11 +21,11 @@ _UTF8: Final = 65001
 
 _RECORD: Final = struct.Struct("<HH")
 _BEGINNING, _WRITE_PROTECTED, _ENCRYPTED = 0x0809, 0x86, 0x2F
-"""The records that a workbook may begin with: [MS-XLS], 2.1.7.20.3."""
+"""The records at the beginning of a workbook: [MS-XLS], 2.1.7.20.3."""
 
 OLE_SIGNATURE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 WORKBOOKS: Final = ("Workbook", "Book")
-"""The streams that a workbook is in, from Excel 97 on and of 5 and 95, as which some programs still write."""
+"""The streams that contain a workbook: Excel 97 and later, and Excel 5 and 95, which some programs still write."""
 
 
 def open_ole(data: bytes) -> OleFileIO:
@@ -46,7 +46,7 @@ def open_ole(data: bytes) -> OleFileIO:
 
 
 def ole_properties(ole: OleFileIO) -> Properties:
-    """Return what an Office 97-2003 document says of itself, as far as that can be read."""
+    """Return the title and date of an Office 97-2003 document, if they can be read."""
     try:
         values = ole.getproperties(_SUMMARY, convert_time=True) if ole.exists(_SUMMARY) else {}
     except (OSError, ValueError, IndexError, struct.error):
@@ -57,16 +57,16 @@ def ole_properties(ole: OleFileIO) -> Properties:
 
 
 def is_stream(ole: OleFileIO, name: str) -> bool:
-    """Whether the container has a stream of that name, and no folder."""
+    """Whether the container has a stream, not a folder, of that name."""
     from olefile import STGTY_STREAM
 
     return bool(ole.get_type(name) == STGTY_STREAM)
 
 
 def is_encrypted_workbook(ole: OleFileIO) -> bool:
-    """Whether a password is needed for what the container's workbook holds."""
+    """Whether the container's workbook needs a password."""
     name = next((name for name in WORKBOOKS if is_stream(ole, name)), None)
-    if name is None or ole.get_size(name) > ole.fp.getbuffer().nbytes:  # one that lies of its size is read for long
+    if name is None or ole.get_size(name) > ole.fp.getbuffer().nbytes:  # a false size makes reading slow
         return False
     with ole.openstream(name) as stream:
         while len(head := stream.read(_RECORD.size)) == _RECORD.size:
@@ -80,7 +80,7 @@ def is_encrypted_workbook(ole: OleFileIO) -> bool:
 def _text(value: object, codepage: object) -> str:
     if not isinstance(value, bytes):
         return value if isinstance(value, str) else ""
-    number = codepage & 0xFFFF if isinstance(codepage, int) else 0  # it is written as if it had a sign
+    number = codepage & 0xFFFF if isinstance(codepage, int) else 0  # the file stores it as a signed number
     encoding = "utf-8" if number == _UTF8 else f"cp{number}"
     try:
         return value.decode(encoding)

@@ -1,7 +1,7 @@
 """The package around an Office Open XML document: parts in a zip, found by the relations between them.
 
-Not python-docx, whose way in reads every part, pictures included, and refuses the whole document over one
-relation that leads nowhere, a macro (.docm), a template (.dotx) or the Strict variant of the format.
+kb does not use python-docx, because it reads every part, pictures included, and refuses the whole document over one
+broken relation, a macro (.docm), a template (.dotx) or the Strict variant of the format.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kb.formats.text.dates import first_date
 from kb.formats.text.extracted import Attachment, Properties, attached_room
 from kb.formats.text.titles import meaningful
 
-# When the templates were made with which python-docx, python-pptx, Excel and PowerPoint begin a document.
+# The creation dates of the templates of python-docx, python-pptx, Excel and PowerPoint.
 _TEMPLATES: Final = {
     *("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z", "2006-08-16T00:00:00Z", "2006-09-16T00:00:00Z"),
     *("2015-06-05T18:17:20Z", "2015-06-05T18:19:34Z"),
@@ -28,7 +28,7 @@ _DOCUMENTS: Final = {".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".xls
 
 
 class Relation(NamedTuple):
-    """That a part refers to the part `target`, as its `kind`, by the name `id`."""
+    """A part's reference to the part `target`, with the type `kind` and the name `id`."""
 
     id: str
     kind: str
@@ -36,7 +36,7 @@ class Relation(NamedTuple):
 
 
 class Package(Archive):
-    """The parts of an Office file; `damaged` are those that could not be read. Raises what `Archive` does."""
+    """The parts of an Office file; `damaged` contains the unreadable ones. Raises as `Archive` does."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
@@ -44,7 +44,7 @@ class Package(Archive):
         self._room = attached_room(len(data))
 
     def side_xml(self, name: str) -> etree._Element | None:
-        """Return the root of a part that the document can be read without; None if it is missing or damaged."""
+        """Return the root of an optional part; None if it is missing or damaged."""
         try:
             return self.xml(name)
         except Unreadable:
@@ -52,13 +52,13 @@ class Package(Archive):
             return None
 
     def main_part(self) -> str:
-        """Return the name of the part that holds the document itself."""
+        """Return the name of the part with the document itself."""
         for name in self.related("", "officeDocument"):
             return name
         raise Unreadable("the document is damaged: its main part is missing")
 
     def relations(self, part: str) -> Iterator[Relation]:
-        """Yield what `part` (or the package, if empty) refers to, as far as it is there."""
+        """Yield the relations of `part` (or of the package, if empty) to existing parts."""
         folder, name = posixpath.split(part)
         relations = self.side_xml(posixpath.join(folder, "_rels", f"{name}.rels"))
         for relation in relations if relations is not None else ():
@@ -67,15 +67,15 @@ class Package(Archive):
                 yield Relation(relation.get("Id", ""), posixpath.basename(relation.get("Type", "")), target)
 
     def related(self, part: str, kind: str) -> Iterator[str]:
-        """Yield the names of the parts that `part` (or the package, if empty) says are its `kind`."""
+        """Yield the names of the parts to which `part` (or the package, if empty) has a relation of this `kind`."""
         return (relation.target for relation in self.relations(part) if relation.kind == kind)
 
     def related_xml(self, part: str, kind: str) -> Iterator[etree._Element]:
-        """Yield the roots of those parts, as far as they can be read."""
+        """Yield the roots of the readable parts among those that `related` yields."""
         return (root for name in self.related(part, kind) if (root := self.side_xml(name)) is not None)
 
     def embedded(self, part: str) -> tuple[list[Attachment], dict[str, int]]:
-        """Return the documents that stand in `part` as objects, and the number of those that are not read by kind."""
+        """Return the documents embedded in `part`, and the number of embedded objects left out, by kind."""
         files, left_out = list[Attachment](), Counter[str]()
         for relation in {relation.target: relation for relation in self.relations(part)}.values():
             if relation.kind in {"package", "oleObject"}:
@@ -87,7 +87,7 @@ class Package(Archive):
         return files, left_out
 
     def _document(self, relation: Relation) -> Attachment | str:
-        """Return a document that stands in another as an object; the kind that it counts as if it is not read."""
+        """Return an embedded document, or the kind under which it is counted as left out."""
         name = posixpath.basename(relation.target)
         if relation.kind != "package" or posixpath.splitext(name.lower())[1] not in _DOCUMENTS:
             return "objects"
@@ -101,7 +101,7 @@ class Package(Archive):
         return file
 
     def properties(self) -> Properties:
-        """Return what the document says of itself; its date is when it was created, else when it was changed last."""
+        """Return the document's title and its date, which is its creation or else its last change."""
         for properties in self.related_xml("", "core-properties"):
             written = (properties.findtext(f"{{*}}{name}") for name in ("created", "modified"))
             date = first_date(*(moment for moment in written if moment not in _TEMPLATES))

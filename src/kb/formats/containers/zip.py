@@ -32,7 +32,7 @@ _ENCRYPTED: Final = "the document is encrypted: it needs a password to be read"
 
 
 def xml_parser(**more: Any) -> etree.XMLParser:  # noqa: ANN401 - options of the library
-    """Return a parser that reaches for nothing outside of a file, and keeps what people read of it."""
+    """Return a parser that opens nothing outside the file, and skips comments and processing instructions."""
     options = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
     return etree.XMLParser(**options | more)
 
@@ -43,20 +43,20 @@ def local_name(element: etree._Element) -> str:
 
 
 def attribute(element: etree._Element | None, name: str) -> str | None:
-    """Return the element's attribute of that local name."""
+    """Return the element's attribute with that local name."""
     if element is None:
         return None
     return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
 
 
 def whole_number(element: etree._Element | None, name: str, otherwise: int = 0) -> int:
-    """Return the element's attribute of that local name as a number from 0 on; `otherwise` if it is none."""
+    """Return the attribute with that local name as a number from 0 on; `otherwise` if it is not one."""
     value = attribute(element, name) or ""
     return int(value) if value.isdecimal() and len(value) <= _MOST_DIGITS else otherwise
 
 
 class Archive:
-    """The parts of a document, unpacked when asked for.
+    """The parts of a document, unpacked on request.
 
     Raises:
         Unreadable: the zip or a part is damaged or encrypted, or the parts read unpack to more than `MAX_UNPACKED`.
@@ -73,11 +73,11 @@ class Archive:
         self._pictures = set[str]()
 
     def size(self, name: str) -> int:
-        """Return how many bytes a part has that is there."""
+        """Return the size of an existing part in bytes."""
         return self._zip.getinfo(name).file_size
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a part, or None when there is no such part."""
+        """Return the bytes of a part, or None if it does not exist."""
         if name not in self.names:
             return None
         self._unpacked += self._zip.getinfo(name).file_size
@@ -90,14 +90,14 @@ class Archive:
         """Yield a part in blocks, without keeping it.
 
         Raises:
-            Unreadable: it is damaged or encrypted.
+            Unreadable: the part is damaged or encrypted.
         """
         with _translated_damage(name), self._zip.open(name) as part:
             while block := part.read(size):
                 yield block
 
     def elements(self, name: str, local: str) -> Iterator[etree._Element]:
-        """Yield the elements of a part that have this local name one by one, without keeping them.
+        """Yield the elements of a part with this local name one by one, without keeping them.
 
         Raises:
             Unreadable: the part is damaged.
@@ -112,7 +112,7 @@ class Archive:
                     del element.getparent()[0]
 
     def picture(self, name: str) -> Callable[[], bytes] | None:
-        """Return what reads a part, if it is a picture that was not asked for before."""
+        """Return a function that reads a part; None if it is not a picture, too large or requested before."""
         is_picture = name in self.names and PurePath(name.lower()).suffix in SUFFIXES["image"]
         if not is_picture or name in self._pictures or self._zip.getinfo(name).file_size > MAX_PICTURE:
             return None
@@ -123,7 +123,7 @@ class Archive:
         return self.read(name) or b""
 
     def xml(self, name: str) -> etree._Element | None:
-        """Return the root of a part, or None when there is no such part."""
+        """Return the root of a part, or None if it does not exist."""
         data = self.read(name)
         if data is None:
             return None
@@ -133,7 +133,7 @@ class Archive:
 
 @contextmanager
 def _translated_damage(name: str) -> Iterator[None]:
-    """Say of a part that it is damaged or encrypted if it cannot be read."""
+    """Raise `Unreadable` if a part is damaged or encrypted."""
     try:
         yield
     except _DAMAGE as error:

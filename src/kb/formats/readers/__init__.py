@@ -1,1 +1,1 @@
-"""One module a format, each with `read(data: bytes) -> Extracted`."""
+"""One module per format, each with `read(data: bytes) -> Extracted`."""

@@ -56,7 +56,7 @@ _NOT_SAID: Final = re.compile(
     r"|LAST-MODIFIED|TRANSP|CLASS|TZID|TZURL|REQUEST-STATUS|RELATED-TO|COLOR|IMAGE|GEO"
     r"|X-(?:MICROSOFT|MS|MOZ|APPLE|GOOGLE|LIC|WR|EVOLUTION|CALENDARSERVER|YAHOO|LOTUS|ZIMBRA|FUNAMBOL|OUTLOOK|NEXTCLOUD)-.*"
 )
-"""What only programs need. A property that is written nowhere else is said by its own name."""
+"""Properties that only programs need. Properties without a label are shown by their own name."""
 
 
 class _Component(NamedTuple):
@@ -66,14 +66,14 @@ class _Component(NamedTuple):
     lines: dict[str, list[ContentLine]]
 
     def first(self, *names: str) -> ContentLine | None:
-        """Return the first property with one of the names that says anything."""
+        """Return the first non-empty property with one of the names."""
         return next((line for name in names for line in self.every(name)), None)
 
     def every(self, name: str) -> list[ContentLine]:
         return self.lines.get(name, [])
 
     def add(self, line: ContentLine) -> None:
-        """Add a property, if it says anything."""
+        """Add a property, unless it is empty."""
         if line.text.strip():
             self.lines.setdefault(line.name, []).append(line)
 
@@ -84,7 +84,7 @@ class _Component(NamedTuple):
 
 
 def read(data: bytes) -> Extracted:
-    """Read a calendar; one without anything in it as the text it is."""
+    """Read a calendar; one without entries is read as plain text."""
     calendar, components = _components(content_lines(data))
     if not components:
         return Extracted.of_text(decode(data))
@@ -105,7 +105,7 @@ def read(data: bytes) -> Extracted:
 
 
 def _components(lines: Iterable[ContentLine]) -> tuple[_Component, list[_Component]]:
-    """Return what the calendar says of itself, and the components in it that people see."""
+    """Return the calendar's own properties, and its visible components."""
     calendar = _Component("VCALENDAR", {})
     shown, within, kinds = list[_Component](), [calendar], Counter[str]()
     for line in lines:
@@ -193,7 +193,7 @@ def _moments(line: ContentLine) -> str:
 
 
 def _period(line: ContentLine, written: str) -> str:
-    """Return a moment, or when something begins and ends, which may be written as how long it takes."""
+    """Return a time or a period, whose end may be written as a duration."""
     start, _, end = written.partition("/")
     begins = line._replace(value=start)
     ends = _after(begins, end) if end.startswith("P") else _moment(line._replace(value=end)) if end else ""
@@ -201,7 +201,7 @@ def _period(line: ContentLine, written: str) -> str:
 
 
 def _moment(line: ContentLine, *, is_end: bool = False) -> str:
-    """Return a date or a time with its zone; the end of a whole day is the day before what is written."""
+    """Return a date or a time with its zone; the end of a whole day is the day before the date in the file."""
     match = _MOMENT.match(line.value.strip())
     if not match:
         return line.text
@@ -216,7 +216,7 @@ def _moment(line: ContentLine, *, is_end: bool = False) -> str:
 
 
 def _after(starts: ContentLine, length: str) -> str:
-    """Return when something ends that takes so long."""
+    """Return the end of something that starts at this time and has this length."""
     begun, took = _MOMENT.match(starts.value.strip()), _LENGTH.fullmatch(length.strip())
     if not begun or not took:
         return ""
@@ -246,7 +246,7 @@ def _rule(rule: str) -> str:
 
 
 def _days(parts: dict[str, str]) -> str:
-    """Return on which days something repeats: on Monday, on the last Friday, on day 15, on the last of several."""
+    """Return the days on which something repeats: on Monday, on the last Friday, on day 15, on the last of several."""
     named = [_day(day) for day in _listed(parts, "BYDAY")]
     numbered = [f"day {day}" if day.isdecimal() else f"the {_ordinal(day)} day" for day in _listed(parts, "BYMONTHDAY")]
     days = ", ".join(named + numbered)
@@ -257,7 +257,7 @@ def _days(parts: dict[str, str]) -> str:
 
 
 def _day(written: str) -> str:
-    """Return a day of the week, or which one of a month: -1FR is the last Friday."""
+    """Return the name of a weekday, with its position in the month: -1FR is the last Friday."""
     number, day = written[:-2], _DAYS.get(written[-2:], written[-2:])
     return f"the {_ordinal(number)} {day}" if number else day
 
@@ -283,7 +283,7 @@ def _person(line: ContentLine) -> str:
 
 
 def _files(component: _Component) -> tuple[list[Attachment], int]:
-    """Return the files in an appointment, and how many of them are damaged."""
+    """Return the files in an appointment, and the number of damaged ones."""
     files, damaged = list[Attachment](), 0
     for line in filter(lambda line: line.is_base64, component.every("ATTACH")):
         name = next(filter(None, map(line.parameters.get, ("FILENAME", "X-FILENAME", "X-LABEL"))), "attachment")

@@ -1,4 +1,4 @@
-"""Exports of ChatGPT and Claude: each conversation is a document of its own, with its date and its speakers."""
+"""ChatGPT and Claude exports: each conversation is a separate document with its date and speakers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _ID_CHARS: Final = 8
 _HEADING: Final = re.compile(
     r"(?ms)^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}(?P=fence)[`~]*\s*?$|\Z)|^(?=#{1,6}\s)"
 )
-"""A heading within a turn, which goes below that of the turn; or a block of code, which has none."""
+"""A heading within a turn, which moves below the turn's own heading; or a code block, which has no headings."""
 
 Conversation = dict[str, Any]
 
 
 class Turn(NamedTuple):
-    """What someone said, and when."""
+    """One message of a conversation: its speaker, text and time."""
 
     speaker: str
     text: str
@@ -32,12 +32,12 @@ class Turn(NamedTuple):
 
 
 def read_chats(source: str) -> Extracted | None:
-    """Return the conversations of an export as attachments; None if a text is no export."""
+    """Return the conversations of an export as attachments; None if a text is not an export."""
     if '"mapping"' not in source and '"chat_messages"' not in source:
         return None
     try:
         return _chats(json.loads(source))
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # made by something else after all
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # another program's file after all
         return None
 
 
@@ -70,14 +70,14 @@ def _is_conversation(value: object) -> bool:
 
 
 def _exports(conversations: list[Conversation]) -> Iterator[Attachment]:
-    """Yield exports of fewer conversations each; the oldest together, so that later exports hold the same ones."""
+    """Yield smaller exports, with the oldest conversations together, so that later exports contain the same ones."""
     for batch in batches(conversations):
         export = json.dumps(batch.items, ensure_ascii=False)
         yield Attachment(f"{batch.first:05}-{batch.last:05}.json", export.encode("utf-8", "replace"))
 
 
 def _file(conversation: Conversation) -> Attachment:
-    """Return a conversation as Markdown: a section for each turn."""
+    """Return a conversation as Markdown, with a section for each turn."""
     fields = {"title": _title(conversation), "date": _moment(conversation), INLINE_TAGS: "false"}
     matter = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items() if value)
     turns = "\n".join(
@@ -100,7 +100,7 @@ def _title(conversation: Conversation) -> str:
 
 
 def _moment(conversation: Conversation) -> str:
-    """Return when it began, in ISO 8601; empty if that is not known."""
+    """Return the start of a conversation in ISO 8601; empty if unknown."""
     time = _time(conversation.get("create_time") or conversation.get("created_at"))
     return time.astimezone(UTC).isoformat() if time else ""
 
@@ -119,7 +119,7 @@ def _turns(conversation: Conversation) -> Iterator[Turn]:
 
 
 def _branch(mapping: Mapping[str, Any], node: object) -> list[dict[str, Any]]:
-    """Return the messages on the way to the last one: a conversation that was edited has other branches."""
+    """Return the messages that lead to the last one: an edited conversation has other branches."""
     messages = []
     seen = set()
     if not isinstance(node, str) or node not in mapping:
@@ -162,7 +162,7 @@ def _speaker(role: object) -> str:
 
 
 def _time(value: object) -> datetime | None:
-    """Return a moment that is seconds since 1970, or a text of ISO 8601."""
+    """Return the time from seconds since 1970 or from ISO 8601 text."""
     try:
         if isinstance(value, (int, float)):
             return datetime.fromtimestamp(value, UTC).replace(microsecond=0)

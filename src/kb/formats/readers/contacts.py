@@ -15,7 +15,7 @@ _FIRST: Final = (
     *("NICKNAME", "ORG", "TITLE", "ROLE", "TEL", "EMAIL", "IMPP", "X-SOCIALPROFILE", "ADR", "URL", "BDAY"),
     *("ANNIVERSARY", "RELATED", "X-ABRELATEDNAMES", "MEMBER", "CATEGORIES", "NOTE", "PHOTO", "LOGO"),
 )
-"""What is said before all else, in this order."""
+"""The properties that come first, in this order."""
 
 _LABELS: Final = {
     "ORG": "Organization",
@@ -34,7 +34,7 @@ _NOT_SHOWN: Final = {
     *("X-MOZILLA-HTML", "X-EVOLUTION-WEBDAV-ETAG", "X-EVOLUTION-WEBDAV-HREF", "X-MS-OL-DESIGN", "X-MS-CARDPICTURE"),
     *("X-MS-OL-DEFAULT-POSTAL-ADDRESS", "X-RADICALE-NAME"),
 }
-"""What only programs need. Any other property is said, by its own name unless it has a label."""
+"""Properties that only programs need. All others are shown, under a label or their own name."""
 
 _SAYS_NOTHING: Final = {"INTERNET", "PREF", "VOICE", "X400", ""}
 _PICTURES: Final = {"avif", "bmp", "gif", "heic", "jpeg", "jpg", "png", "svg+xml", "tiff", "webp"}
@@ -42,7 +42,7 @@ _PARTS: Final = {"ADR", "ORG", "N"}
 
 
 def read(data: bytes) -> Extracted:
-    """Read contacts; a file without any as the text it is."""
+    """Read contacts; a file without contacts is read as plain text."""
     cards = _cards(content_lines(data))
     if not cards:
         return Extracted.of_text(decode(data))
@@ -83,7 +83,7 @@ def _write(card: Sequence[ContentLine], text: TextBuilder) -> None:
 
 
 def _name(card: Sequence[ContentLine]) -> str:
-    """Return what a contact is called: by its full name, else by the parts of it, else by its organization."""
+    """Return the name of a contact: the full name, or else its parts, or else the organization."""
     first = {line.name: line for line in reversed(card) if line.value.strip(" ;")}
     if "FN" in first:
         return one_line(first["FN"].text)
@@ -93,7 +93,7 @@ def _name(card: Sequence[ContentLine]) -> str:
 
 
 def _full_name(card: Sequence[ContentLine]) -> str:
-    """Return a name put together from its parts."""
+    """Return a name composed of its parts."""
     parts = next((line.parts for line in card if line.name == "N"), [])
     family, given, middle, before, after = [*parts, "", "", "", "", ""][:5]
     return one_line(" ".join((before, given, middle, family, after)))

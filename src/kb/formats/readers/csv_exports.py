@@ -1,4 +1,4 @@
-"""What Raindrop and Zotero export as CSV: each bookmark or source is a document, with its tags, date and address."""
+"""CSV exports of Raindrop and Zotero: each bookmark or source is a document with its tags, date and address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, str]
 
 
 class _Program(NamedTuple):
-    """What a program calls the columns of its exports: `shown` by what stands before each in the document."""
+    """A program's columns; `shown` maps each column that the document shows to its label."""
 
     known_by: frozenset[str]
     name: str
@@ -55,7 +55,7 @@ _PROGRAMS: Final = (
 
 
 def read_references(content: str) -> Extracted | None:
-    """Return the rows of an export as attachments; None if a table is no export."""
+    """Return the rows of an export as attachments; None if a table is not an export."""
     header = frozenset(next(csv.reader([content.partition("\n")[0].removeprefix("\ufeff")]), []))
     program = next((program for program in _PROGRAMS if program.known_by <= header), None)
     if program is None:
@@ -73,7 +73,7 @@ def read_references(content: str) -> Extracted | None:
 
 
 def _exports(rows: Sequence[Row]) -> Iterator[Attachment]:
-    """Yield exports of fewer rows each; the oldest together, so that later exports hold the same ones."""
+    """Yield smaller exports, with the oldest rows together, so that later exports contain the same ones."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     for batch in batches(rows):
         part = io.StringIO(newline="")

@@ -1,4 +1,4 @@
-"""Comma-separated values (.csv, .tsv), whatever separates them: a row a line, under the names of the columns."""
+"""Comma-separated values (.csv, .tsv) with any separator: one line per row, under the column names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kb.formats.text.tables import write_table
 
 
 def read(data: bytes) -> Extracted:
-    """Read a table of values; one that breaks the rules of CSV is read as the text it is."""
+    """Read a table of values; one that breaks the rules of CSV is read as plain text."""
     content = decode(data)
     try:
         if references := read_references(content):
@@ -29,7 +29,7 @@ def read(data: bytes) -> Extracted:
 
 
 class _Unclosed(Exception):
-    """A quotation mark opens a value that never ends: it is a mark like any other, such as that for inches."""
+    """A quotation mark opens a value that never ends, so it is an ordinary character, such as the sign for inches."""
 
 
 def _table(comments: Iterable[str], rows: Iterable[list[str]]) -> Extracted:
@@ -42,7 +42,7 @@ def _table(comments: Iterable[str], rows: Iterable[list[str]]) -> Extracted:
 
 
 def _whole(rows: Iterable[list[str]], table: str) -> Iterator[list[str]]:
-    """Yield rows; the last raises `_Unclosed` if it holds what should be other rows."""
+    """Yield rows; the last raises `_Unclosed` if its last value contains further rows."""
     last: list[str] = []
     for row in rows:
         yield last
@@ -53,7 +53,7 @@ def _whole(rows: Iterable[list[str]], table: str) -> Iterator[list[str]]:
 
 
 def _parts(content: str) -> tuple[list[str], str]:
-    """Return the lines of comment above a table, and the table."""
+    """Return the comment lines above a table, and the table."""
     comments: list[str] = []
     rest = content
     while rest.startswith("#"):
@@ -65,7 +65,7 @@ def _parts(content: str) -> tuple[list[str], str]:
 
 
 def _names_columns(comment: str, table: str) -> bool:
-    """Return whether a line that begins with `#` is the first of a table and not a comment above it."""
+    """Return whether a line that begins with `#` is a table's header and not a comment."""
     delimiter = detect_delimiter(table)
     names, values = (next(parsed(line, delimiter), []) for line in (comment, table.partition("\n")[0]))
     is_prose = comment.startswith("# ") and any(map(str.isalpha, "".join(values)))

@@ -1,7 +1,7 @@
 """Word documents (.docx, .docm, .dotx): the body in order, then notes and comments, then headers and footers once.
 
-The body is read as Word shows it once all revisions are accepted: with the numbers that Word counts itself, and with
-the files that are shown as part of it (`altChunk`).
+The body is read as Word shows it after all revisions are accepted, with the numbers that Word computes and with the
+files that are shown as part of it (`altChunk`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.symbol_fonts import symbol
 from kb.formats.text.titles import meaningful
 
-# Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.
+# Elements that only wrap others. AlternateContent holds two versions; kb reads Choice.
 _WRAPPERS: Final = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
 _INLINE: Final = {"r", "hyperlink", "fldSimple", "dir", "bdo", "ruby", "rubyBase", "oMathPara"}
 _CHARACTERS: Final = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
@@ -70,7 +70,7 @@ def read(data: bytes) -> Extracted:
 
 
 def _write_body(data: bytes, text: TextBuilder, beside: _Beside) -> Properties:
-    """Write what a document says between its margins, keep the rest, and return what it says of itself."""
+    """Write a document's body, collect its notes, margins and files, and return its properties."""
     package = Package(data)
     main = package.main_part()
     styles = _Styles(_first_part(package, main, "styles"))
@@ -99,7 +99,7 @@ def _write_body(data: bytes, text: TextBuilder, beside: _Beside) -> Properties:
 
 @dataclass(slots=True)
 class _Beside:
-    """What stands beside a document's body, and how many files may still be shown in it, and how deep in each other."""
+    """The notes, margins and files of a document, and the limits on the embedded documents that are read."""
 
     chunks_left: int = _MOST_CHUNKS
     depth: int = 0
@@ -117,7 +117,7 @@ def _first_part(package: Package, main: str, kind: str) -> etree._Element | None
 
 
 def _children(element: etree._Element) -> Iterator[tuple[str, etree._Element]]:
-    """Yield the named children of `element`, as if nothing only wrapped them."""
+    """Yield the children of `element` with their names, without wrapper elements."""
     for child in element:
         name = local_name(child)
         if name in _WRAPPERS:
@@ -128,13 +128,13 @@ def _children(element: etree._Element) -> Iterator[tuple[str, etree._Element]]:
 
 class _Style(NamedTuple):
     level: int | None
-    number: str | None = None  # of the list, "0" is none
+    number: str | None = None  # of the list; "0" turns numbering off
     depth: str | None = None  # in the list
     based_on: str | None = None
 
 
 class _Styles:
-    """The paragraph styles, which say what is a heading and what a list, in every language of Word."""
+    """The paragraph styles, which define headings and lists in every language of Word."""
 
     def __init__(self, root: etree._Element | None) -> None:
         styles = root.iterfind("{*}style") if root is not None else ()
@@ -149,7 +149,7 @@ class _Styles:
         return level if level < _BODY_TEXT else None
 
     def item(self, paragraph: etree._Element, numbering: WordNumbering) -> Item | None:
-        """Return which item of which list a paragraph is, if it is one."""
+        """Return the paragraph's list and level in it; None if it is not a list item."""
         number, depth = _list_reference(paragraph)
         for name, style in () if number and depth else self._chain(paragraph):
             if number is None and style.number:
@@ -177,7 +177,7 @@ def _style(style: etree._Element) -> _Style:
 
 
 def _list_reference(owner: etree._Element) -> tuple[str | None, str | None]:
-    """Return the list that a paragraph or a style names, and how deep in it."""
+    """Return the list that a paragraph or a style names, and its level in the list."""
     numbers = owner.find("{*}pPr/{*}numPr")
     if numbers is None:
         return None, None
@@ -192,7 +192,7 @@ def _named_level(name: str) -> int | None:
 
 
 def _outline_level(owner: etree._Element) -> int | None:
-    """Return what a paragraph or a style says itself: 0 to 8 for headings, 9 for body text."""
+    """Return a paragraph's or style's own level: 1 to 9 for headings, 10 for body text, None if it has none."""
     level = whole_number(owner.find("{*}pPr/{*}outlineLvl"), "val", -1)
     return level + 1 if level >= 0 else None
 
@@ -208,10 +208,10 @@ class _Writer:
         self._part = part
         self._relations = {relation.id: relation for relation in package.relations(part)}
         self._beside = beside
-        self._carried = ""  # of paragraphs whose end was deleted, and large first letters: the next one goes on from it
+        self._carried = ""  # from drop caps and paragraphs with a deleted end: the next paragraph continues this text
 
     def blocks(self, container: etree._Element) -> None:
-        """Write the paragraphs and tables of `container`, and the files that are shown between them."""
+        """Write the paragraphs and tables of `container`, and the files embedded between them."""
         for name, child in _children(container):
             if name == "p":
                 self._paragraph(child)
@@ -223,7 +223,7 @@ class _Writer:
                 self._chunk(child)
 
     def end_paragraph(self) -> None:
-        """Write what no paragraph goes on from."""
+        """Write the text that no paragraph continues."""
         carried, self._carried = self._carried.strip(), ""
         if carried:
             self._text.paragraph(carried)
@@ -256,7 +256,7 @@ class _Writer:
             self._text.paragraph(text)
 
     def _drawing(self, name: str, drawn: etree._Element) -> None:
-        """Write what is drawn and how it is described: words bent to a shape, charts, diagrams, pictures."""
+        """Write drawings and their descriptions: shaped text, charts, diagrams, pictures."""
         if name == "textpath":
             self._text.paragraph(attribute(drawn, "string") or "")
         elif name == "docPr":
@@ -271,7 +271,7 @@ class _Writer:
             self._text.picture(self._package.picture(target.target if target else ""))
 
     def _drawings(self, cell: etree._Element) -> None:
-        """Write what is drawn in a cell whose words are written, those of its text boxes included."""
+        """Write the drawings in a cell whose text is written already, including those in its text boxes."""
         for name, hanging in _hanging(cell):
             if name == "txbxContent":
                 self._drawings(hanging)
@@ -297,14 +297,14 @@ class _Writer:
         self._text.blank()
 
     def _is_layout(self, cell: etree._Element) -> bool:
-        """Return whether a cell holds a part of the document rather than a value."""
+        """Return whether a cell contains a part of the document instead of a value."""
         return any(
             name in {"tbl", "altChunk"} or (name == "p" and self._styles.level(child) is not None)
             for name, child in _children(cell)
         )
 
     def _numbered(self, cell: etree._Element) -> Iterator[str]:
-        """Yield the paragraphs of a cell with their numbers, which may be all that they show."""
+        """Yield the paragraphs of a cell with their numbers, which may be their only text."""
         for name, child in _children(cell):
             if name != "p":
                 continue
@@ -315,7 +315,7 @@ class _Writer:
                 yield from _paragraphs(box)
 
     def _chunk(self, chunk: etree._Element) -> None:
-        """Write a file that is shown in the place of an element."""
+        """Write the file that is shown in place of an element."""
         relation = self._relations.get(attribute(chunk, "id") or "")
         self._text.blank()
         try:
@@ -386,7 +386,7 @@ def _pieces(element: etree._Element) -> Iterator[str]:
 
 
 def _chosen(field: etree._Element) -> str:
-    """Return what a field of a form shows that stands in no text: the chosen entry of a list, a box ticked or not."""
+    """Return the value of a form field that is not in its text: a list's chosen entry, or a box, ticked or not."""
     if (entries := field.find("{*}ffData/{*}ddList")) is not None:
         chosen = attribute(entries.find("{*}result"), "val") or attribute(entries.find("{*}default"), "val") or "0"
         names = [attribute(entry, "val") or "" for entry in entries.iterfind("{*}listEntry")]
@@ -399,7 +399,7 @@ def _chosen(field: etree._Element) -> str:
 
 
 def _hanging(element: etree._Element) -> Iterator[tuple[str, etree._Element]]:
-    """Yield the text boxes that hang on an element, without a look into them, and what is drawn beside them."""
+    """Yield the drawings of an element and its text boxes, without descending into the text boxes."""
     for name, child in _children(element):
         if name in _HANGING:
             yield name, child

@@ -1,4 +1,4 @@
-"""What Office Open XML draws: the text of shapes, charts as the tables they were drawn from, diagrams, equations."""
+"""Drawings in Office Open XML: the text of shapes, charts as their source tables, diagrams, equations."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ if TYPE_CHECKING:
     from kb.formats.containers.ooxml import Package, Relation
 
 DRAWN: Final = {"chart", "chartEx", "diagramData"}
-"""How relations call the parts that hold what a frame shows."""
+"""The relation types of parts that a frame shows."""
 
 _INLINE: Final = {"r", "fld", "m", "oMathPara", "AlternateContent", "Choice"}
 
 
 def paragraphs(element: etree._Element) -> Iterator[str]:
-    """Yield the paragraphs of text in `element`."""
     for paragraph in element.iter("{*}p"):
         yield inline(paragraph)
 
 
 def inline(paragraph: etree._Element) -> str:
-    """Return the text of a paragraph."""
     return "".join(_pieces(paragraph))
 
 
@@ -48,7 +46,7 @@ def _pieces(element: etree._Element) -> Iterator[str]:
 
 
 def write_drawn(relation: Relation, package: Package, text: TextBuilder, *, level: int) -> None:
-    """Add what a part draws, as a table under headings from `level` on; embedded objects are not XML."""
+    """Add the content of a drawing, as a table under headings from `level` on; embedded objects are not XML."""
     root = package.side_xml(relation.target) if relation.kind in DRAWN else None
     if root is None:
         return
@@ -69,7 +67,7 @@ def _write_lines(lines: Iterator[str], text: TextBuilder) -> None:
 
 
 def _values(root: etree._Element) -> Iterator[str]:
-    """Yield the words of a chart of the kinds that came after 2010, its title first."""
+    """Yield the words of a chart of the types added after 2010, its title first."""
     for title in root.iter("{*}title", "{*}tx"):
         yield from paragraphs(title)
         yield from (value.text or "" for value in title.iter("{*}v"))
@@ -78,7 +76,7 @@ def _values(root: etree._Element) -> Iterator[str]:
 
 
 def _write_chart(root: etree._Element, text: TextBuilder, level: int) -> None:
-    """A chart as the table it was drawn from: its title, then a row for each category, then what stands at its axes."""
+    """Write a chart as its source table: its title, a row for each category, then the titles of its axes."""
     titles = [_title(title) for title in root.iterfind("{*}chart/{*}title")]
     axes = [_title(title) for title in root.iterfind("{*}chart/{*}plotArea/*/{*}title")]
     _write_lines(iter(titles), text)
@@ -94,7 +92,7 @@ def _write_chart(root: etree._Element, text: TextBuilder, level: int) -> None:
 
 
 def chart_titles(root: etree._Element) -> list[str]:
-    """Return what stands above a chart and at its axes."""
+    """Return the titles of a chart and its axes."""
     titles = (*root.iterfind("{*}chart/{*}title"), *root.iterfind("{*}chart/{*}plotArea/*/{*}title"))
     return [*filter(None, (one_line(_title(title)) for title in titles))]
 
@@ -105,10 +103,10 @@ def _title(title: etree._Element) -> str:
 
 
 def _points(series: etree._Element, *names: str) -> dict[int, str]:
-    """Return the values of a series by their number, as the file keeps them for when the workbook is away."""
+    """Return the values of a series by their number, from the file's copy, because the workbook may be missing."""
     points = next((part for name in names for part in series.iterfind(f"{{*}}{name}")), None)
     values = dict[int, str]()
-    for point in points.iter("{*}pt") if points is not None else ():  # of several levels, the outer ones come later
+    for point in points.iter("{*}pt") if points is not None else ():  # with several levels, the outer ones come later
         index, value = whole_number(point, "idx"), point.findtext("{*}v") or ""
         values[index] = f"{value} {values[index]}" if values.get(index) else value
     literal = points.findtext("{*}v") if points is not None and not values else None

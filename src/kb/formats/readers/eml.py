@@ -1,4 +1,4 @@
-"""Electronic mail as it is sent (.eml): headers, body, attached files."""
+"""Electronic mail as sent (.eml): headers, body, attached files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PACKED: Final = {"application/ms-tnef", "application/vnd.ms-tnef"}
 _PACKED_NAME: Final = "winmail.dat"
 _MESSAGES: Final = {"message/rfc822", "message/global"}
 _KEPT_APART: Final = "X-Apple-Content-Length"
-"""The header of a file that Apple Mail keeps in another place, or has not fetched."""
+"""The header of a file that Apple Mail stores elsewhere, or has not downloaded."""
 
 _HEADER: Final = re.compile(rb"\s*(?:>?From [^\n]*\n)?[!-9;-~]+:")
 _NOT_QUOTED: Final = re.compile(rb"=(?![0-9A-Fa-f]{2}|[ \t]*\r?\n)")
@@ -54,7 +54,7 @@ _WIDE: Final = re.compile(r"(?i)utf-?(?:16|32)[-_]?(?:le|be)?")
 
 
 class _Message(Message):
-    """A message whose parameters may name any character set: Python raises on some that are none, or none of text."""
+    """A message whose parameters may name any character set: Python fails on unknown ones and on binary codecs."""
 
     def get_param(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the library's
         value = super().get_param(*arguments, **options)
@@ -67,7 +67,7 @@ class _Message(Message):
 
 
 POLICY: Final = compat32.clone(message_factory=_Message)
-"""How the headers of mail are read. The policy that knows modern headers raises on many that real mail has."""
+"""The policy for the headers of mail. The modern one raises errors on many real headers."""
 
 
 def read(data: bytes) -> Extracted:
@@ -86,21 +86,21 @@ def read(data: bytes) -> Extracted:
 
 
 def bodies(data: bytes) -> list[Body]:
-    """Return what a message says, without its headers and the files in it, such as a page that a browser saved."""
+    """Return the bodies of a message, such as a page that a browser saved, without its headers and files."""
     mail = Mail({})
     _collect(message_from_bytes(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n"), policy=POLICY), mail)
     return [body for body in mail.bodies if body]
 
 
 def header_text(message: Message, name: str) -> str:
-    """Return what the headers of this name say."""
+    """Return the values of the headers with this name."""
     values = (value for key, value in message.raw_items() if key.lower() == name.lower())
-    # Bytes beyond ASCII, which many a header has, stand in it as surrogates.
+    # Bytes beyond ASCII, which many headers contain, appear as surrogates.
     return ", ".join(_decoded(_text(str(value).encode("utf-8", "surrogateescape"), None)) for value in values)
 
 
 def says_encrypted(message: Message) -> bool:
-    """Return whether the headers of a message say that it is encrypted."""
+    """Return whether the headers of a message mark it as encrypted."""
     kind = message.get_content_type()
     return kind in _ENCRYPTED_TYPES or (kind in _SMIME and "enveloped" in str(message.get_param("smime-type")).lower())
 
@@ -112,7 +112,7 @@ def _is_encrypted(message: Message) -> bool:
 
 
 def _decoded(header: str) -> str:
-    """Return a header's words, which may be encoded in one or several character sets."""
+    """Return a header's decoded words, which may use several character sets."""
     try:
         parts = decode_header(header)
     except ValueError:
@@ -130,7 +130,7 @@ def _text(data: bytes, charset: str | None) -> str:
 
 
 def _collect(part: Message, mail: Mail) -> None:
-    """Put what `part` holds in its place: the body or the attachments."""
+    """Add the content of `part` to the bodies or the attachments."""
     kind = part.get_content_type()
     if kind in _SMIME and (signed := signed_content(_payload(part))):
         _collect(message_from_bytes(signed, policy=POLICY), mail)
@@ -152,7 +152,7 @@ def _collect(part: Message, mail: Mail) -> None:
 
 
 def _unpack(part: Message, mail: Mail) -> None:
-    """Take what Outlook packed into one file; what cannot be unpacked is named and counted."""
+    """Add the files that Outlook packed into one; a file that cannot be unpacked is named and counted."""
     data = _payload(part)
     try:
         packed = tnef.unpack(data) if data.startswith(TNEF_SIGNATURE) else Mail({})
@@ -166,7 +166,7 @@ def _unpack(part: Message, mail: Mail) -> None:
 
 
 def _is_elsewhere(part: Message) -> bool:
-    """Return whether a file was taken out of the message, or never was in it, so that only a remark is there."""
+    """Return whether a file was removed from the message, or never was in it, so that only a remark is left."""
     return part.get_content_type() == "message/external-body" or any(part.get(name) for name in _TAKEN_OUT)
 
 
@@ -184,7 +184,7 @@ def _attach(part: Message, mail: Mail) -> None:
 
 
 def _collect_best(alternatives: Message, mail: Mail) -> None:
-    """Take the richest of the versions of one text, and what is attached to any of them."""
+    """Add the richest version of one text, and the attachments of all versions."""
     versions = []
     for part in _parts(alternatives):
         if (
@@ -192,11 +192,11 @@ def _collect_best(alternatives: Message, mail: Mail) -> None:
             and part.get_content_type() not in _VERSIONS
             and not _is_attached(part)
         ):
-            continue  # the same for one program or another, as for a watch
+            continue  # a version for a particular program or device, such as a watch
         versions.append(version := Mail({}))
         _collect(part, version)
         mail.take_files(version)
-    # The last one is what the sender meant, if it shows anything at all.
+    # The sender prefers the last one, if it shows anything.
     shown = [version.bodies for version in versions if any(body.words.strip() for body in version.bodies)]
     mail.bodies += shown[-1] if shown else []
 
@@ -216,7 +216,7 @@ def _is_in_the_text(part: Message) -> bool:
 
 
 def _without_uuencoded(text: str, mail: Mail) -> Body:
-    """Take the files out of a text that older programs wrote into it, and leave their names."""
+    """Extract the files that older programs wrote into the text, and leave their names."""
 
     def take(match: re.Match[str]) -> str:
         try:
@@ -230,7 +230,6 @@ def _without_uuencoded(text: str, mail: Mail) -> Body:
 
 
 def part_text(part: Message) -> str:
-    """Return the text of a part."""
     return _text(part_content(part), part.get_content_charset())
 
 
@@ -244,7 +243,7 @@ def _body(part: Message) -> Body:
 
 
 def _unflowed(text: str, *, is_cut: bool) -> str:
-    """Return a text whose lines end where their writer ended them: others end with a space (RFC 3676)."""
+    """Return a text without soft line breaks, which follow a space at the end of a line (RFC 3676)."""
     lines, depth_before = list[str](), -1
     for line in text.replace("\r\n", "\n").split("\n"):
         words = line.lstrip(">")
@@ -258,11 +257,11 @@ def _unflowed(text: str, *, is_cut: bool) -> str:
 
 
 def part_content(part: Message) -> bytes:
-    """Return the bytes of a part; of an attached message, the message as it is, or as its encoding hides it."""
+    """Return the bytes of a part; for an attached message, the message itself, decoded if necessary."""
     if part.get_content_maintype() != "message":
         return _payload(part)
     message = b"".join(inner.as_bytes() for inner in _parts(part)) or _payload(part)
-    # A message must not be encoded, so that Python's parser takes no notice; but some programs do it.
+    # A message must not be encoded, and Python's parser expects that; but some programs encode it.
     for decoded in (part.get("Content-Transfer-Encoding"), "base64"):
         inner = _decoded_message(message, str(decoded or "").strip().lower())
         if inner and (decoded is not None or not _HEADER.match(message)):
@@ -271,7 +270,7 @@ def part_content(part: Message) -> bytes:
 
 
 def _decoded_message(message: bytes, encoding: str) -> bytes:
-    """Return a message that is encoded so; nothing if that gives none."""
+    """Return the message decoded from this encoding; empty if the result is not a message."""
     decoded = b""
     if encoding == "base64":
         with suppress(ValueError):
@@ -287,7 +286,7 @@ def _payload(part: Message) -> bytes:
 
 
 def part_filename(part: Message) -> str:
-    """Return what a part is called."""
+    """Return the name of a part, or a name made from its subject or type."""
     name = _decoded(part.get_filename() or "")
     if part.get_content_type() in _MESSAGES and not name.lower().endswith(_MESSAGE_SUFFIXES):
         inner = BytesHeaderParser(policy=POLICY).parsebytes(part_content(part))

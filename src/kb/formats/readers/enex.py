@@ -1,6 +1,6 @@
-"""Evernote exports (.enex): each note a document with its title, tags, dates, source and files.
+"""Evernote exports (.enex): each note is a document with its title, tags, dates, source and files.
 
-An export of several notes is a list of them, each an export of its own; one of a single note is that note.
+An export of several notes becomes a list of them, each an export of its own; an export of one note becomes that note.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NO_TEXT: Final = "the Evernote export holds no note"
 
 @dataclass
 class _File:
-    """A file in a note, which the text shows by its hash."""
+    """A file in a note; the text refers to it by its hash."""
 
     name: str
     media_type: str
@@ -61,7 +61,7 @@ class _File:
 
     @property
     def words(self) -> str:
-        """What stands in its place."""
+        """Its replacement in the text."""
         return embedded_text(self.media_type, len(self.data)) if self.is_picture else f"[{self.name}]"
 
 
@@ -82,7 +82,7 @@ def read(data: bytes) -> Extracted:
     """Read an export.
 
     Raises:
-        Unreadable: it holds no note, or is damaged.
+        Unreadable: it contains no note, or is damaged.
     """
     notes = list(_notes(as_utf8(data)))
     if not notes:
@@ -91,7 +91,7 @@ def read(data: bytes) -> Extracted:
 
 
 def _notes(data: bytes) -> Iterator[bytes]:
-    """Yield the notes as they are written; the last one may be cut off."""
+    """Yield the source of each note; the last one may be cut off."""
     place = 0
     while begins := _NOTE.search(data, place):
         end = data.find(_END, begins.end())
@@ -122,7 +122,7 @@ def _title(note: bytes) -> str:
 
 
 def _root(markup: bytes) -> etree._Element | None:
-    # A file in a note is a text of any length; what else a bomb may have, entities, is not looked at.
+    # A file in a note is text of any length. The parser does not expand entities, the other way to build a bomb.
     try:
         return etree.fromstring(markup, xml_parser(encoding="utf-8", load_dtd=False, huge_tree=True, recover=True))
     except etree.XMLSyntaxError:
@@ -198,7 +198,7 @@ def _rendered(note: _Note) -> Extracted:
 
 
 def _markup(note: _Note) -> str:
-    """Return the note as a page, with words in the place of files, of boxes to tick, and of what is encrypted."""
+    """Return the note as a page, with text in place of its files, checkboxes and encrypted parts."""
     markup = _CONTENT.sub("<div>", note.content, count=1)
     markup = _CRYPT.sub("[encrypted]", markup)
     markup = _TODO.sub(lambda match: "[x] " if "true" in match[1].lower() else "[ ] ", markup)
@@ -212,7 +212,7 @@ def _words(note: _Note, media: re.Match[str]) -> str:
 
 
 def _written_files(note: _Note, text: TextBuilder) -> Iterator[Attachment]:
-    """Yield the files that become documents; pictures go with the text, and what holds no text is named."""
+    """Yield the files that become documents; pictures are added to the text, and other media are only named."""
     for file in note.files.values():
         if not file.data:
             text.omit("files")

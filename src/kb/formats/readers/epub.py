@@ -1,4 +1,4 @@
-"""EPUB books: the chapters in reading order, under the headings they have or else their names in the contents."""
+"""EPUB books: the chapters in reading order, under their own headings or else their names in the table of contents."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _write_chapter(book: _Book, name: str, text: TextBuilder) -> None:
 
 
 class _Book:
-    """The package document, which says what a book is made of."""
+    """The package document, which lists the parts of a book."""
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
@@ -74,12 +74,11 @@ class _Book:
         self.labels = self._labels()
 
     def title(self) -> str | None:
-        """Return the title of the book."""
         title = next(self._package.iterfind("{*}metadata/{*}title"), None)
         return meaningful("".join(title.itertext())) if title is not None else None
 
     def date(self) -> str | None:
-        """Return when the book was published, as far as it says."""
+        """Return the publication date of the book, if it contains one."""
         dates = [date for date in self._package.iterfind("{*}metadata/{*}date") if attribute(date, "event") in _ISSUED]
         return first_date(*(date.text for date in dates), earliest=_FIRST_PRINTED)
 
@@ -97,14 +96,14 @@ class _Book:
     def _refuse_encrypted(self) -> None:
         encryption = self.archive.xml("META-INF/encryption.xml")
         references = encryption.iter("{*}CipherReference") if encryption is not None else ()
-        # Fonts are often obfuscated so; the book itself is only where it must not be read elsewhere.
+        # Fonts are often obfuscated this way; pages are encrypted only to keep other programs from reading them.
         if any(
             reference.get("URI", "").lower().endswith((".xhtml", ".html", ".htm", ".xml")) for reference in references
         ):
             raise Unreadable("the book is encrypted (DRM): it can only be read in its shop's own program")
 
     def _labels(self) -> dict[str, str]:
-        """Return what the table of contents calls each chapter."""
+        """Return each chapter's name in the table of contents."""
         labels: dict[str, str] = {}
         for item in self._items.values():
             is_ncx = item.get("media-type") == "application/x-dtbncx+xml"

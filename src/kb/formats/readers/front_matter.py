@@ -1,6 +1,6 @@
-"""What a Markdown file says of itself before its text: title, tags, date, aliases, in YAML or TOML.
+"""The fields before the text of a Markdown file: title, tags, date, aliases, in YAML or TOML.
 
-Obsidian, Jekyll, Hugo and others write it there, each with keys of its own. Every value is kept as it is written.
+Obsidian, Jekyll, Hugo and others write them there, each with keys of its own. Values are kept as written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from kb.formats.text.encoding import one_line
 
 INLINE_TAGS: Final = "inline_tags"
-"""A field that is false where a # in the text makes no tag."""
+"""A field; if false, a # in the text does not make a tag."""
 # Between --- (YAML) or +++ (TOML), before anything else.
 _BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
 _TAG_NAMES: Final = ("tags", "tag")
@@ -23,25 +23,25 @@ _GOES_ON: Final = " \t-]"
 _AROUND: Final = " \t[]{}-\"',"
 _LONGEST: Final = 1 << 16
 _DEEPEST: Final = 64
-"""How many dots a line of TOML may have: the time that a key takes grows with the square of its parts."""
+"""The maximum number of dots on a line of TOML: the time for a key grows with the square of its parts."""
 _DATES: Final = ("date", "created", "created_at", "date created", "creation date", "published")
 _MODIFIED: Final = ("updated", "updated_at", "modified", "date modified", "lastmod")
 _TICKS: Final = re.compile(r"(\\[`#])|`+")
-# As Obsidian has it: after white space, of letters, digits, - _ and /, and not of digits alone.
+# As in Obsidian: after white space; letters, digits, - _ and /, but not only digits.
 _INLINE: Final = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])(?P<tag>[\w/-]+)(?![^\w\s/.,;:!?)\]}'\"*_~|»”’-])")
 _COLOUR: Final = re.compile(
     r"(?![a-f]2[a-f]$)(?=.*\d)(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})|([a-f])\1\1(?:\1{3})?|([a-f]{2})\2\2"
     r"|(?:([a-f])\3){2}([a-f])\4",
     re.IGNORECASE,
 )
-"""Digits among as many as a colour has, as in #c0ffee, but not b2b; or letters that repeat, as in #fff and #fafafa."""
+"""As many hex digits as a colour has, with a decimal digit, as in #c0ffee, but not b2b; or repeated, as in #fafafa."""
 
 _LINES: Final = re.compile(r"L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?")
 _DIRECTIVES: Final = {
     *("include", "include_next", "import", "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "else"),
     *("endif", "pragma", "error", "warning", "line", "region", "endregion", "nullable"),
 }
-"""What compilers are told behind a #: none of these is a tag."""
+"""Compiler directives after a #; these are not tags."""
 _LONGEST_TAG: Final = 200
 _MOST_TAGS: Final = 100
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -49,9 +49,9 @@ _LONGEST_DATE: Final = 40
 
 
 class FrontMatter(NamedTuple):
-    """What stands before the text, which begins at `length`; it is text, too, unless it `is_understood`.
+    """The fields before the text, which begins at `length`; they are also part of the text unless `is_understood`.
 
-    It `is_lost` where it breaks the rules of YAML or TOML and no line by itself says what the tags in it are.
+    `is_lost` means that they break the rules of YAML or TOML and that the tags in them cannot be read line by line.
     """
 
     length: int = 0
@@ -65,7 +65,7 @@ class FrontMatter(NamedTuple):
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Return what the text says of itself; what cannot be understood is part of the text and nothing else."""
+    """Return the fields before the text; invalid ones remain part of the text."""
     block = _BLOCK.match(text)
     if not block:
         return FrontMatter()
@@ -85,7 +85,7 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def _rescued(matter: str, length: int) -> FrontMatter:
-    """Return what single lines say of front matter that as a whole cannot be understood."""
+    """Return the fields that can be read line by line from invalid front matter."""
     entries = _entries(matter[:_LONGEST])
     tags = clean_tags(_items(entries, _TAG_NAMES))
     dates = (_date(_unquoted(entries[name][0])) for name in (*_DATES, *_MODIFIED) if name in entries)
@@ -100,7 +100,7 @@ def _rescued(matter: str, length: int) -> FrontMatter:
 
 
 def _items(entries: dict[str, list[str]], names: Sequence[str], *, are_words: bool = True) -> list[str]:
-    """Return what stands behind names and below them: one a line, or between commas or, of words, white space."""
+    """Return the values after names and below them: one per line, or separated by commas or, for words, white space."""
     items = list[str]()
     for line in (line for name in names for line in entries.get(name, ())):
         item = _unquoted(line.strip().removeprefix("- "))
@@ -112,14 +112,14 @@ def _items(entries: dict[str, list[str]], names: Sequence[str], *, are_words: bo
 
 
 def _commented(matter: str) -> list[str]:
-    """Return the tags that begin with a #, which in YAML makes a comment of them."""
+    """Return the tags that begin with a #, which YAML treats as comments."""
     entries = _entries(matter)
     lines = (line.strip().removeprefix("- ") for name in _TAG_NAMES for line in entries.get(name, ()))
     return [tag for line in lines if line.startswith("#") for tag in line.split() if len(tag) > 1 and tag[0] == "#"]
 
 
 def _entries(matter: str) -> dict[str, list[str]]:
-    """Return by its name in lower case what each line says, and those below it that begin with none."""
+    """Return the value of each line and its continuation lines, by the line's name in lower case."""
     entries, name = dict[str, list[str]](), ""
     for line in matter.split("\n"):
         if scan := _ENTRY.match(line):
@@ -133,23 +133,23 @@ def _entries(matter: str) -> dict[str, list[str]]:
 
 
 def _unquoted(written: str) -> str:
-    """Return a value without the signs around it."""
+    """Return a value without quotation marks."""
     value = written.strip()
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
 def inline_tags(text: str) -> list[str]:
-    """Return the #tags in a paragraph or a heading, those in code left out."""
+    """Return the #tags in a paragraph or a heading, except in code."""
     return [match["tag"] for match in _INLINE.finditer(_without_code(text)) if _is_tag(match["tag"])]
 
 
 def _is_tag(word: str) -> bool:
-    """Return whether a word behind a # is meant as a tag: no colour, line of a file, or order to a compiler."""
+    """Return whether a word after a # is a tag, not a colour, a line of a file, or a compiler directive."""
     return not (_COLOUR.fullmatch(word) or _LINES.fullmatch(word) or word in _DIRECTIVES)
 
 
 def _without_code(text: str) -> str:
-    """Return a text with a backtick for each code span, which ends with as many backticks as it begins with."""
+    """Return a text with a backtick in place of each code span, which ends with as many backticks as it begins with."""
     runs = list(_TICKS.finditer(text))
     closing: dict[str, list[int]] = {}
     for index, run in reversed(list(enumerate(runs))):
@@ -166,21 +166,21 @@ def _without_code(text: str) -> str:
 
 
 def clean_tags(words: list[str]) -> tuple[str, ...]:
-    """Return the words as tags: without their #, each once, and only what can be a tag."""
+    """Return the words as tags: without their #, each once, and only valid ones."""
     tags = (one_line(word).lstrip("#").strip().strip("/") for word in words)
     known = (tag for tag in tags if tag and len(tag) <= _LONGEST_TAG and not _CONTROL.search(tag))
     return tuple(dict.fromkeys(known))[:_MOST_TAGS]
 
 
 def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
-    """Return the values by their names in lower case; None if this is not what it seems."""
+    """Return the values by their names in lower case; None if they cannot be parsed."""
     if len(matter) > _LONGEST or (is_toml and any(line.count(".") > _DEEPEST for line in matter.split("\n"))):
         return None
-    import yaml  # here, as few notes need it and the engine's start does not
+    import yaml  # here, because few notes need it and the engine's start does not
 
     try:
         # The base loader makes strings of everything, as written: a tag may be called 2024 or yes.
-        values = tomllib.loads(matter) if is_toml else yaml.load(matter, yaml.BaseLoader)  # noqa: S506 - likewise
+        values = tomllib.loads(matter) if is_toml else yaml.load(matter, yaml.BaseLoader)  # noqa: S506 - BaseLoader is safe
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return {str(name).lower(): value for name, value in values.items()} if isinstance(values, dict) else None
@@ -191,7 +191,7 @@ def _strings(value: object) -> list[str]:
 
 
 def _listed(value: object) -> list[str]:
-    """Tags: a list, or one text with commas or else white space between them."""
+    """Return the tags of a list, or of a text separated by commas or else white space."""
     if isinstance(value, str) and "," not in value:
         return value.split()
     return [tag for text in _strings(value) for tag in text.split(",")]
@@ -202,11 +202,11 @@ def _line(value: object) -> str | None:
 
 
 def _names(*values: object) -> tuple[str, ...]:
-    """Return by what else a document is known: its other names, and who wrote it."""
+    """Return a document's other names and its authors."""
     return tuple(dict.fromkeys(filter(None, map(_line, (text for value in values for text in _strings(value))))))
 
 
 def _date(value: object) -> str | None:
-    """Return a date as written; TOML has a type of its own for it."""
+    """Return a date as written, or in ISO 8601 if it is one of TOML's own dates."""
     date = _line(value if isinstance(value, str) else getattr(value, "isoformat", str)())
     return date if date and len(date) <= _LONGEST_DATE and date[0].isdigit() else None

@@ -1,8 +1,8 @@
-"""HTML: the readable text in reading order, one block a line, cut at its headings.
+"""HTML: the readable text in reading order, one block per line, cut at its headings.
 
-Nothing that a person could read is dropped, navigation included: which part of a page matters is guesswork, and a
-wrong guess loses text. What the page itself hides from whoever looks at it is left out; `aria-hidden` hides from
-screen readers alone. Style sheets are not read.
+No readable text is dropped, not even navigation, because a wrong guess about which part of a page matters would lose
+text. Text that the page itself hides is left out, except with `aria-hidden`, which hides it only from screen readers.
+Style sheets are not read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DATES: Final = (
     *("dc.date.issued", "dcterms.issued", "dc.date", "dcterms.date", "dcterms.created", "dc.date.created"),
     *("publish-date", "publishdate", "pubdate", "date", "article:modified_time", "datemodified", "dcterms.modified"),
 )
-"""The names under which pages keep their date, the surest first."""
+"""The names under which pages give their date, the most reliable first."""
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _PARAGRAPHS: Final = {
     *_HEADINGS,
@@ -43,21 +43,21 @@ _LINES: Final = {
 }
 _BLOCKS: Final = _PARAGRAPHS | _LINES | {"br"}
 _APART: Final = {"nav", "header", "footer", "aside"}
-"""Parts of a page whose links are those of the whole site."""
+"""Parts of a page whose links belong to the whole site."""
 
 _ELSEWHERE: Final = re.compile(r"(?i)(?:https?|mailto|ftp):\S+\Z")
 _EMBEDDED: Final = re.compile(r"\[picture: \S+, \d[\d.]* [kMG]B\]")
-"""What stands for a picture of more than a few bytes that a page has in it."""
+"""The placeholder for a picture of more than a few bytes embedded in a page."""
 
 _LONGEST_ADDRESS: Final = 200
-"""Longer ones are made for counting who clicks."""
+"""Longer addresses serve to count clicks."""
 
 _ENTERED: Final = {"date", "datetime-local", "email", "month", "number", "tel", "text", "time", "url", "week"}
-"""The kinds of fields in which people read what was entered."""
+"""The types of input fields that show the value entered."""
 
 _DEEPEST_FRAME: Final = 3
 _LISTS: Final = {"ul", "ol", "menu"}
-# A table row with one of these inside lays out a part of the page; its cells are no values.
+# A table row with one of these inside is part of the layout; its cells are not values.
 _LAYOUT: Final = ("table", "pre", *_HEADINGS)
 
 _META_CHARSET: Final = re.compile(rb"""(?i)<meta[^>]{0,256}?charset\s*=\s*["']?\s*([\w.:-]+)""")
@@ -67,7 +67,7 @@ _SELF_CLOSED: Final = re.compile(
 )
 # libxml2 compares each attribute of an element with every other.
 _MOST_ATTRIBUTES: Final = 1000
-# libxml2 drops whatever follows the end of the page, which mail programs and servers add to it.
+# libxml2 drops the text after the end of the page, where mail programs and servers add some.
 _END_OF_PAGE: Final = re.compile(r"</(?i:html|body)\s*+>")
 _OPENING: Final = re.compile(r"""<([A-Za-z][^\s/>]*+)((?:=\s*+"[^"]*+"|=\s*+'[^']*+'|[^>=]++|=)*+)""")
 _QUOTED: Final = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
@@ -82,13 +82,13 @@ def read(data: bytes) -> Extracted:
     """Read an HTML page or fragment.
 
     Raises:
-        Unreadable: the page shows no text by itself, or is beyond the parser's limits.
+        Unreadable: the page contains no text of its own, or exceeds the parser's limits.
     """
     return read_markup(decode_html(data))
 
 
 def read_markup(markup: str, frames: Sequence[str] = ()) -> Extracted:
-    """Read a page, and below it what stands in its frames. Raises as `read`."""
+    """Read a page, and below it the pages in its frames. Raises as `read` does."""
     text = TextBuilder()
     root = _parsed(expanded(markup) if _XHTML.search(markup[:4096]) else markup)
     if root is not None:
@@ -104,19 +104,19 @@ def read_markup(markup: str, frames: Sequence[str] = ()) -> Extracted:
 
 
 def decode_html(data: bytes) -> str:
-    """Return the markup, in the encoding that it declares or that is found in it."""
+    """Return the markup, decoded from its declared or detected encoding."""
     return decode(data, _declared_encoding(data))
 
 
 def write_fragment(markup: str, text: TextBuilder, *, below: int) -> None:
-    """Add the readable text of a piece of HTML, its headings `below` levels deeper than they say."""
+    """Add the readable text of a piece of HTML, with its headings `below` levels deeper."""
     root = _parsed(markup)
     if root is not None:
         _Writer(text, below).write(root)
 
 
 def expanded(markup: str) -> str:
-    """XHTML whose empty elements (`<title/>`) are closed as HTML wants it, where they would swallow what follows."""
+    """Return XHTML with empty elements (`<title/>`) closed in the HTML way; otherwise they would swallow the rest."""
     return _SELF_CLOSED.sub(r"<\1\2></\1>", markup)
 
 
@@ -132,7 +132,7 @@ def _declared_encoding(data: bytes) -> str | None:
 
 
 def _most_attributes(markup: str) -> int:
-    """Return about how many attributes the element with the most of them has, or more."""
+    """Return an upper estimate of the largest number of attributes of an element."""
     most, place = 0, 0
     while tag := _OPENING.search(markup, place):
         if len(tag[2]) > 2 * _MOST_ATTRIBUTES:
@@ -146,7 +146,7 @@ def _most_attributes(markup: str) -> int:
 def _parsed(markup: str) -> etree._Element | None:
     if _most_attributes(markup) > _MOST_ATTRIBUTES:
         raise Unreadable(f"the page cannot be read: one of its elements has more than {_MOST_ATTRIBUTES} attributes")
-    # huge_tree raises the limit on nesting from 256: unclosed tags nest deep, and what is beyond the limit is lost.
+    # huge_tree raises the limit on nesting from 256: unclosed tags nest deep, and text beyond the limit is lost.
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, no_network=True)
     try:
         root: etree._Element | None = etree.fromstring(_END_OF_PAGE.sub("", markup.replace("\0", "")).encode(), parser)
@@ -163,7 +163,7 @@ def _title(root: etree._Element | None) -> str | None:
 
 
 def _date(root: etree._Element | None) -> str | None:
-    """Return the date that the page gives itself; those of what it shows may be those of anything."""
+    """Return the page's own date; other dates on it may refer to anything."""
     dates: dict[str, str] = {}
     for element in root.iter("meta", "time") if root is not None else ():
         name = element.get("property") or element.get("name") or element.get("itemprop") or ""
@@ -174,7 +174,7 @@ def _date(root: etree._Element | None) -> str | None:
 
 
 def _is_unseen(element: etree._Element) -> bool:
-    """Return whether an element is hidden; a whole page that is so is one that a script shows."""
+    """Return whether an element is hidden; a page that is hidden as a whole is shown by a script."""
     if element.tag in _UNSEEN:
         return True
     is_hidden = element.get("hidden", "until-found").lower() != "until-found" or _HIDING.search(
@@ -184,7 +184,7 @@ def _is_unseen(element: etree._Element) -> bool:
 
 
 class _Writer:
-    """Writes a tree: gathers inline text, and flushes it as a line where a block begins or ends."""
+    """Writes a tree: gathers inline text, and flushes it as a line when a block begins or ends."""
 
     def __init__(self, text: TextBuilder, below: int = 0, depth: int = 0) -> None:
         self._text = text
@@ -197,7 +197,7 @@ class _Writer:
         self._preformatted = 0
 
     def write(self, root: etree._Element) -> None:
-        """Write the text of `root`; a walk, not a recursion, as pages may nest thousands deep."""
+        """Write the text of `root`, without recursion, because pages may nest thousands of levels deep."""
         walker = etree.iterwalk(root, events=("start", "end"))
         for event, element in walker:
             if event == "end":
@@ -222,7 +222,7 @@ class _Writer:
 
     def _write_heading(self, element: etree._Element) -> bool:
         title = _flat(element)
-        if len(title) > LONGEST_HEADING:  # such as all that follows a heading that was never closed
+        if len(title) > LONGEST_HEADING:  # for example, all text after an unclosed heading
             return False
         self._flush()
         if title:
@@ -244,7 +244,7 @@ class _Writer:
         self._add(_lead(element))
 
     def _write_frame(self, markup: str) -> None:
-        """Write a page that another one holds."""
+        """Write a page inside another."""
         root = _parsed(markup)
         if root is not None:
             self._flush()
@@ -280,7 +280,7 @@ class _Writer:
             self._inline.append(text if self._preformatted else _SPACES.sub(" ", text))
 
     def _flush(self) -> bool:
-        """Write the line gathered so far; whether there was one."""
+        """Write the line gathered so far, and return whether it contained text."""
         gathered = "".join(self._inline).translate(_ZERO_WIDTH)
         line = gathered.strip("\n").rstrip() if self._preformatted else one_line(gathered)
         self._inline.clear()
@@ -291,14 +291,14 @@ class _Writer:
 
 
 def _is_data(row: etree._Element) -> bool:
-    """Return whether a row is made of cells with values and nothing else; broken markup puts text between them."""
+    """Return whether a row contains only cells with values; broken markup puts text between cells."""
     is_layout = next(row.iter(*_LAYOUT), None) is not None
     strays = [row.text, *(cell.tail for cell in row)]
     return len(row) > 1 and not is_layout and not any(text and text.strip() for text in strays)
 
 
 def _flat(element: etree._Element, *, with_links: bool = False) -> str:
-    """The text of an element on one line, whatever blocks it is made of."""
+    """Return the text of an element on one line, even if it consists of several blocks."""
     return one_line("".join(_flat_pieces(element, with_links=with_links)).translate(_ZERO_WIDTH))
 
 
@@ -317,7 +317,7 @@ def _flat_pieces(root: etree._Element, *, with_links: bool) -> Iterator[str]:
 
 
 def _lead(element: etree._Element) -> str:
-    """Return what an inline element shows besides its text: an image's description, the gap between two links."""
+    """Return the text that an element shows before its own, such as an image's description, or a gap between links."""
     if element.tag == "img":
         embedded = element.get("src", "")
         picture = embedded if _EMBEDDED.match(embedded) else ""
@@ -330,7 +330,7 @@ def _lead(element: etree._Element) -> str:
 
 
 def _address(link: etree._Element) -> str:
-    """Return where a link leads, behind its text, if that is another site and the text does not say so."""
+    """Return the address to show after a link's text, if it is another site's and not part of the text."""
     address = link.get("href", "").strip()
     if not _ELSEWHERE.match(address) or len(address) > _LONGEST_ADDRESS:
         return ""
@@ -341,6 +341,6 @@ def _address(link: etree._Element) -> str:
 
 
 def _is_permalink(element: etree._Element) -> bool:
-    """Return whether an element is the sign beside a heading, such as # or a pilcrow, that links to that heading."""
+    """Return whether an element is a one-character link next to a heading, such as # or a pilcrow."""
     is_local = element.tag == "a" and element.get("href", "").startswith("#")
     return is_local and len(one_line("".join(element.itertext()).translate(_ZERO_WIDTH))) == 1

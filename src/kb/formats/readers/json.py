@@ -1,4 +1,4 @@
-"""JSON as it was written; what stands on one line is laid out for reading, and escapes are what they stand for."""
+"""JSON as it was written; JSON on one line is laid out for reading, and escapes are replaced by their characters."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kb.formats.text.extracted import Extracted
 
 _INDENTS: Final = (2, 0)
 _LONGEST_LAYOUT: Final = 4
-"""How many times as long as its source a layout may be; one that nests deep has less indentation, or none."""
+"""The maximum length of a layout, as a multiple of its source; deeply nested values get less or no indentation."""
 _ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|r\\n|.)")
 _SPACES: Final = {"r\\n": "\n", "n": "\n", "r": "\n", "t": "\t", "b": " ", "f": " "}
 
 
 def read(data: bytes) -> Extracted:
-    """Read a JSON file, or several values on lines of their own, or what only looks like JSON."""
+    """Read a JSON file, even one with a value on each line, or text that only looks like JSON."""
     source = decode(data)
     if chats := read_chats(source):
         return chats
@@ -27,7 +27,7 @@ def read(data: bytes) -> Extracted:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """Return the character of an escape that would run into the word beside it; quotes and backslashes stay escaped."""
+    """Return the character of an escape that would merge with the next word; quotes and backslashes stay escaped."""
     code = escape[0][1:]
     if len(code) > 4:
         return str(json.loads(f'"{escape[0]}"'))
@@ -48,7 +48,7 @@ def _laid_out(source: str) -> str:
 
 
 def _layout(value: object, indent: int, longest: int) -> str | None:
-    """Return the value over as many lines as it has parts; None if that is longer than it may be."""
+    """Return the value with each of its parts on a line; None if the result is longer than `longest`."""
     pieces = []
     for piece in json.JSONEncoder(indent=indent, ensure_ascii=False).iterencode(value):
         longest -= len(piece)

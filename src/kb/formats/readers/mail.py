@@ -1,4 +1,4 @@
-"""What messages of every format have in common: who, when and what about, the body, the files they carry."""
+"""The common parts of messages in all formats: senders, dates, subject, body, attached files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ADDRESS: Final = re.compile(r"(?i)[a-z]+:|[^<]*/")
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A part of what a message says."""
+    """A part of a message's text."""
 
     kind: Literal["plain", "html"]
     text: str
@@ -44,12 +44,12 @@ class Body:
 
     @property
     def words(self) -> str:
-        """What it says, without markup."""
+        """Its text without markup."""
         return flat_text(self.text) if self.kind == "html" else self.text
 
 
 class MailBody(NamedTuple):
-    """A picture that came with a message for its body to show, by an id or as an address."""
+    """A picture in a message for its body to show, by an id or an address."""
 
     id: str
     file: Attachment
@@ -62,13 +62,13 @@ class Mail:
 
     Args:
         headers: by the names in `HEADERS`.
-        bodies: what it says.
-        attachments: the files that came with it.
-        shown: the pictures that a body may show, each with what it calls them, and the type that the message says.
-        textless: the names of those in which there is nothing to read, such as pictures.
-        pictures: those of them that are pictures.
-        packed: what it says again in rich text, in a file that only Outlook opens.
-        omitted: what in it cannot be read, by kind.
+        bodies: its text.
+        attachments: its files with text.
+        shown: the pictures that a body may show, each with its id and its declared type.
+        textless: the names of its files without text, such as pictures.
+        pictures: the pictures among them.
+        packed: its text again, as rich text in a file that only Outlook opens.
+        omitted: the number of unreadable items, by kind.
     """
 
     headers: dict[str, str]
@@ -81,7 +81,7 @@ class Mail:
     omitted: Counter[str] = field(default_factory=Counter)
 
     def take_files(self, other: Mail) -> None:
-        """Take over what came with another message, or with another version of this one, but for what it says."""
+        """Add everything but the text of another message, or of another version of this one."""
         self.attachments += other.attachments
         self.shown += other.shown
         self.textless += other.textless
@@ -90,7 +90,7 @@ class Mail:
         self.omitted += other.omitted
 
     def attach(self, file: Attachment, media_type: str = "") -> None:
-        """Add a file, which the message called of this type."""
+        """Add a file, with the type that the message declares for it."""
         called = media_type if media_type != "application/octet-stream" else ""
         is_signature = file.filename.lower().endswith(_SIGNATURES)
         if not file.data or is_signature or is_media(file.data, called or guess_type(file.filename)[0] or ""):
@@ -105,7 +105,7 @@ def render(mail: Mail) -> Extracted:
     """Return the message as a person reads it.
 
     Raises:
-        Unreadable: what it says is encrypted.
+        Unreadable: its text is encrypted.
     """
     bodies = [body for body in mail.bodies if body]
     _attach_unseen(mail, bodies)
@@ -133,7 +133,7 @@ def render(mail: Mail) -> Extracted:
 
 
 def _attach_unseen(mail: Mail, bodies: Sequence[Body]) -> None:
-    """Add the pictures that were meant to be seen in a body, but that none shows."""
+    """Attach the pictures that were meant for a body but that no body shows."""
     pages = [body.text for body in bodies if body.kind == "html"]
     seen = {unquote(content_id) for page in pages for content_id in _SHOWN.findall(page)}
     for shown in mail.shown:
@@ -142,7 +142,7 @@ def _attach_unseen(mail: Mail, bodies: Sequence[Body]) -> None:
 
 
 def _says_more(body: Body, known: set[str]) -> bool:
-    """Return whether a body has words that are not known, but for a few: signs and marks differ."""
+    """Return whether a body has more than a few unknown words; punctuation and marks may differ."""
     words = set(_WORD.findall(body.words.lower()))
     return len(words - known) > len(words) * _FEW
 
@@ -153,7 +153,7 @@ def _write_header(name: str, value: str, text: TextBuilder) -> None:
 
 
 def write_body(body: Body, text: TextBuilder) -> None:
-    """Add what a part of a message says."""
+    """Add a body of a message."""
     if body.kind == "html":
         write_fragment(expanded(body.text), text, below=0)
     else:

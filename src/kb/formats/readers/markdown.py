@@ -23,7 +23,7 @@ _LONGEST_FIELDS: Final = 20_000
 
 
 class _Block(NamedTuple):
-    """A heading, a paragraph or the like: where it begins, its text, and its level if it is a heading of the text."""
+    """A block such as a heading or a paragraph: its start, its text, and its level if it is a document's heading."""
 
     start: int
     text: str
@@ -33,8 +33,8 @@ class _Block(NamedTuple):
 def read(data: bytes) -> Extracted:
     """Read a Markdown file; headings inside code, quotes and lists are part of their section.
 
-    Front matter is fields, no text, unless nothing else is there. Its lines stay, empty, so that those below it are
-    numbered as in the file.
+    Front matter is not text, unless the file contains nothing else. It is replaced by empty lines, so that the line
+    numbers below it stay the same as in the file.
     """
     source, exported = _without_export_fields(decode(data))
     front = front_matter(source)
@@ -58,7 +58,7 @@ def read(data: bytes) -> Extracted:
 
 
 def _without_export_fields(source: str) -> tuple[str, dict[str, str]]:
-    """Return a note without the fields that Joplin puts below it when it exports, and these fields."""
+    """Return a note without the fields that Joplin exports below it, and these fields."""
     match = _EXPORT_FIELDS.search(source[-_LONGEST_FIELDS:])
     if not match:
         return source, {}
@@ -68,14 +68,13 @@ def _without_export_fields(source: str) -> tuple[str, dict[str, str]]:
 
 
 def headings_in(text: str) -> Iterator[Heading]:
-    """Yield the headings of a Markdown text."""
     return _headings(_blocks(text))
 
 
 def _blocks(text: str, begin: int = 0) -> Iterator[_Block]:
     parser = MarkdownIt("commonmark")
     body = text[begin:]
-    # Only the blocks matter here: inline markup is parsed for the headings alone.
+    # Only the blocks matter here: inline markup is parsed only for the headings.
     with parser.reset_rules():
         parser.disable("inline")
         tokens = parser.parse(body)

@@ -1,4 +1,4 @@
-"""Mailboxes (.mbox): a list of the messages, each of which is a document of its own."""
+"""Mailboxes (.mbox): a list of the messages, each a separate document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kb.formats.text.encoding import as_utf8, one_line
 from kb.formats.text.extracted import Attachment, Extracted
 
 _NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|\0-\x1f]+")
-"""Not `#`, unlike in other names of parts: documents of messages that have it are found by it."""
+"""Without `#`, unlike for other parts: existing documents of messages may contain it and are found by name."""
 
 
 def read(data: bytes) -> Extracted:

@@ -1,4 +1,4 @@
-"""Web pages as browsers save them in one file (.mht): the page and its frames, without style sheets and pictures."""
+"""Web pages saved in one file (.mht): the page and its frames, without style sheets and pictures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(data: bytes) -> Extracted:
     """Read a saved page.
 
     Raises:
-        Unreadable: there is no page in it, or it shows no text.
+        Unreadable: it contains no page, or no text.
     """
     message = message_from_bytes(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n"), policy=POLICY)
     parts = [part for part in message.walk() if not part.is_multipart()]
@@ -44,7 +44,6 @@ def read(data: bytes) -> Extracted:
 
 
 def files_of_page(data: bytes) -> list[Attachment]:
-    """Return the documents in a saved page."""
     return list(_files(message_from_bytes(as_utf8(data), policy=POLICY)))
 
 
@@ -55,7 +54,7 @@ def _files(message: Message) -> Iterator[Attachment]:
 
 
 def _is_file(part: Message) -> bool:
-    """Return whether a part is a document of its own, such as a PDF that a page shows."""
+    """Return whether a part is a separate document, such as a PDF that a page shows."""
     kind = part.get_content_type()
     is_of_page = kind in _PAGES or kind.startswith(_PARTS_OF_PAGES) or kind.endswith(_SCRIPTS)
     return not is_of_page and kind != "text/plain"

@@ -43,7 +43,7 @@ def read(data: bytes) -> Extracted:
 
 
 def _children(ole: olefile.OleFileIO) -> _Tree:
-    """Return what is in each folder of the file."""
+    """Return the names in each folder of the file."""
     tree: _Tree = defaultdict(set)
     for *folder, name in ole.listdir(storages=True):
         tree[tuple(folder)].add(name)
@@ -71,17 +71,17 @@ class _Storage:
         self._fixed = self._fixed_properties()
 
     def within(self, beginning: str) -> Iterator[_Storage]:
-        """Yield the storages whose names begin so, in order."""
+        """Yield the storages whose names have this prefix, in order."""
         for name in sorted(self._children):
             if name.startswith(beginning):
                 yield _Storage(self._ole, (*self._path, name), self._tree)
 
     def text(self, *properties: int) -> str:
-        """Return the first of the properties that says anything."""
+        """Return the first of the properties that is not empty."""
         return next(filter(None, map(self._text, properties)), "")
 
     def binary(self, number: int) -> bytes:
-        """Return the bytes of a property, none when there is none."""
+        """Return the bytes of a property; empty if it is missing."""
         return self._stream(f"__substg1.0_{number:04X}0102") or b""
 
     def time(self, *properties: int) -> str:
@@ -89,7 +89,7 @@ class _Storage:
         return next(filter(None, (outlook.moment_text(self._fixed.get(number, b"")) for number in properties)), "")
 
     def number(self, number: int) -> int:
-        """Return a property that is a whole number, 0 when there is none."""
+        """Return a whole-number property; 0 if it is missing."""
         return int.from_bytes(self._fixed.get(number, b"")[:4], "little")
 
     def _text(self, number: int) -> str:
@@ -113,7 +113,7 @@ class _Storage:
         return data
 
     def _fixed_properties(self) -> dict[int, bytes]:
-        """Return the properties of fixed length, which stand in one stream behind a header."""
+        """Return the properties of fixed length, which follow a header in one stream."""
         stream = self._stream(_PROPERTIES) or b""
         header = _header_size(self._path)
         entries = (stream[at : at + 16] for at in range(header, len(stream) - 15, 16))
@@ -121,7 +121,7 @@ class _Storage:
 
 
 def _header_size(path: tuple[str, ...]) -> int:
-    """Return how much stands before the properties of a message, of a message inside another, of anything else."""
+    """Return the size of the header before the properties of a message, of an inner message, or of anything else."""
     if not path:
         return 32
     return 24 if path[-1].startswith("__substg1.0_3701") else 8
@@ -142,7 +142,7 @@ def _mail(message: _Storage) -> Mail:
 
 
 def _attach(attached: _Storage, mail: Mail) -> None:
-    """Add a file, another message, or an object of another program that came with a message."""
+    """Add a file, a message, or an object of another program from a message."""
     name = _name(attached)
     if attached.number(outlook.METHOD) == outlook.AS_OBJECT:
         mail.textless.append(name or "object")

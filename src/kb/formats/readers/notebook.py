@@ -1,4 +1,4 @@
-"""Jupyter notebooks: the cells in order, Markdown with its headings, code, and what the code wrote."""
+"""Jupyter notebooks: the cells in order, Markdown with its headings, code, and the code's output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OLD_KINDS: Final = (
     *(("text/plain", "text"), ("text/html", "html"), ("text/latex", "latex"), ("image/png", "png")),
     *(("image/jpeg", "jpeg"), ("image/svg+xml", "svg")),
 )
-"""How an output that is text alone, and any in notebooks of format 3, calls what it shows."""
+"""The names of types in text-only outputs, and in all outputs of notebooks of format 3."""
 
 _OBJECT: Final = re.compile(r"<[\w.]+[^<>]*>")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -30,7 +30,7 @@ def read(data: bytes) -> Extracted:
     """Read a notebook.
 
     Raises:
-        Unreadable: it is not the JSON that notebooks are.
+        Unreadable: it is not a notebook's JSON.
     """
     notebook = _parsed(data)
     text, headings, start = [], list[Heading](), 0
@@ -61,7 +61,7 @@ def _title(notebook: dict[str, Any]) -> str | None:
 
 
 def _pieces(notebook: dict[str, Any]) -> Iterator[tuple[bool, str]]:
-    """The texts of the cells and of their outputs, each with whether it is Markdown."""
+    """Yield the texts of the cells and of their outputs, each with whether it is Markdown."""
     for cell in _cells(notebook):
         kind = cell.get("cell_type")
         source = _joined(cell.get("source", cell.get("input")))
@@ -74,7 +74,7 @@ def _pieces(notebook: dict[str, Any]) -> Iterator[tuple[bool, str]]:
 
 
 def _cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
-    worksheets = _dicts(notebook.get("worksheets"))  # likewise
+    worksheets = _dicts(notebook.get("worksheets"))  # notebooks of format 3
     return _dicts(notebook.get("cells")) + [cell for sheet in worksheets for cell in _dicts(sheet.get("cells"))]
 
 
@@ -88,7 +88,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _words(data: dict[str, Any]) -> str:
-    """Return what an output says: as text, unless that only names an object of which the page shows more."""
+    """Return an output's text; if the text only names an object, the text of its HTML."""
     texts = (_joined(data[kind]) for kind in ("text/markdown", "text/plain", "text/latex") if kind in data)
     text = next((text for text in texts if text.strip()), "")
     page = _joined(data.get("text/html"))
@@ -100,14 +100,14 @@ def _words(data: dict[str, Any]) -> str:
 
 
 def _picture(kind: str, data: str) -> str:
-    """Return the words for a picture; what is kept as base64 has them already where it is long."""
+    """Return the text for a picture; long base64 data has been replaced already."""
     if data.lstrip().startswith("["):
         return data.strip()
     return embedded_text(kind, len(data) if kind == "image/svg+xml" else 3 * len(data) // 4) if data else ""
 
 
 def _joined(source: object) -> str:
-    """Return a text, which may be kept as a list of its lines."""
+    """Return a text, which may be stored as a list of its lines."""
     lines = source if isinstance(source, list) else [source]
     return clean("".join(line for line in lines if isinstance(line, str)))
 

@@ -1,4 +1,4 @@
-"""The numbers that Word and OpenDocument programs count themselves: `7.3`, `(a)`, `Article IV`."""
+"""The numbers that Word and OpenDocument programs compute: `7.3`, `(a)`, `Article IV`."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _ODF_WAYS: Final = {"i": "lowerRoman", "I": "upperRoman", "a": "baseLetter", "A"
 
 
 class Level(NamedTuple):
-    """How one level of a list counts, and what it shows.
+    """The numbering and appearance of one level of a list.
 
     Args:
         start: its first number.
-        way: how its number is written, as `kb.formats.text.numerals` calls it.
-        pieces: the words that it shows, and between each two the level, counted from one, whose number stands there.
-        shown: of how many levels its number is made.
-        is_bullet: whether it shows a mark instead.
-        restarts_after: the level, counted from one, with which it begins again; 0 is none, None each above it.
-        is_legal: whether the numbers of other levels are written in digits in it.
-        width: how many digits its number has at least.
-        style: the paragraph style that it belongs to.
+        way: the notation of its number, as named in `kb.formats.text.numerals`.
+        pieces: its words alternating with levels, counted from one, whose numbers appear between the words.
+        shown: the number of levels in its number.
+        is_bullet: whether it shows a bullet instead.
+        restarts_after: the level, counted from one, after which it restarts; 0 means never, None after any above it.
+        is_legal: whether it writes the numbers of other levels in digits.
+        width: the minimum number of digits of its number.
+        style: its paragraph style.
     """
 
     start: int = 1
@@ -55,13 +55,13 @@ class Level(NamedTuple):
 
 
 def _is_clause(levels: Mapping[int, Level], depth: int) -> bool:
-    """Return whether others refer to an item by its number, as in contracts: its list counts 7, 7.1, 7.1.1."""
+    """Return whether others cite an item by its number, as in contracts: its list counts 7, 7.1, 7.1.1."""
     level = levels.get(depth)
     return level is not None and level.shown == depth and any(level.shown > 1 for level in levels.values())
 
 
 def _count(values: dict[int, int], levels: Mapping[int, Level], depth: int, start: int | None) -> None:
-    """Count an item, from `start` on if there is such a number."""
+    """Count an item, restarting at `start` if given."""
     if start is not None:
         values[depth] = start
     elif depth in values:
@@ -77,7 +77,7 @@ def _count(values: dict[int, int], levels: Mapping[int, Level], depth: int, star
 def _shown(
     values: Mapping[int, int], levels: Mapping[int, Level], level: Level, starts: Mapping[int, int] | None = None
 ) -> str:
-    """Return a level's text with the numbers in it; nothing where there are no words or numbers to see."""
+    """Return a level's text with its numbers; empty if it has no visible words or numbers."""
 
     def number(place: int) -> str:
         counted = levels.get(place, Level())
@@ -93,7 +93,7 @@ def _shown(
 
 
 class Item(NamedTuple):
-    """That a paragraph of Word is an item of the list `number`, so many levels deep."""
+    """A Word paragraph's place: an item of the list `number` at this level."""
 
     number: str
     level: int
@@ -101,14 +101,14 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class _Counters:
-    """How far the levels of a definition have been counted, and which lists have begun to count in it."""
+    """The current numbers of a definition's levels, and the lists that have started to count."""
 
     values: dict[int, int] = field(default_factory=dict)
     begun: set[Item] = field(default_factory=set)
 
 
 class _List(NamedTuple):
-    """A list's levels, the counters that it shares with other lists, and where it begins anew."""
+    """A list's levels, the counters that it shares with other lists, and its restart numbers."""
 
     counters: _Counters
     levels: Mapping[int, Level]
@@ -116,11 +116,11 @@ class _List(NamedTuple):
 
 
 class WordNumbering:
-    """The lists of a Word document; asked for its paragraphs one by one, in order.
+    """The lists of a Word document; pass it the paragraphs in order.
 
     Args:
         root: the part that defines them.
-        style_numbers: the list that each style is linked with.
+        style_numbers: the list of each style.
     """
 
     def __init__(self, root: etree._Element | None, style_numbers: Mapping[str, str]) -> None:
@@ -144,18 +144,18 @@ class WordNumbering:
             self._lists[number] = _List(shared[name], {**known[name], **own} if own else known[name], starts)
 
     def level_of_style(self, number: str, style: str) -> int:
-        """Return the level of a list that belongs to a paragraph style."""
+        """Return the list level of a paragraph style."""
         numbered = self._lists.get(number)
         levels = numbered.levels.items() if numbered else ()
         return next((depth - 1 for depth, level in levels if level.style == style), 0)
 
     def is_clause(self, item: Item) -> bool:
-        """Return whether others refer to an item by its number."""
+        """Return whether others cite an item by its number, as in contracts."""
         numbered = self._lists.get(item.number)
         return numbered is not None and _is_clause(numbered.levels, item.level + 1)
 
     def mark(self, item: Item) -> str:
-        """Count a paragraph, and return what stands before it: a number, `BULLET`, or nothing."""
+        """Count a paragraph, and return its prefix: a number, `BULLET`, or an empty string."""
         numbered = self._lists.get(item.number)
         if numbered is None:
             return BULLET
@@ -173,7 +173,7 @@ def _linked(
     numbers: Mapping[str, etree._Element],
     definitions: Mapping[str | None, etree._Element],
 ) -> etree._Element:
-    """Return the definition that holds the levels: one may only name a style, whose list has them."""
+    """Return the definition with the levels, because a definition may only name a style whose list has them."""
     style = attribute(definition.find("{*}numStyleLink"), "val")
     element = numbers.get(style_numbers.get(style or "", ""))
     name = attribute(element.find("{*}abstractNumId"), "val") if element is not None else None
@@ -186,7 +186,7 @@ def _word_levels(elements: Iterable[etree._Element]) -> dict[int, Level]:
 
 
 def _overrides(number: etree._Element) -> tuple[dict[int, Level], dict[int, int]]:
-    """Return the levels that a list defines itself, and where levels start in it."""
+    """Return a list's own levels, and the start numbers that it overrides."""
     levels, starts = dict[int, Level](), dict[int, int]()
     for override in number.iterfind("{*}lvlOverride"):
         depth = whole_number(override, "ilvl", -1) + 1
@@ -218,7 +218,7 @@ def _word_level(element: etree._Element) -> Level:
 
 
 def _way(level: etree._Element) -> tuple[str, str]:
-    """Return how a level's number is written, and its first number for a way of the author's own, such as `001`."""
+    """Return the notation of a level's number, and the first number of the author's own notation, such as `001`."""
     format_ = next(level.iter("{*}numFmt"), None)
     way = attribute(format_, "val") or "decimal"
     if way != "custom":
@@ -233,14 +233,14 @@ def _is_on(element: etree._Element | None) -> bool:
 
 @dataclass(slots=True)
 class ListCount:
-    """How far a list of OpenDocument has been counted."""
+    """The current numbers of an OpenDocument list."""
 
     style: str = ""
     values: dict[int, int] = field(default_factory=dict)
 
 
 class OdfNumbering:
-    """The lists and the numbered headings of an OpenDocument text; asked for them in their order.
+    """The lists and the numbered headings of an OpenDocument text; pass them in order.
 
     Args:
         roots: the parts that define the styles.
@@ -259,7 +259,7 @@ class OdfNumbering:
                 self._outline = _odf_levels(style)
 
     def begin(self, items: etree._Element) -> ListCount:
-        """Return how far a list has been counted that begins now: it may go on from another one."""
+        """Return the count of a list that begins now, which may continue another list."""
         style = attribute(items, "style-name") or ""
         counting = self._by_id.get(attribute(items, "continue-list") or "")
         if counting is None and attribute(items, "continue-numbering") == "true":
@@ -272,7 +272,7 @@ class OdfNumbering:
         return counting
 
     def mark(self, counting: ListCount, style: str, depth: int, item: etree._Element) -> str:
-        """Count an item of a list, and return what stands before it: a number, `BULLET`, or nothing."""
+        """Count an item of a list, and return its prefix: a number, `BULLET`, or an empty string."""
         if local_name(item) == "list-header":
             return ""
         levels = self._styles.get(style, {})
@@ -281,7 +281,7 @@ class OdfNumbering:
         return BULLET if level is None or level.is_bullet else _shown(counting.values, levels, level)
 
     def heading(self, heading: etree._Element, depth: int) -> str:
-        """Count a heading, and return the number that stands before it, if any."""
+        """Count a heading, and return its number, or an empty string."""
         if not self._outline or attribute(heading, "is-list-header") == "true":
             return ""
         start = _start(heading) if attribute(heading, "restart-numbering") == "true" else None
@@ -290,7 +290,7 @@ class OdfNumbering:
         return "" if level.way == _NO_NUMBER else _shown(self._headings.values, self._outline, level)
 
     def is_clause(self, style: str, depth: int) -> bool:
-        """Return whether others refer to an item by its number."""
+        """Return whether others cite an item by its number, as in contracts."""
         return _is_clause(self._styles.get(style, {}), depth)
 
 
@@ -301,7 +301,7 @@ def _odf_levels(style: etree._Element) -> dict[int, Level]:
 
 
 def _odf_level(element: etree._Element, depth: int, numbered: set[int]) -> Level:
-    """Return a level; only those that are `numbered` have numbers that it can show."""
+    """Return a level; it shows only numbers of levels in `numbered`."""
     way, before, after = (attribute(element, f"num-{name}") or "" for name in ("format", "prefix", "suffix"))
     shown = whole_number(element, "display-levels", 1)
     if pattern := (attribute(element, "num-list-format") or "")[:_LONGEST_ODF_TEXT]:
@@ -323,5 +323,5 @@ def _odf_level(element: etree._Element, depth: int, numbered: set[int]) -> Level
 
 
 def _start(item: etree._Element) -> int | None:
-    """Return the number that an item has whatever was counted, if any."""
+    """Return an item's own start number; None if it has none."""
     return None if attribute(item, "start-value") is None else whole_number(item, "start-value", 1)

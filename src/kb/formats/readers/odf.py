@@ -1,6 +1,6 @@
-"""OpenDocument texts and presentations (.odt, .odp); headers, footers and the words of master slides once at the end.
+"""OpenDocument texts and presentations (.odt, .odp), then the headers, footers and words of master slides once.
 
-Deletions under revision are left out.
+Text deleted under revision is left out.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LENGTH: Final = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)?")
 _UNITS: Final = {"cm": 28.35, "mm": 2.835, "in": 72.0, "pc": 12.0, "px": 0.75}
 _TRANSLATED: Final = re.compile(r"translate\s*\(\s*([^\s,()]{1,30})[\s,]+([^\s,()]{1,30})\s*\)")
 _DECLARED: Final = ("header", "footer", "date-time")
-"""What slides have from their master with words of their own."""
+"""The fields of slides from their master that have their own text."""
 _TITLE: Final = 0
 _TABLE: Final = 30  # deeper than any clause
 _DEEPEST: Final = 8
@@ -78,10 +78,10 @@ def read(data: bytes) -> Extracted:
 
 
 def properties(archive: Archive) -> Properties:
-    """Return what a document says of itself; its date is when it was created, else when it was changed last."""
+    """Return the document's title and its date, which is its creation or else its last change."""
     try:
         meta = archive.xml("meta.xml")
-    except Unreadable:  # the text is there without it
+    except Unreadable:  # the text does not need it
         meta = None
     if meta is None:
         return Properties()
@@ -90,21 +90,21 @@ def properties(archive: Archive) -> Properties:
 
 
 def _title_styles(content: etree._Element) -> set[str]:
-    """Return the names of the paragraph styles that show the document's title."""
+    """Return the names of the paragraph styles for the document's title."""
     styles = content.iterfind("{*}automatic-styles/{*}style")
     derived = {attribute(style, "name") for style in styles if attribute(style, "parent-style-name") == "Title"}
     return {"Title", *filter(None, derived)}
 
 
 def margins(styles: etree._Element | None) -> Iterator[etree._Element]:
-    """Yield the headers and footers that are shown."""
+    """Yield the visible headers and footers."""
     for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
         if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
             yield part
 
 
 def _slide_margins(content: etree._Element, styles: etree._Element) -> Iterator[str]:
-    """Yield what the masters of slides show on them."""
+    """Yield the text of the master slides that is visible on slides."""
     masters = {attribute(master, "name"): master for master in styles.iterfind("{*}master-styles/{*}master-page")}
     automatic = content.iterfind("{*}automatic-styles/{*}style")
     looks = {attribute(style, "name"): style.find("{*}drawing-page-properties") for style in automatic}
@@ -127,7 +127,7 @@ def _slide_margins(content: etree._Element, styles: etree._Element) -> Iterator[
 
 
 def _is_shown(shape: etree._Element, look: etree._Element | None) -> bool:
-    """Return whether a slide shows a shape of its master; the words in places for texts only say how to fill them."""
+    """Return whether a slide shows a shape of its master; the text of placeholders is only a hint."""
     role = attribute(shape, "class")
     if local_name(shape) in {"notes", "forms"} or attribute(shape, "placeholder") == "true":
         return False
@@ -135,24 +135,24 @@ def _is_shown(shape: etree._Element, look: etree._Element | None) -> bool:
 
 
 def text_lines(container: etree._Element) -> list[str]:
-    """Return the paragraphs in an element that say anything, each on one line."""
+    """Return the non-empty paragraphs in an element, each on one line."""
     return [*filter(None, map(one_line, _paragraphs(container)))]
 
 
 def find_chart(archive: Archive, drawn: etree._Element) -> etree._Element | None:
-    """Return the chart that an object shows, if it is one."""
+    """Return the chart in an object; None if it is not a chart."""
     root = _object(archive, drawn)
     return root.find("{*}body/{*}chart/{*}chart") if root is not None else None
 
 
 def chart_titles(chart: etree._Element) -> list[str]:
-    """Return what stands above a chart, below it, and at its axes."""
+    """Return the titles above and below a chart, and at its axes."""
     places = ("{*}title", "{*}subtitle", "{*}footer", "{*}plot-area/{*}axis/{*}title")
     return [line for place in places for title in chart.iterfind(place) for line in text_lines(title)]
 
 
 def _object(archive: Archive, drawn: etree._Element) -> etree._Element | None:
-    """Return the root of what an object shows; None where that is not XML in the file."""
+    """Return the root of an object's content; None if that is not XML in the file."""
     try:
         return archive.xml(_object_name(drawn))
     except Unreadable:
@@ -164,7 +164,7 @@ def _object_name(drawn: etree._Element) -> str:
 
 
 def topmost(container: Iterable[etree._Element], names: Set[str]) -> Iterator[etree._Element]:
-    """Yield the elements of these names in a container, without a look into them."""
+    """Yield the elements with these names in a container, without descending into them."""
     for child in container:
         if local_name(child) in names:
             yield child
@@ -192,7 +192,7 @@ def _slide(page: etree._Element, archive: Archive) -> TextBuilder:
 
 
 def _box(shape: etree._Element) -> Box | None:
-    """Return where a shape of a slide stands; a group of shapes is where they are."""
+    """Return the position of a slide's shape; for a group, the area of its shapes."""
     if local_name(shape) == "g":
         return around(filter(None, map(_box, shape)))
     x, y, width, height = (_points(attribute(shape, name)) for name in ("x", "y", "width", "height"))
@@ -218,7 +218,7 @@ class _Writer:
         self._shown = {"content.xml"}
 
     def blocks(self, container: Iterable[etree._Element], depth: int = 0) -> None:
-        """Write what stands in `container`, `depth` lists deep."""
+        """Write the content of `container`, `depth` lists deep."""
         for child in container:
             name = local_name(child)
             if name == "h":
@@ -233,10 +233,10 @@ class _Writer:
                 if name in _OBJECTS:
                     self._drawn(child)
                 inner = in_reading_order(list(child), _box) if name == "g" else child
-                self.blocks(inner, depth)  # what stands on a picture, too
+                self.blocks(inner, depth)  # including text on a picture
 
     def notes(self) -> None:
-        """Write the footnotes and comments under headings of their own."""
+        """Write the footnotes and comments under their own headings."""
         for kind in ("Footnotes", "Comments"):
             notes = [note for of_kind, note in self._notes if of_kind == kind and note]
             if notes:
@@ -245,7 +245,7 @@ class _Writer:
                 self.text.line(f"- {note}")
 
     def _heading(self, heading: etree._Element, number: str | None = None) -> None:
-        """Write a heading, with its number in a list if it is an item of one."""
+        """Write a heading, with its list number if it is a list item."""
         depth = whole_number(heading, "outline-level", 1)
         number = self._numbering.heading(heading, depth) if number is None else number
         if title := _inline(heading).strip():
@@ -263,7 +263,7 @@ class _Writer:
         self._beside(paragraph)
 
     def _beside(self, paragraph: etree._Element) -> None:
-        """What hangs on a paragraph without being part of its line: notes, comments, text frames, pictures."""
+        """Write the notes, comments, text frames and pictures anchored in a paragraph."""
         for element in topmost(paragraph, _HANGING):
             name = local_name(element)
             if name in _OBJECTS:
@@ -276,7 +276,7 @@ class _Writer:
                 self._objects_in(element)
 
     def _objects_in(self, container: etree._Element) -> None:
-        """Write the pictures and objects in what is written already."""
+        """Write the pictures and objects in an element whose text is written already."""
         for element in topmost(container, _OBJECTS):
             self._drawn(element)
 
@@ -292,7 +292,7 @@ class _Writer:
             self.text.line(description)
 
     def _embedded(self, drawn: etree._Element) -> None:
-        """Write an object, once: a chart as the table it was drawn from, an equation, another document as its text."""
+        """Write an object, once: a chart as its source table, an equation, or another document as its text."""
         name = _object_name(drawn)
         if name in self._shown:
             return
@@ -333,7 +333,7 @@ class _Writer:
             self.text.blank()
 
     def _item(self, paragraph: etree._Element, depth: int, mark: str, *, is_clause: bool) -> None:
-        """Write a paragraph of a list; only the first of an item has a mark."""
+        """Write a paragraph of a list; only an item's first paragraph has a mark."""
         if text := one_line(_inline(paragraph)):
             if is_clause and mark not in {"", BULLET}:
                 self.text.clause(min(depth - 1, _DEEPEST), mark, text)
@@ -355,7 +355,7 @@ class _Writer:
 
 
 def _holds_words(item: etree._Element) -> bool:
-    """Return whether an item has a line of its own, and not only another list in it."""
+    """Return whether an item has its own text, not only a nested list."""
     return any(local_name(child) in {"p", "h"} for child in item)
 
 
@@ -369,7 +369,7 @@ def _inline(element: etree._Element) -> str:
 
 
 def _pieces(element: etree._Element) -> Iterator[str]:
-    """Yield the text of a paragraph; what hangs on it is written elsewhere."""
+    """Yield the text of a paragraph, without the elements anchored in it."""
     yield _spaced(element.text)
     for child in element:
         name = local_name(child)
@@ -383,5 +383,5 @@ def _pieces(element: etree._Element) -> Iterator[str]:
 
 
 def _spaced(text: str | None) -> str:
-    """White space in the file is one space in the document; more is written as elements."""
+    """Collapse white space to one space, because further spaces are elements."""
     return _SPACES.sub(" ", text or "")

@@ -1,4 +1,4 @@
-"""Equations of Office documents (OMML) on one line, the way one types them: `sin θ=(mλ)/a`, `10^(-6)`, `√(x+1)`."""
+"""Equations of Office documents (OMML) on one line, as people type them: `sin θ=(mλ)/a`, `10^(-6)`, `√(x+1)`."""
 
 from __future__ import annotations
 

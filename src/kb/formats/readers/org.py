@@ -22,7 +22,7 @@ _TIMESTAMP: Final = re.compile(r"[<\[](\d{4}-\d\d-\d\d)[^>\]]*[>\]]")
 
 
 def read(data: bytes) -> Extracted:
-    """Read an Org file; what stands in blocks, such as code, has no headings."""
+    """Read an Org file; blocks, such as code, contain no headings."""
     text = decode(data)
     headings, keys, block = list[Heading](), dict[str, str](), ""
     for line in _LINE.finditer(text):
@@ -42,7 +42,7 @@ def read(data: bytes) -> Extracted:
 
 
 def _block(edge: str, name: str, current: str) -> str:
-    """Return the block that a line is in behind an edge of one; blocks hold no others of their name."""
+    """Return the current block after an edge line; a block cannot contain another with its name."""
     if edge == "begin":
         return current or name
     return "" if name == current else current

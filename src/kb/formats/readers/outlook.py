@@ -1,4 +1,4 @@
-"""What Outlook's two formats, .msg and winmail.dat, have in common: properties by number (MS-OXPROPS)."""
+"""The common parts of Outlook's two formats, .msg and winmail.dat: properties by number (MS-OXPROPS)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kb.formats.text.encoding import one_line
 from kb.formats.text.extracted import Attachment
 
 Texts = Callable[..., str]
-"""What returns the first of some properties, given by their numbers, that says anything."""
+"""A function that returns the first non-empty one of some properties, given by number."""
 
 SUBJECT, HEADERS, SENT, DELIVERED = 0x0037, 0x007D, 0x0039, 0x0E06
 SENDER_NAME, SENDER_SMTP, SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
@@ -30,7 +30,7 @@ DATA, LONG_NAME, SHORT_NAME, CONTENT_ID, MEDIA_TYPE = 0x3701, 0x3707, 0x3704, 0x
 CODE_PAGES: Final = (0x3FFD, 0x3FDE)
 _ROLES: Final = {1: "To", 2: "Cc", 3: "Bcc"}
 _NAMES: Final = {"To": 0x0E04, "Cc": 0x0E03, "Bcc": 0x0E02}
-"""The properties that name all recipients of a role, for where there is no list of them."""
+"""The properties with all recipients of a role, if the message has no list of recipients."""
 
 PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".emz", ".wmz")
 _EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
@@ -44,7 +44,7 @@ _RTF_HEADER: Final = struct.Struct("<II4sI")
 
 
 def moment_text(ticks: bytes) -> str:
-    """Return a time in UTC; nothing where none is set, for which times far in the future stand, too."""
+    """Return a time in UTC; empty if it is not set, which a time far in the future also means."""
     count = int.from_bytes(ticks[:8], "little")
     if not 0 < count < 1 << 59:
         return ""
@@ -52,14 +52,14 @@ def moment_text(ticks: bytes) -> str:
 
 
 def person(name: str, address: str) -> str:
-    """Return someone as the headers of mail name people."""
-    if "@" not in address or address == name:  # inside an organisation addresses are paths that mean nothing
+    """Return a person in the form of mail headers."""
+    if "@" not in address or address == name:  # inside an organisation, addresses are paths without meaning
         return name or address
     return f"{name} <{address}>" if name else address
 
 
 def headers(text: Texts, recipients: Iterable[tuple[int, Texts]], date: str) -> dict[str, str]:
-    """Return the headers of a message, with its recipients from their list, of whom each has the number of a role."""
+    """Return the headers of a message; each recipient has the number of a role."""
     people = defaultdict[str, list[str]](list)
     for role, recipient in recipients:
         people[_ROLES.get(role, "")].append(person(recipient(NAME), recipient(SMTP, ADDRESS)))
@@ -72,7 +72,7 @@ def headers(text: Texts, recipients: Iterable[tuple[int, Texts]], date: str) -> 
 
 
 def body(text: Texts, binary: Callable[[int], bytes], plain: str = "") -> Body | None:
-    """Return what a message says, in its properties or else in `plain`; None if that is damaged."""
+    """Return the text of a message, from its properties or else from `plain`; None if it is damaged."""
     html = Body("html", text(HTML) or decode_html(binary(HTML)))
     if said := html or Body("plain", text(TEXT)) or Body("plain", plain):
         return said
@@ -92,7 +92,7 @@ def attach(file: Attachment, content_id: str, media_type: str, mail: Mail) -> No
 
 
 def as_file(mail: Mail) -> Attachment:
-    """A message inside another is no file by itself: it becomes one in the format in which mail is sent."""
+    """Return a message as a file in the format of sent mail, because a message inside another is not a file."""
     file = MIMEMultipart()
     for name, value in mail.headers.items():
         if value:
@@ -109,9 +109,9 @@ def as_file(mail: Mail) -> Attachment:
 
 
 def _decompressed(data: bytes) -> bytes:
-    """Return the rich text in `data` (MS-OXRTFCP); where that is cut short, as much as there is of it.
+    """Return the rich text in `data` (MS-OXRTFCP); if it is cut short, the part that exists.
 
-    Not compressed-rtf, which refuses a body over one wrong bit or a missing end.
+    kb does not use compressed-rtf, because it refuses a body over one wrong bit or a missing end.
 
     Raises:
         ValueError: it is not compressed in this way.
@@ -119,7 +119,7 @@ def _decompressed(data: bytes) -> bytes:
     if len(data) < _RTF_HEADER.size:
         raise ValueError("shorter than its header")
     _, size, kind, _ = _RTF_HEADER.unpack_from(data)
-    if kind == b"MELA":  # kept as it is
+    if kind == b"MELA":  # stored without compression
         return data[_RTF_HEADER.size : _RTF_HEADER.size + size]
     if kind != b"LZFu":
         raise ValueError("an unknown compression")
@@ -127,7 +127,7 @@ def _decompressed(data: bytes) -> bytes:
 
 
 def _expanded(data: bytes) -> bytes:
-    """Runs of eight tokens, each run behind a byte whose bits say which of them refer back into the window."""
+    """Expand runs of eight tokens; the bits of the byte before each run mark references back into the window."""
     text, at = bytearray(_WINDOW_BEGINS), 0
     while at < len(data):
         flags, at = data[at], at + 1
@@ -139,7 +139,7 @@ def _expanded(data: bytes) -> bytes:
             offset, length = divmod(int.from_bytes(data[at : at + 2].ljust(2, b"\0"), "big"), 16)
             at += 2
             back = (len(text) - offset) % _WINDOW
-            if not back or back > len(text):  # the mark of the end, or damage
+            if not back or back > len(text):  # the end mark, or damage
                 return bytes(text[len(_WINDOW_BEGINS) :])
             for _ in range(length + 2):
                 text.append(text[-back])

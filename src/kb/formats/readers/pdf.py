@@ -1,4 +1,4 @@
-"""PDF: the text of each page, with words that were broken at line ends put together again."""
+"""PDF: the text of each page, with words that were broken at line ends joined again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kb.formats.text.extracted import Extracted, Scan, Section, attached_room
 from kb.formats.text.hyphens import collect_words, join_words
 from kb.formats.text.titles import meaningful
 
-# PDFium keeps state of its own that no two threads may touch at once, not even through different documents.
+# PDFium has global state, so only one thread at a time may use it, even for different documents.
 PDFIUM: Final = threading.Lock()
 
 _REASONS: Final = {
@@ -41,15 +41,15 @@ class _Pdf(NamedTuple):
     date: str | None
     pages: list[str]
     outline: list[Heading]  # each `start` is a page's index
-    scans: list[int]  # indexes of pages, too
+    scans: list[int]  # also page indexes
     files: Files
 
 
 def read(data: bytes) -> Extracted:
-    """Read a PDF's text, one section a page.
+    """Read a PDF's text, one section per page.
 
     Raises:
-        Unreadable: the file is damaged or encrypted, or its pages hold no text.
+        Unreadable: the file is damaged or encrypted, or its pages contain no text.
     """
     with PDFIUM, opened(data) as document:
         pdf = _content(document, Files(attached_room(len(data))))
@@ -69,7 +69,7 @@ def read(data: bytes) -> Extracted:
 
 
 def opened(data: bytes) -> pypdfium2.PdfDocument:
-    """Return the document with what is filled in its forms, for who holds `PDFIUM`.
+    """Return the document with its filled-in forms; the caller must hold `PDFIUM`.
 
     Raises:
         Unreadable: it is damaged or encrypted.
@@ -78,7 +78,7 @@ def opened(data: bytes) -> pypdfium2.PdfDocument:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         raise Unreadable(_REASONS.get(error.err_code, _DAMAGED)) from error
-    with suppress(pypdfium2.PdfiumError):  # PDFium draws the fields that the program which filled them did not draw
+    with suppress(pypdfium2.PdfiumError):  # PDFium draws the fields that the program that filled them did not draw
         document.init_forms()
     return document
 
@@ -105,7 +105,7 @@ def _content(document: pypdfium2.PdfDocument, files: Files) -> _Pdf:
 
 
 def _iso(date: str) -> str:
-    """Return a date such as `D:20240501123000+02'00'` as ISO 8601 has it."""
+    """Return a date such as `D:20240501123000+02'00'` in ISO 8601."""
     match = _DATE.match(date)
     if not match or date[4:5] == "-":
         return date
@@ -116,7 +116,7 @@ def _iso(date: str) -> str:
 
 
 def _string(get: Callable[[], str]) -> str:
-    """Return a string of the document on one line; empty if it is not even well-formed."""
+    """Return a string of the document on one line; empty if it is malformed."""
     try:
         return one_line(clean(get()))
     except UnicodeDecodeError:
@@ -166,7 +166,7 @@ def _sections(pages: list[str], paths: list[tuple[str, ...]]) -> Iterator[Sectio
 
 
 def _paths(outline: list[Heading], count: int) -> Iterator[tuple[str, ...]]:
-    """Yield the heading path of each page: that of the first bookmark to it, else of the last one to a page before."""
+    """Yield the heading path of each page, from its first bookmark, or else from the last one before it."""
     first: dict[int, tuple[str, ...]] = {}
     last: dict[int, tuple[str, ...]] = {}
     above: list[Heading] = []

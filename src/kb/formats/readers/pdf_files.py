@@ -1,4 +1,4 @@
-"""What people put into a PDF beside its text: files, for the whole of it or pinned to a page, and comments."""
+"""Additions to the text of a PDF: files, for the whole document or pinned to a page, and comments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment
 
 _MOST_ANNOTATIONS: Final = 10_000
-"""How many of those on one page are looked at."""
+"""The maximum number of annotations read per page."""
 
 _COMMENTS: Final = frozenset(
     {
@@ -29,14 +29,14 @@ _CONTENTS: Final = b"Contents"
 
 @dataclass(slots=True)
 class Files:
-    """The files of a PDF, as many as one may have and as far as there is room for them; the others are counted."""
+    """The files of a PDF within the limits on their number and size; the others are counted."""
 
     room: int
     found: list[Attachment] = field(default_factory=list)
     left_out: int = 0
 
     def add(self, file: pypdfium2.PdfAttachment) -> None:
-        """Add a file unless it is there already."""
+        """Add a file, unless an equal one was added before."""
         try:
             name, data = one_line(clean(file.get_name())), self._data(file)
         except (pypdfium2.PdfiumError, UnicodeDecodeError):
@@ -53,7 +53,7 @@ class Files:
         return {"files": self.left_out} if self.left_out else {}
 
     def _data(self, file: pypdfium2.PdfAttachment) -> bytes | None:
-        """Return what a file holds; None if there is no room for it."""
+        """Return the content of a file; None if it exceeds the limits."""
         if len(self.found) >= MAX_PARTS:
             return None
         size = ctypes.c_ulong()
@@ -100,7 +100,7 @@ def _annotations(page: pypdfium2.PdfPage) -> Iterator[raw.FPDF_ANNOTATION]:
 
 def _contents(annotation: raw.FPDF_ANNOTATION) -> str:
     size = raw.FPDFAnnot_GetStringValue(annotation, _CONTENTS, None, 0)
-    if size <= 2:  # an empty string has its end
+    if size <= 2:  # even an empty string has a terminator
         return ""
     buffer = (raw.FPDF_WCHAR * (size // 2))()
     raw.FPDFAnnot_GetStringValue(annotation, _CONTENTS, buffer, size)

@@ -1,4 +1,4 @@
-"""A page of a PDF: the text that shows on it, and the heading it begins with."""
+"""A page of a PDF: its visible text, and the heading at its beginning."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _FEWEST_LETTERS: Final = 8
 _LONGEST_TITLE: Final = 200
 _LONGEST_STAMP: Final = 100  # characters that an archive or a court prints on each page of a scan
 _MUCH_OF_PAGE, _MOST_OF_PAGE = 0.4, 0.8
-_BLEED: Final = 2.0  # points that text may stand over the edge of its page
+_BLEED: Final = 2.0  # points by which text may extend over the edge of its page
 _LINE_END: Final = re.compile(r"(?<=\S)( ?)\r\n( ?)(?=\S)")
 _ASTRAL: Final = re.compile("[\U00010000-\U0010ffff]")  # PDFium counts these twice
-_STEP: Final = 0.87  # of the larger letters' height at most is that of letters set higher or lower
+_STEP: Final = 0.87  # superscripts and subscripts have at most this fraction of the larger letters' height
 _OVERLAP, _IN_LINE = 0.25, 0.8
 _TOUCHING, _NEAR = 0.3, 1.3
 _BLANK: Final = 0.2
@@ -49,7 +49,7 @@ class Page(NamedTuple):
 
 
 def read_page(document: pypdfium2.PdfDocument, index: int, files: Files, *, with_heading: bool = False) -> Page | None:
-    """Return a page, its heading only if that is asked for; None if the page is damaged.
+    """Return a page, with its heading if requested; None if the page is damaged.
 
     The files that are pinned to it are added to `files`.
     """
@@ -74,14 +74,14 @@ def _page(page: pypdfium2.PdfPage, box: TextBox, comments: list[str], *, with_he
 
 
 def _is_scan(page: pypdfium2.PdfPage, characters: int) -> bool:
-    """Return whether pictures cover a page that has no text, or no more than what was stamped on it."""
+    """Return whether pictures cover a page that has no text, or only a stamp."""
     if characters > _LONGEST_STAMP:
         return False
     width, height = page.get_size()
     pictures = (item for item in page.get_objects(max_depth=1) if _holds_picture(page, item))
     try:
         covered = sum(_area(*item.get_bounds()) for item in pictures)
-    except pypdfium2.PdfiumError:  # one of its objects is damaged, and the rest of the page may not be
+    except pypdfium2.PdfiumError:  # one of its objects is damaged, but perhaps not the rest of the page
         return False
     return bool(covered > (_MOST_OF_PAGE if characters else _MUCH_OF_PAGE) * width * height)
 
@@ -97,9 +97,9 @@ def _area(left: float, bottom: float, right: float, top: float) -> float:
 
 
 def draw_annotations(page: pypdfium2.PdfPage) -> bool:
-    """Make what forms and text annotations show part of the page: PDFium extracts a page's own text only.
+    """Make the text of forms and annotations part of the page: PDFium extracts only a page's own text.
 
-    It shows once the page is opened again, with boxes that may not be those the page had.
+    It appears when the page is opened again, possibly with different boxes.
     """
     has_annotations: bool = raw.FPDFPage_GetAnnotCount(page) > 0
     if has_annotations:
@@ -116,7 +116,7 @@ class TextBox(NamedTuple):
     top: float
 
     def holds(self, other: TextBox) -> bool:
-        """Return whether `other` lies within, but for `_BLEED`."""
+        """Return whether `other` lies within the box, with a tolerance of `_BLEED`."""
         return (
             self.left - _BLEED <= other.left
             and other.right <= self.right + _BLEED
@@ -125,11 +125,9 @@ class TextBox(NamedTuple):
         )
 
     def is_empty(self) -> bool:
-        """Return whether it has no area."""
         return self.left >= self.right or self.bottom >= self.top
 
     def centre(self) -> TextBox:
-        """Return the point in the middle."""
         x, y = (self.left + self.right) / 2, (self.bottom + self.top) / 2
         return TextBox(x, y, x, y)
 
@@ -142,13 +140,13 @@ def _visible_text(text: pypdfium2.PdfTextPage, box: TextBox) -> str:
 
 
 def _in_lines(text: pypdfium2.PdfTextPage) -> str:
-    """Return the text of a page, without the line ends that PDFium sees around what is set higher or lower."""
+    """Return the text of a page, without the line ends that PDFium sees around superscripts and subscripts."""
     written = text.get_text_range()
     return written if _ASTRAL.search(written) else _LINE_END.sub(lambda match: _between(text, match), written)
 
 
 def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
-    """Return what separates two lines: nothing or a blank where one goes on next to the other, maybe a step up."""
+    """Return the separator of two lines: an empty string or a space if one continues the other."""
     index_of = raw.FPDFText_GetCharIndexFromTextIndex
     before, after = (_loose_box(text, index_of(text, place)) for place in (end.start() - 1, end.end()))
     if before is None or after is None:
@@ -171,7 +169,7 @@ def _loose_box(text: pypdfium2.PdfTextPage, index: int) -> TextBox | None:
 
 
 def _heading(text: pypdfium2.PdfTextPage, box: TextBox) -> str | None:
-    """Return what stands at the beginning in the largest letters, if they are larger than most and make some words."""
+    """Return the text in the largest letters at the beginning, if they are larger than most and form some words."""
     count = text.count_chars()
     beginning = "".join(chr(raw.FPDFText_GetUnicode(text, index)) for index in range(min(count, _BEGINNING)))
     words = list(_SPACED_WORD.finditer(beginning))
@@ -188,13 +186,13 @@ def _heading(text: pypdfium2.PdfTextPage, box: TextBox) -> str | None:
 
 
 def _height(text: pypdfium2.PdfTextPage, index: int, box: TextBox) -> float:
-    """Return how high a character stands, 0 for one that is turned or not on the page."""
+    """Return the height of a character; 0 if it is rotated or not on the page."""
     place = _loose_box(text, index)
     return place.top - place.bottom if place and (box.is_empty() or box.holds(place.centre())) else 0.0
 
 
 def _cropped(text: pypdfium2.PdfTextPage, box: TextBox) -> str:
-    """Return the words that lie in `box` with any of their characters."""
+    """Return the words with at least one character in `box`."""
     runs: list[range] = []
     codes = (raw.FPDFText_GetUnicode(text, index) for index in range(text.count_chars()))
     for word in _SPACED_WORD.finditer("".join(map(chr, codes))):

@@ -19,7 +19,7 @@ from kb.formats.readers.pdf import PDFIUM, opened
 from kb.formats.readers.pdf_page import TextBox, draw_annotations
 
 WIDTH: Final = 1100
-"""Of the picture, in pixels."""
+"""The width of the picture in pixels."""
 
 _MOST_PIXELS: Final = 6_000_000
 _MOST_PIXELS_TO_READ: Final = 16_000_000
@@ -27,7 +27,7 @@ _DPI_TO_READ: Final = 300
 _POINTS_AN_INCH: Final = 72
 _COLOUR: Final = (255, 214, 90, 255)
 _END: Final = 40
-"""How many letters of a passage are looked for where the page does not say all of it in one."""
+"""The number of letters at either end of a passage to search for, if the page does not contain it in one piece."""
 
 _MARGIN: Final = 0.5
 _LETTER: Final = re.compile(r"[^\W_]")
@@ -39,12 +39,12 @@ def draw_page(data: bytes, number: int, passage: str = "", place: float = 0) -> 
 
     Args:
         data: the PDF.
-        number: of the page.
-        passage: is marked where the page says it.
-        place: how far down the page's text it stands, from 0 to 1, should the page say it several times.
+        number: the page number.
+        passage: the text to mark, if the page contains it.
+        place: its position in the page's text, from 0 to 1, in case the page contains it several times.
 
     Raises:
-        Unreadable: the file is damaged, or has no such page.
+        Unreadable: the file is damaged, or the page does not exist.
     """
     with PDFIUM, opened(data) as document:
         if not 1 <= number <= len(document):
@@ -53,7 +53,7 @@ def draw_page(data: bytes, number: int, passage: str = "", place: float = 0) -> 
             with closing(document[number - 1]) as page:
                 if not draw_annotations(page):
                     return _draw(page, passage, place)
-            with closing(document[number - 1]) as page:  # what its annotations show is drawn once it is opened again
+            with closing(document[number - 1]) as page:  # its annotations are drawn only after it is opened again
                 return _draw(page, passage, place)
         except pypdfium2.PdfiumError as error:
             raise Unreadable(f"page {number} is damaged") from error
@@ -71,13 +71,13 @@ def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> bytes:
 
 
 def count_pages(data: bytes) -> int:
-    """Return how many pages a PDF has. Raises `Unreadable` where it is damaged."""
+    """Return how many pages a PDF has. Raises `Unreadable` if it is damaged."""
     with PDFIUM, opened(data) as document:
         return len(document)
 
 
 def picture_to_read(data: bytes, number: int) -> bytes:
-    """Return a page, counted from 1, as a grey PNG that is fit for OCR. Raises as `draw_page`."""
+    """Return a page, counted from 1, as a grey PNG for OCR. Raises as `draw_page` does."""
     with PDFIUM, opened(data) as document:
         try:
             with closing(document[number - 1]) as page:
@@ -99,13 +99,13 @@ def _mark(page: pypdfium2.PdfPage, box: TextBox) -> None:
 
 
 def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> list[TextBox]:
-    """Return the boxes of the lines in which a page says a passage; none if it does not."""
+    """Return the boxes of the lines with a passage; empty if the page does not contain it."""
     characters = [chr(raw.FPDFText_GetUnicode(text, index)) for index in range(text.count_chars())]
     letters = list(_letters(characters))
     span = find_passage("".join(letter for letter, _ in letters), _plain(passage), place)
     if not span:
         return []
-    first, last = letters[span.start][1], letters[span.stop - 1][1]  # what stands between letters is marked, too
+    first, last = letters[span.start][1], letters[span.stop - 1][1]  # the characters between letters are also marked
     first -= _signs(reversed(characters[:first]), reversed(_LETTER.split(passage)[0]))
     last += _signs(characters[last + 1 :], _LETTER.split(passage)[-1])
     boxes = (_box(text, index) for index in range(first, last + 1) if not characters[index].isspace())
@@ -113,13 +113,13 @@ def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> li
 
 
 def _signs(beside: Iterable[str], texts: Iterable[str]) -> int:
-    """Return how many of the signs beside a letter, such as quotes, are those that the passage has there."""
+    """Return how many of the characters next to a letter, such as quotes, match the passage."""
     signs = takewhile(lambda pair: pair[0] == pair[1] and not pair[0].isspace(), zip(beside, texts, strict=False))
     return sum(1 for _ in signs)
 
 
 def find_passage(page: str, passage: str, place: float) -> range:
-    """Return where letters stand among those of a page, or the longest part of them from either end."""
+    """Return the position of a passage among the letters of a page, or of the longest part of it from either end."""
     if not passage:
         return range(0)
     if (whole := _nearest(page, passage, place)) is not None:
@@ -138,7 +138,7 @@ def _nearest(page: str, part: str, place: float) -> int | None:
 
 
 def _letters(characters: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield the letters and digits, plain, with the index of the character that each is part of."""
+    """Yield the letters and digits in plain form, each with the index of its character."""
     for index, character in enumerate(characters):
         yield from ((letter, index) for letter in _plain(character))
 
@@ -153,7 +153,7 @@ def _box(text: pypdfium2.PdfTextPage, index: int) -> TextBox | None:
 
 
 def _lines(boxes: Iterable[TextBox]) -> Iterator[TextBox]:
-    """Yield the boxes of characters that stand beside each other as one."""
+    """Yield the boxes of characters, with adjacent ones merged."""
     line: TextBox | None = None
     for box in boxes:
         if line and _is_beside(line, box):
@@ -182,7 +182,7 @@ def _wider(box: TextBox) -> TextBox:
 
 
 def _png(bitmap: pypdfium2.PdfBitmap) -> bytes:
-    """Return a picture in RGB, or in grey, as PNG."""
+    """Return an RGB or grey picture as PNG."""
     pixels, width, height = bytes(bitmap.buffer), bitmap.width, bitmap.height
     starts = range(0, height * bitmap.stride, bitmap.stride)
     rows = (b"\0" + pixels[start : start + width * bitmap.n_channels] for start in starts)

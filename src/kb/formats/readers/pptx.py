@@ -1,6 +1,6 @@
-"""PowerPoint presentations (.pptx, .pptm, .ppsx): a page a slide, with tables, charts, diagrams, notes, comments.
+"""PowerPoint presentations (.pptx, .pptm, .ppsx): a page per slide, with tables, charts, diagrams, notes, comments.
 
-What stands on every slide, such as a footer or the words of the template, follows them once.
+Text on every slide, such as a footer or the words of the template, follows once at the end.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _TITLES: Final = {"title", "ctrTitle"}
 _FURNITURE: Final = {"dt", "ftr", "hdr", "sldNum", "sldImg"}
 _SLIDE: Final = 1
 _Places = dict[tuple[str, str], Box]
-"""Where places for texts are, by their roles with their numbers and without."""
+"""The boxes of placeholders, by their roles with and without their numbers."""
 _PLACE: Final = (("off", "x"), ("off", "y"), ("ext", "cx"), ("ext", "cy"))
 
 
 class _Template(NamedTuple):
-    """A layout or a master: its places for texts, its words, whether it shows the master that it is based on."""
+    """A layout or a master: its placeholders, its words, and whether it shows the master that it is based on."""
 
     places: _Places
     words: Sequence[str]
@@ -41,7 +41,7 @@ class _Template(NamedTuple):
 
 
 def read(data: bytes) -> Extracted:
-    """Read a presentation, hidden slides included.
+    """Read a presentation, including hidden slides.
 
     Raises:
         Unreadable: the package is damaged, encrypted or too large.
@@ -64,14 +64,14 @@ def _slide_names(package: Package, main: str) -> Iterator[str]:
     targets = {relation.id: relation.target for relation in package.relations(main)}
     root = package.xml(main)
     for slide in root.iterfind("{*}sldIdLst/{*}sldId") if root is not None else ():
-        # Beside r:id stands a number that is called id as well.
+        # In addition to r:id, there is a number that is also called id.
         name = next((targets[value] for value in slide.attrib.values() if value in targets), None)
         if name:
             yield name
 
 
 class _Templates:
-    """What the layouts of a presentation, and the masters of those, have for the slides."""
+    """The layouts and masters of a presentation."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
@@ -79,11 +79,11 @@ class _Templates:
         self._parts: dict[str, _Template] = {}
 
     def places(self, layout: str) -> _Places:
-        """Return where a layout, and its master, have the places for texts."""
+        """Return the placeholders of a layout and its master."""
         return self._part(self._master(layout)).places | self._part(layout).places
 
     def words(self, layout: str) -> Iterator[str]:
-        """Yield the words that stand on every slide of a layout."""
+        """Yield the words on every slide of a layout."""
         yield from self._part(layout).words
         if self._part(layout).shows_master:
             yield from self._part(self._master(layout)).words
@@ -110,8 +110,8 @@ class _Slide:
         self.margins: Sequence[str] = ()
 
     def render(self) -> TextBuilder:
-        """Return the slide's text: its title first, wherever that stands among the shapes."""
-        # Only what is read is kept: the trees of many slides would fill the memory.
+        """Return the slide's text: its title first, regardless of its position among the shapes."""
+        # Only the text is kept, because the trees of many slides would fill the memory.
         root = self._package.side_xml(self._name)
         self.margins = list(self._margins(root))
         shapes = list(_drawn(root))
@@ -126,7 +126,7 @@ class _Slide:
         return self._text
 
     def _margins(self, root: etree._Element | None) -> Iterator[str]:
-        """Yield the slide's footer, a date written by hand, and the words that its layout and its master show."""
+        """Yield the slide's footer, a date written by hand, and the words from its layout and its master."""
         for shape in _drawn(root):
             role, is_computed = _placeholder(shape), shape.find(".//{*}fld") is not None
             if role == "ftr" or (role == "dt" and not is_computed):
@@ -139,7 +139,7 @@ class _Slide:
         return next(self._package.related(self._name, "slideLayout"), "")
 
     def _in_order(self, shapes: Sequence[etree._Element]) -> Iterator[etree._Element]:
-        """Yield the shapes of a slide one by one as people read them; those of a group stay together."""
+        """Yield the shapes of a slide in reading order; shapes of a group stay together."""
         for shape in in_reading_order(shapes, self._place) if len(shapes) > 1 else shapes:
             if local_name(shape) == "grpSp":
                 yield from self._in_order(list(_shapes(shape)))
@@ -147,7 +147,7 @@ class _Slide:
                 yield shape
 
     def _place(self, shape: etree._Element) -> Box | None:
-        """Return where a shape stands; one that fills a place of its layout stands there."""
+        """Return the position of a shape, or else of its placeholder in the layout."""
         if box := _box(shape):
             return box
         places = self._templates.places(self._layout)
@@ -175,7 +175,7 @@ class _Slide:
             self._text.picture(self._package.picture(relation.target) if relation else None)
 
     def _frame(self, frame: etree._Element) -> None:
-        """What a graphic frame shows: a table, or a chart or diagram in a part of its own."""
+        """Write the content of a graphic frame: a table, or a chart or diagram in a separate part."""
         for table in frame.iterfind("{*}graphic/{*}graphicData/{*}tbl"):
             rows = ([" ".join(paragraphs(cell)) for cell in row.iterfind("{*}tc")] for row in table.iterfind("{*}tr"))
             write_table(self._text, rows, level=_SLIDE + 1)
@@ -199,7 +199,7 @@ class _Slide:
 
 
 def _template(root: etree._Element | None) -> _Template:
-    """Return what a layout or a master has; the words in its places for texts only show how to fill them."""
+    """Return a layout or a master; the text of its placeholders is only a hint."""
     places, words = _Places(), list[str]()
     for shape in _drawn(root):
         role = _placeholder(shape)
@@ -212,18 +212,17 @@ def _template(root: etree._Element | None) -> _Template:
 
 
 def _shows_template(root: etree._Element | None) -> bool:
-    """Return whether a slide or a layout shows what it is based on."""
+    """Return whether a slide or a layout shows the template that it is based on."""
     return root is not None and root.get("showMasterSp") not in {"0", "false"}
 
 
 def _drawn(root: etree._Element | None) -> Iterator[etree._Element]:
-    """Yield the shapes of a slide, a layout or a master."""
     tree = root.find("{*}cSld/{*}spTree") if root is not None else None
     return _shapes(tree) if tree is not None else iter(())
 
 
 def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
-    """Yield the shapes and groups of shapes that stand in `tree` itself."""
+    """Yield the shapes and groups of shapes directly in `tree`."""
     for child in tree:
         name = local_name(child)
         if name in {"AlternateContent", "Choice"}:
@@ -233,7 +232,7 @@ def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
 
 
 def _box(shape: etree._Element) -> Box | None:
-    """Return where a shape says that it stands; within a group all measure in the same way."""
+    """Return a shape's own position; all shapes of a group use the same coordinates."""
     place = next(chain(shape.iterfind("*/{*}xfrm"), shape.iterfind("{*}xfrm")), None)
     if place is None:
         return None
@@ -245,13 +244,13 @@ def _box(shape: etree._Element) -> Box | None:
 
 
 def _role(shape: etree._Element) -> tuple[str, str]:
-    """Return the role of a shape in its layout, and its number among those of the same role."""
+    """Return the role of a shape in its layout, and its number among the shapes with that role."""
     placeholder = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
     return _placeholder(shape), attribute(placeholder, "idx") or ""
 
 
 def _placeholder(shape: etree._Element) -> str:
-    """Return the role of a shape in its layout, such as `title`; `none` when it has no role."""
+    """Return the role of a shape in its layout, such as `title`; `none` if it has no role."""
     placeholder = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
     return "none" if placeholder is None else attribute(placeholder, "type") or "obj"
 

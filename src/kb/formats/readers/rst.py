@@ -13,12 +13,12 @@ from kb.formats.text.extracted import Extracted
 
 _ADORNMENT: Final = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*")
 _SHORTEST: Final = 4
-"""How long a line below a heading is at least that is shorter than the heading."""
+"""The minimum length of the line of punctuation below a longer heading."""
 _MARKUP: Final = re.compile(r":[\w:.+-]{1,50}:(?=`)|(?<!\w)(?:``|\*\*|[`*])(?=\S)|(?<=\S)(?:``|\*\*|[`*])_{0,2}(?!\w)")
 
 
 def read(data: bytes) -> Extracted:
-    """Read a reStructuredText file. A heading is a line by itself above a line of marks, or between two of them."""
+    """Read a reStructuredText file. A heading is a line above a line of punctuation, or between two of them."""
     text = decode(data)
     headings = list(_headings(text.split("\n")))
     return Extracted(lone_title(headings), text, sections_under(text, headings))

@@ -1,4 +1,4 @@
-"""Rich text (.rtf): the words, a paragraph a line."""
+"""Rich text (.rtf): the words, one line per paragraph."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def read(data: bytes) -> Extracted:
 
 
 def decode_rtf(source: str) -> str:
-    """Return the words of rich text, given with one character a byte.
+    """Return the words of rich text, given with one character per byte.
 
     Raises:
         Unreadable: it does not follow the format.
     """
-    # Bytes beyond ASCII, which may stand there as they are, mean what the code page says, as escaped ones do.
+    # Unescaped bytes beyond ASCII use the code page, like escaped ones.
     escaped = source if "\\bin" in source else _BEYOND_ASCII.sub(lambda match: f"\\'{ord(match[0]):02x}", source)
     try:
-        shown = _SHOWN.sub(r"{\\plain", escaped)  # what stands in the place of an object, in a text box or a note
+        shown = _SHOWN.sub(r"{\\plain", escaped)  # text in place of an object, in a text box or a note
         text: str = rtf_to_text(_with_short_fonts(_with_links(shown)), errors="replace")
     except (ValueError, LookupError, OverflowError) as error:
         raise Unreadable("the rich text is damaged") from error
@@ -65,13 +65,13 @@ def decode_rtf(source: str) -> str:
 
 
 def _with_links(source: str) -> str:
-    """Return rich text with the addresses of its links behind them, in time that grows with its size alone."""
+    """Return rich text with the addresses of its links after them, in time linear in its size."""
     shown = _LINK.sub(r"\g<0>(\1)", source)
-    return _LINK_WORD.sub(r"\1{}", shown)  # an empty group, at which striprtf does not look for a link
+    return _LINK_WORD.sub(r"\1{}", shown)  # an empty group, so that striprtf does not search for a link
 
 
 def _with_short_fonts(source: str) -> str:
-    """Return rich text whose table of fonts has nothing but the fonts' character sets, a font a line."""
+    """Return rich text whose table of fonts contains only the fonts' character sets, one font per line."""
     table = font_table_group(source)
     fonts, number = list[str](), ""
     for match in _FONT.finditer(table):

@@ -1,4 +1,4 @@
-"""What stands in a sheet beside the values that calamine gives: formulas nobody computed, errors, notes, text boxes."""
+"""The contents of a sheet that calamine does not return: formulas without a value, errors, notes, text boxes."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ _ERRORS: Final = {
 }
 _MOST_ERRORS: Final = 100_000
 LONGEST_FORMULA: Final = 8192
-"""How many characters Excel takes in a formula."""
+"""The maximum number of characters in an Excel formula."""
 
 
 @dataclass
 class FormulaBudget:
-    """How many characters the formulas of a workbook may still take in its text, and how many numbers have units."""
+    """The number of characters that formulas may still add to a workbook's text, and of numbers that may get a unit."""
 
     left: int = 1 << 20
     numbers: int = 500_000
 
     @classmethod
     def of(cls, archive: Archive) -> FormulaBudget:
-        """Return what there is in the text of a file of this size."""
+        """Return the budget for a file of this size."""
         return cls(min(cls.left, 2 * archive.length + (1 << 16)))
 
 
 @dataclass(slots=True)
 class SheetExtras:
-    """What a sheet has beside its values; rows and columns are counted from 0.
+    """The contents of a sheet other than its values; rows and columns are counted from 0.
 
     Args:
-        cells: by row and column, what cells show beside or instead of a value: a formula, an error, a unit.
-        formulas: how many formulas no program computed.
-        notes: by row, what was noted on cells, each with its cell.
+        cells: by row and column, the text that cells show with or instead of a value: a formula, an error, a unit.
+        formulas: the number of formulas without a computed value.
+        notes: by row, the notes on cells, each with its cell.
         boxes: the lines of text boxes and of other drawings.
-        margins: the lines of its headers and footers on paper.
-        files: the files in it.
-        left_out: how many objects and files in it are not read.
-        room: how much the formulas may take.
+        margins: the lines of its printed headers and footers.
+        files: the embedded files.
+        left_out: the number of objects and files left out, by kind.
+        room: the limit on the text of formulas.
     """
 
     cells: dict[int, dict[int, str]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class SheetExtras:
     room: FormulaBudget = field(default_factory=FormulaBudget)
 
     def add_formula(self, row: int, column: int, formula: str) -> None:
-        """Add a formula without a value, which is shown as long as there is room."""
+        """Add a formula without a value, and show it if the budget allows."""
         self.formulas += 1
         if self.room.left > 0:
             shown = f"={one_line(formula[:LONGEST_FORMULA])}"
@@ -77,32 +77,32 @@ class SheetExtras:
             self.cells.setdefault(row, {})[column] = shown
 
     def add_error(self, row: int, column: int, error: str) -> None:
-        """Add what stands in a cell whose formula has no result, such as #DIV/0!."""
+        """Add the text of a cell whose formula has no result, such as #DIV/0!."""
         if words := one_line(error):
             self.cells.setdefault(row, {})[column] = words
 
     def add_error_code(self, row: int, column: int, code: int) -> None:
-        """Add the error that Excel's binary formats write as a number."""
+        """Add an error from its number in Excel's binary formats."""
         if code in _ERRORS and len(self.cells) < _MOST_ERRORS:
             self.add_error(row, column, _ERRORS[code])
 
     def add_number(self, row: int, column: int, shown: str) -> None:
-        """Add what a cell shows of a number, as long as there is room."""
+        """Add a number in the form that its cell shows, if the budget allows."""
         if self.room.numbers > 0:
             self.room.numbers -= 1
             self.cells.setdefault(row, {})[column] = shown
 
     def add_note(self, row: int, column: int, note: str) -> None:
-        """Add what someone noted on a cell."""
+        """Add a note on a cell."""
         if words := one_line(note):
             self.notes.setdefault(row, []).append(f"Note on {cell_name(row, column)}: {words}")
 
     def rows(self) -> list[int]:
-        """Return the rows that have any of these, in order."""
+        """Return the rows with any of these, in order."""
         return sorted({*self.cells, *self.notes})
 
     def omitted(self) -> Iterator[tuple[str, int]]:
-        """Yield the kinds of what is not read, as in `kb.api.omissions`, each with its number."""
+        """Yield the kinds of omissions, as in `kb.api.omissions`, each with its count."""
         counts = {"formulas": self.formulas, **self.left_out}
         yield from ((kind, count) for kind, count in counts.items() if count)
 
@@ -113,12 +113,12 @@ _MARGIN_CODE: Final = re.compile(
 
 
 def margin_lines(written: str) -> list[str]:
-    """Return the words of a header or footer as Excel writes it: `&L&"Arial,Bold"Draft&RPage &P`."""
+    """Return the words of a header or footer in Excel's notation: `&L&"Arial,Bold"Draft&RPage &P`."""
     return _MARGIN_CODE.sub(lambda code: "\n" if code["part"] else code["sign"] or "", written).splitlines()
 
 
 def cell_name(row: int, column: int) -> str:
-    """Return what people call a cell: B2."""
+    """Return the name of a cell, such as B2."""
     name, column = "", column + 1
     while column > 0:
         column, letter = divmod(column - 1, _LETTERS)
@@ -127,13 +127,13 @@ def cell_name(row: int, column: int) -> str:
 
 
 def cell_place(name: str) -> tuple[int, int] | None:
-    """Return the row and the column of a cell; None if that is no cell."""
+    """Return the row and the column of a cell; None if the name is not a cell's."""
     match = _REFERENCE.fullmatch(name)
     return (int(match[2]) - 1, _column(match[1])) if match and int(match[2]) else None
 
 
 def moved(formula: str, rows: int, columns: int) -> str:
-    """Return a formula as it is in a cell so many rows and columns further; what `$` fixes stays."""
+    """Return a formula moved by a number of rows and columns; the parts fixed with `$` stay."""
     return "".join(_moved_pieces(formula, rows, columns))
 
 

@@ -1,4 +1,4 @@
-"""What sheets of OpenDocument spreadsheets (.ods) have beside the values of their cells."""
+"""The contents of sheets in OpenDocument spreadsheets (.ods), other than the values of their cells."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REFERENCE: Final = re.compile(r"\[\.?([^\]]*)\]")
 
 
 def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
-    """Yield the names of a spreadsheet's tables, each with what it has beside its values.
+    """Yield the names of a spreadsheet's tables, each with its contents other than values.
 
     Raises:
         Unreadable: the file is damaged.
@@ -64,7 +64,7 @@ def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
 
 
 def ods_margins(archive: Archive) -> Iterator[str]:
-    """Yield the lines of the headers and footers that the tables have on paper, without page numbers and the like.
+    """Yield the lines of the tables' printed headers and footers, without page numbers and the like.
 
     Raises:
         Unreadable: the file is damaged.
@@ -76,7 +76,7 @@ def ods_margins(archive: Archive) -> Iterator[str]:
 
 
 def _has_any(archive: Archive) -> bool:
-    """Return whether there may be anything: a look at the bytes, which costs little."""
+    """Return whether there may be any such contents, by a quick search in the bytes."""
     before = b""
     for block in archive.blocks("content.xml", _BLOCK):
         if _BESIDE.search(before + block):
@@ -86,7 +86,7 @@ def _has_any(archive: Archive) -> bool:
 
 
 def _cells(table: etree._Element) -> Iterator[tuple[int, int, etree._Element]]:
-    """Yield the cells with their rows and columns; of those that repeat, the first."""
+    """Yield the cells with their rows and columns; for repeated cells, only the first."""
     row = 0
     for element in table.iter("{*}table-row"):
         column = 0
@@ -108,12 +108,12 @@ def _lacks_value(cell: etree._Element) -> bool:
 
 
 def _is_error(cell: etree._Element) -> bool:
-    """Return whether a formula failed, which LibreOffice says beside an empty value."""
+    """Return whether a formula failed, which LibreOffice marks in addition to an empty value."""
     return any(value == "error" and _local(name) == "value-type" for name, value in cell.items())
 
 
 def _shown(cell: etree._Element) -> str:
-    """Return what a cell shows around its number; nothing where that is the number alone, or a date."""
+    """Return the text of a cell that shows more than its number; empty for a plain number or a date."""
     kind, value = _office(cell, "value-type"), _office(cell, "value")
     shown = " ".join(text_lines(cell)) if kind in _NUMBERS else ""
     if not says_more(shown) or _POWER.fullmatch(shown):
@@ -127,7 +127,7 @@ def _shown(cell: etree._Element) -> str:
 
 
 def _office(cell: etree._Element, name: str) -> str:
-    """Return what a cell says of its value; LibreOffice says the type of it twice."""
+    """Return an attribute of a cell's value; LibreOffice writes its type twice."""
     return next((value for key, value in cell.items() if _local(key) == name), "")
 
 
@@ -136,5 +136,5 @@ def _local(name: str) -> str:
 
 
 def _formula(formula: str) -> str:
-    """Return a formula as people see it: `of:=SUM([.A1:.A2])` is SUM(A1:A2)."""
+    """Return a formula as people see it: `of:=SUM([.A1:.A2])` becomes SUM(A1:A2)."""
     return _REFERENCE.sub(lambda match: match[1].replace(":.", ":").lstrip("."), _PREFIX.sub("", formula).lstrip("="))

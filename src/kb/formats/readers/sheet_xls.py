@@ -1,6 +1,6 @@
-"""What sheets of Excel 97-2003 workbooks (.xls) have beside values ([MS-XLS]).
+"""The contents of sheets in Excel 97-2003 workbooks (.xls), other than values ([MS-XLS]).
 
-Notes, text boxes, errors, the words of charts; formulas that no program computed and objects are counted.
+Notes, text boxes, errors and the words of charts are read; formulas without a computed value and objects are counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOTE_HEAD, _GOES_ON = 6, 0xFFFF
 
 
 def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
-    """Yield the names of a workbook's sheets, each with its notes and text boxes, as far as they can be read."""
+    """Yield the names of a workbook's sheets, each with its readable notes and text boxes."""
     name = next((name for name in WORKBOOKS if is_stream(ole, name)), None)
     if name is None or ole.get_size(name) > ole.fp.getbuffer().nbytes:
         return
@@ -46,13 +46,13 @@ def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
 
 
 def _objects(ole: OleFileIO) -> int:
-    """Return how many objects of other programs a workbook has, each in a folder of its own."""
+    """Return the number of objects of other programs in a workbook, each in its own folder."""
     folders = {path[0] for path in ole.listdir(streams=False, storages=True)}
     return sum(folder.startswith(_OBJECT_STORAGE) for folder in folders)
 
 
 def _uncomputed(data: bytes, start: int) -> int:
-    """Return how many formulas of a sheet have no result: all, or none if a program computed any of them."""
+    """Return how many formulas of a sheet have no result: 0 if any of them was computed, otherwise all."""
     count = 0
     for kind, content in _records(data, start):
         if kind in _FORMULAS and len(content) >= 16:
@@ -64,7 +64,7 @@ def _uncomputed(data: bytes, start: int) -> int:
 
 
 def _records(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the records from a place on, each with its content, up to the end of what begins there."""
+    """Yield the records from a position on, each with its content, up to the end of the substream that begins there."""
     depth = 0
     while place + _RECORD.size <= len(data):
         kind, size = _RECORD.unpack_from(data, place)
@@ -77,7 +77,7 @@ def _records(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _sheets(data: bytes, version: int) -> Iterator[tuple[str, int]]:
-    """Yield the sheets by their names, each with where it begins."""
+    """Yield the names of the sheets, each with its start."""
     for kind, content in _records(data, 0):
         if kind == _SHEET:
             (start,) = struct.unpack_from("<I", content)
@@ -120,7 +120,7 @@ def _extras(data: bytes, start: int) -> SheetExtras:
 
 
 def _extras_of_five(data: bytes, start: int) -> SheetExtras:
-    """Return what a sheet of Excel 5 or 95 has, whose notes are in one or several records each."""
+    """Return the extras of an Excel 5 or 95 sheet, whose notes take one or several records each."""
     extras, place, text, left = SheetExtras(), (0, 0), b"", 0
     for kind, content in _records(data, start):
         if kind == _NOTE and len(content) > _NOTE_HEAD:
@@ -137,7 +137,7 @@ def _extras_of_five(data: bytes, start: int) -> SheetExtras:
 
 
 def _add_error(kind: int, content: bytes, extras: SheetExtras) -> None:
-    """Add the error that a record says is in a cell, if it does."""
+    """Add the error in a record, if it contains one."""
     code = None
     if kind in _FORMULAS and len(content) >= 14 and content[12:14] == b"\xff\xff" and content[6] == _IS_ERROR:
         code = content[8]

@@ -12,13 +12,13 @@ from kb.formats.readers.sheet_extras import cell_name
 
 _ROW, _CELL_ERROR, _FORMULA_ERROR, _SHEET, _COMMENT, _COMMENT_TEXT = 0, 3, 11, 156, 635, 637
 _ROWS, _COLUMNS = 1 << 20, 1 << 14
-_BEFORE_VALUE: Final = 8  # the column of a cell, and how it looks
-# What the record of an error begins with: most sheets have none, and a look at the bytes costs little.
+_BEFORE_VALUE: Final = 8  # the cell's column and style
+# The beginning of an error's record: most sheets have no errors, and searching the bytes is fast.
 _MAY_BE_ERROR: Final = re.compile(rb"(?s)(?:\x03\x09|\x0b[\x0a-\xff]\x00?).{8}[\x00\x07\x0f\x17\x1d\x24\x2a\x2b]")
 
 
 def sheet_names(workbook: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the names of the sheets by the ids of their relations."""
+    """Yield the names of the sheets, each after the id of its relation."""
     for kind, content in _records(workbook):
         if kind == _SHEET:
             relation, end = _text(content, 8)
@@ -39,7 +39,7 @@ def errors(sheet: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def comments(part: bytes) -> Iterator[tuple[str, str]]:
-    """Yield what is noted on cells, each with the name of its cell."""
+    """Yield the comments on cells, each after the name of its cell."""
     name = ""
     for kind, content in _records(part):
         if kind == _COMMENT and len(content) >= 20:
@@ -50,7 +50,7 @@ def comments(part: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _text(content: bytes, start: int) -> tuple[str, int]:
-    """Return a text that follows its length, and where it ends."""
+    """Return a text that follows its length, and its end."""
     size = int.from_bytes(content[start : start + 4], "little")
     end = start + 4 + 2 * size
     return content[start + 4 : end].decode("utf-16-le", "replace"), end

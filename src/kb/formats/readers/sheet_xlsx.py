@@ -1,4 +1,4 @@
-"""What sheets of Excel workbooks (.xlsx, .xlsm, .xlsb) have beside the values of their cells."""
+"""The contents of sheets in Excel workbooks (.xlsx, .xlsm, .xlsb), other than the values of their cells."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_VALUE: Final = re.compile(
 _ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
 _STYLE: Final = re.compile(rb"""\ss\s*=\s*["'](\d+)["']""")
 _ZERO: Final = re.compile(rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*+<(?:\w+:)?v\s*+>0</")
-_PERCENTS, _PERCENT = {"9", "10"}, "0%"  # the formats with units that Excel writes nowhere
+_PERCENTS, _PERCENT = {"9", "10"}, "0%"  # formats with units, which Excel does not write into the file
 _MARGIN: Final = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^<>]*>([^<>]+)</")
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 200
@@ -37,10 +37,10 @@ _SHEETS: Final = {"worksheet", "chartsheet", "dialogsheet", "xlMacrosheet"}
 
 
 class _Look:
-    """A look at the bytes of a sheet, which costs little: has it cells that show more or less than their values?
+    """A quick search in a sheet's bytes for cells that show more or less than their values.
 
     Args:
-        units: of the styles that have one.
+        units: the units of the styles that have one.
         is_stale: whether a formula's 0 is not a value.
     """
 
@@ -63,7 +63,7 @@ class _Look:
 
 
 def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
-    """Yield the names of a workbook's sheets, each with what it has beside its values.
+    """Yield the names of a workbook's sheets, each with its contents other than values.
 
     Raises:
         Unreadable: the package is damaged.
@@ -98,7 +98,7 @@ def _add_cells(package: Package, part: str, extras: SheetExtras, look: _Look) ->
 
 
 def _add_margins(package: Package, part: str, extras: SheetExtras) -> None:
-    """Add the headers and footers, which are among the last things in a sheet."""
+    """Add the headers and footers, which are near the end of a sheet."""
     end = b""
     with suppress(Unreadable):
         for block in package.blocks(part, _BLOCK):
@@ -108,7 +108,7 @@ def _add_margins(package: Package, part: str, extras: SheetExtras) -> None:
 
 
 def _units(package: Package, main: str) -> Iterator[tuple[str, NumberUnit]]:
-    """Yield the numbers of the styles whose cells show a unit."""
+    """Yield the numbers of the styles whose cells show a unit, each with the unit."""
     for root in package.related_xml(main, "styles"):
         codes = {
             number_format.get("numFmtId", ""): number_format.get("formatCode", "")
@@ -133,7 +133,7 @@ def _add_notes(package: Package, part: str, people: dict[str, str], extras: Shee
 
 
 def _comments(package: Package, part: str) -> Iterator[tuple[str, str]]:
-    """Yield what is noted on the cells of a sheet, each with the name of its cell."""
+    """Yield the comments on the cells of a sheet, each after the name of its cell."""
     for name in package.related(part, "comments"):
         if name.endswith(".bin"):
             try:
@@ -147,7 +147,7 @@ def _comments(package: Package, part: str) -> Iterator[tuple[str, str]]:
 
 
 def _add_drawn(package: Package, part: str, extras: SheetExtras) -> None:
-    """Add the words of what is drawn on a sheet, and the files in it."""
+    """Add the words of the drawings on a sheet, and the files in it."""
     for drawing in package.related(part, "drawing"):
         _add_drawing(package, drawing, extras)
     files, left_out = package.embedded(part)
@@ -156,7 +156,7 @@ def _add_drawn(package: Package, part: str, extras: SheetExtras) -> None:
 
 
 def _is_reading(text: etree._Element) -> bool:
-    """Return whether a text only says how the one below it is read aloud."""
+    """Return whether a text is only the pronunciation of the text below it."""
     above = text.getparent()
     return above is not None and local_name(above) == "rPh"
 
@@ -184,7 +184,7 @@ def _add_shown(package: Package, part: str, extras: SheetExtras, look: _Look) ->
 
 
 def _placed(cells: Iterable[etree._Element]) -> Iterator[tuple[tuple[int, int], etree._Element]]:
-    """Yield the cells with their places; one that names none is right of the one before it."""
+    """Yield the cells with their positions; a cell without one is to the right of the previous cell."""
     row, place = None, (-1, -1)
     for cell in cells:
         if (above := cell.getparent()) is not row:
@@ -210,7 +210,7 @@ def _people(package: Package, main: str) -> Iterator[tuple[str, str]]:
 
 
 def _threads(package: Package, part: str, people: dict[str, str]) -> dict[str, list[str]]:
-    """Return what people wrote to each other about cells, by the names of the cells."""
+    """Return the discussions about cells, by the names of the cells."""
     threads: dict[str, list[str]] = {}
     for root in package.related_xml(part, "threadedComment"):
         for comment in root:

@@ -1,7 +1,7 @@
-"""Spreadsheets (.xlsx, .xlsm, .xlsb, .xls, .ods): a section a sheet, a row a line, formulas by their last values.
+"""Spreadsheets (.xlsx, .xlsm, .xlsb, .xls, .ods): a section per sheet, a line per row, formulas by their last values.
 
-Notes follow the row of their cell, text boxes the sheet, headers and footers all sheets. A formula that no program
-computed is shown as it is.
+Notes follow the row of their cell, text boxes their sheet, headers and footers all sheets. A formula without a computed
+value is shown as text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ENCRYPTED: Final = "the spreadsheet is encrypted: it needs a password to be rea
 
 
 def read(data: bytes) -> Extracted:
-    """Read a spreadsheet, hidden sheets included.
+    """Read a spreadsheet, including hidden sheets.
 
     Raises:
         Unreadable: the file is damaged or encrypted.
@@ -68,7 +68,7 @@ def read(data: bytes) -> Extracted:
 
 
 def _is_encrypted(data: bytes) -> bool:
-    """Whether it is an Excel 97-2003 workbook with a password, which calamine takes for no workbook or an empty one."""
+    """Whether it is an Excel 97-2003 workbook with a password, which calamine treats as invalid or empty."""
     if not data.startswith(OLE_SIGNATURE):
         return False
     with open_ole(data) as ole:
@@ -76,14 +76,14 @@ def _is_encrypted(data: bytes) -> bool:
 
 
 def _beside(data: bytes) -> tuple[Properties, dict[str, SheetExtras], int]:
-    """Return what the file says of itself, what its sheets have beside their values, and how many parts are damaged."""
+    """Return the file's title and date, its sheets' contents other than values, and the number of damaged parts."""
     if data.startswith(OLE_SIGNATURE):
         with open_ole(data) as ole:
             return ole_properties(ole), dict(xls_extras(ole)), 0
     package = Package(data)
     is_excel = "[Content_Types].xml" in package.names
     extras = dict[str, SheetExtras]()
-    with suppress(Unreadable):  # of the workbook itself, which the library then says
+    with suppress(Unreadable):  # errors of the workbook itself, which the library reports later
         for name, extra in xlsx_extras(package) if is_excel else ods_extras(package):
             extras[name] = extra
         if not is_excel:
@@ -104,7 +104,7 @@ def _sheets(data: bytes, extras: Mapping[str, SheetExtras]) -> Iterator[tuple[st
 
 
 def _filled(sheet: CalamineSheet, extra: SheetExtras) -> Iterator[Row]:
-    """The rows with a value in them, gaps as one empty row: one stray value far below makes a million of them."""
+    """Yield the rows with a value, with a gap as one empty row: one stray value far below makes a million of them."""
     merged = _Merged(sheet)
     beside = set(extra.rows())
     _, left = sheet.start or (0, 0)
@@ -121,7 +121,7 @@ def _filled(sheet: CalamineSheet, extra: SheetExtras) -> Iterator[Row]:
 
 
 def _rows_beside(extra: SheetExtras, after: int, first: int) -> Iterator[Row]:
-    """Yield the rows below all values that have something nevertheless."""
+    """Yield the rows below all values that have other contents."""
     for index in (row for row in extra.rows() if row > after):
         if index > after + 1:
             yield Row()
@@ -130,25 +130,25 @@ def _rows_beside(extra: SheetExtras, after: int, first: int) -> Iterator[Row]:
 
 
 def _with_beside(values: list[str], extra: SheetExtras, index: int, first: int) -> Row:
-    """Return a row with its formulas in the places that have no value, and with its notes."""
+    """Return a row with the contents of its cells that have no value, and with its notes."""
     for column, shown in sorted(extra.cells.get(index, {}).items()):
         place = column - first
         values += [""] * (place + 1 - len(values))
-        values[place] = shown  # where programs computed nothing, a 0 is no value either
+        values[place] = shown  # if nothing was computed, a 0 is not a value either
     return Row(values, extra.notes.get(index, ()))
 
 
 class _Merged:
-    """The words that count for several rows because their cells are merged: each of the rows gets them."""
+    """The words of cells merged over several rows: each of the rows gets them."""
 
     def __init__(self, sheet: CalamineSheet) -> None:
-        _, left = sheet.start or (0, 0)  # rows come from the first of the sheet on, columns from the first filled one
+        _, left = sheet.start or (0, 0)  # rows begin with the sheet's first, columns with the first filled one
         ranges = sheet.merged_cell_ranges or []
         self._ends = {(first, at - left): last for (first, at), (last, _) in ranges if last > first}
         self._open: dict[int, tuple[int, str]] = {}
 
     def filled(self, index: int, row: list[str]) -> list[str]:
-        """Return a row with the words that began in one above; the rows are given in order."""
+        """Return a row with the words of merged cells from above; pass the rows in order."""
         if not self._ends:
             return row
         for column, (end, word) in list(self._open.items()):
@@ -180,7 +180,7 @@ def _shown(value: Value) -> str:
 
 
 def _rejoined(value: str) -> str:
-    """Return a text of two bytes a character whose bytes were taken for characters."""
+    """Return the correct form of a UTF-16 text whose bytes were decoded as single characters."""
     try:
         return value.encode("latin-1").decode("utf-16-le")
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""Texts and source code, as they stand."""
+"""Plain text and source code, unchanged."""
 
 from __future__ import annotations
 
@@ -7,5 +7,4 @@ from kb.formats.text.extracted import Extracted
 
 
 def read(data: bytes) -> Extracted:
-    """Read a text file."""
     return Extracted.of_text(decode(data))

@@ -1,7 +1,7 @@
 """Outlook's winmail.dat (MS-OXTNEF): a message's rich text and its files, packed into one attachment.
 
-Not tnefparse, whose last release is of 2021: it reads no lists of recipients, and raises on damage that Outlook
-and gateways leave.
+kb does not use tnefparse, last released in 2021: it reads no lists of recipients, and fails on damage that Outlook and
+gateways leave.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _FROM, _SUBJECT, _DATE_SENT, _BODY, _START, _END = 0x8000, 0x8004, 0x8005, 0x800
 _PROPERTIES, _RECIPIENTS, _CODE_PAGE = 0x9003, 0x9004, 0x9007
 _FILE_BEGINS, _FILE_PROPERTIES, _FILE_NAME, _FILE_DATA = 0x9002, 0x9005, 0x8010, 0x800F
 _TITLES: Final = (outlook.SUBJECT, 0x0E1D, 0x0049, outlook.NAME)
-"""What a message is called, a receipt for another one, and a list of people."""
+"""The titles of a message, of a receipt for another one, and of a list of people."""
 
 _MEMBERS: Final = 0x8054
 _MEMBER: Final = struct.Struct("<4s16sHH")
 _WHERE, _STARTS, _ENDS = 0x8208, 0x820D, 0x820E
-"""What a calendar item calls its place, its start and its end: numbers of named properties."""
+"""The place, the start and the end of a calendar item: numbers of named properties."""
 
 _SHORT, _BOOLEAN, _OBJECT, _NARROW, _WIDE, _BINARY = 0x0002, 0x000B, 0x000D, 0x001E, 0x001F, 0x0102
 _NUMBERS: Final = {_SHORT: 2, _BOOLEAN: 2, 0x0003: 4, 0x0004: 4, 0x000A: 4, 0x0005: 8, 0x0006: 8, 0x0007: 8, 0x0014: 8}
@@ -39,14 +39,14 @@ _NAMED: Final = 0x8000
 _MOST_VALUES: Final = 10_000
 _LONGEST_NAME: Final = 1000
 _MESSAGE: Final = bytes.fromhex("0703020000000000c000000000000046")
-"""What stands before a message that is an attachment of another one."""
+"""The bytes before a message that is an attachment of another."""
 
 
 def read(data: bytes) -> Extracted:
-    """Read a winmail.dat that is a file of its own.
+    """Read a separate winmail.dat file.
 
     Raises:
-        Unreadable: there is nothing in it.
+        Unreadable: it is empty or damaged.
     """
     mail = unpack(data)
     if not (mail.bodies or mail.attachments or mail.textless or mail.headers["Subject"]):
@@ -55,7 +55,7 @@ def read(data: bytes) -> Extracted:
 
 
 def unpack(data: bytes) -> Mail:
-    """Return the message that is packed in `data`; of a damaged one as much as can be read."""
+    """Return the message packed in `data`; if it is damaged, the readable part."""
     item = _Item()
     for level, name, value in _attributes(data):
         if level == 1:
@@ -76,27 +76,27 @@ class _Value(NamedTuple):
 
 @dataclass
 class _Properties:
-    """Properties by their numbers; those that have a name beside, by the number in it."""
+    """Properties by their numbers; named ones by the number in their name."""
 
     numbered: dict[int, _Value] = field(default_factory=dict)
     named: dict[int, _Value] = field(default_factory=dict)
 
     def text(self, encoding: str, *numbers: int) -> str:
-        """Return the first of the properties that says anything."""
+        """Return the first of the properties that is a non-empty text."""
         return next(filter(None, (_text(self.numbered.get(number), encoding) for number in numbers)), "")
 
     def binary(self, number: int) -> bytes:
-        """Return the bytes of a property, none when there is none."""
+        """Return the bytes of a property; empty if it is missing."""
         value = self.numbered.get(number)
         return value.data if value else b""
 
     def number(self, *numbers: int) -> int:
-        """Return the first of the properties that is a whole number but 0."""
+        """Return the first of the properties that is a whole number other than 0."""
         values = (self.numbered.get(number) for number in numbers)
         return next(filter(None, (int.from_bytes(value.data[:4], "little") for value in values if value)), 0)
 
     def add(self, other: _Properties) -> None:
-        """Take over what is not there yet."""
+        """Add the missing properties from another list."""
         for number, value in other.numbered.items():
             self.numbered.setdefault(number, value)
         for number, value in other.named.items():
@@ -112,7 +112,7 @@ class _File:
 
 @dataclass
 class _Item:
-    """A message, an appointment and the like, as it is packed."""
+    """A packed message, appointment or the like."""
 
     properties: _Properties = field(default_factory=_Properties)
     recipients: list[_Properties] = field(default_factory=list)
@@ -126,16 +126,16 @@ class _Item:
         return f"cp{page or self.properties.number(*outlook.CODE_PAGES) or 1252}"
 
     def text(self, number: int) -> str:
-        """Return a field that is a text."""
+        """Return a text field."""
         return _text(_Value(_NARROW, self.fields.get(number, b"")), self.encoding)
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the level, the name and the value of each attribute, the last one as far as it is there."""
+    """Yield the level, the name and the value of each attribute; the last one may be cut short."""
     at = len(TNEF_SIGNATURE) + 2
     while at + _ATTRIBUTE.size <= len(data):
         level, name, _, size = _ATTRIBUTE.unpack_from(data, at)
-        if level not in (1, 2):  # what gateways put after it
+        if level not in (1, 2):  # added by gateways after the end
             return
         at += _ATTRIBUTE.size
         yield level, name, data[at : at + size]
@@ -166,7 +166,7 @@ def _read_of_file(item: _Item, name: int, value: bytes) -> None:
 
 
 class _Reader:
-    """Takes values off a list of properties; past its end there are zeros."""
+    """Takes values off a list of properties; past its end, they are zeros."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -177,7 +177,7 @@ class _Reader:
         return self._at >= len(self._data)
 
     def take(self, size: int) -> bytes:
-        """Return so many bytes, and pass those that fill the last four of them up."""
+        """Return `size` bytes, and skip their padding to a multiple of four."""
         taken = self._data[self._at : self._at + size]
         self._at += size + -size % 4
         return taken
@@ -207,7 +207,7 @@ def _properties(reader: _Reader) -> _Properties:
 
 
 def _name(reader: _Reader) -> int | None:
-    """Return the number in a property's name, if it is one."""
+    """Return the number in a property's name; None if the name is text."""
     reader.take(16)
     if reader.number() == 0:
         return reader.number()
@@ -216,7 +216,7 @@ def _name(reader: _Reader) -> int | None:
 
 
 def _values(reader: _Reader, kind: int) -> Iterator[bytes]:
-    """Yield the values of a property, which ends the list if what kind it is cannot be known."""
+    """Yield the values of a property; an unknown type ends the list."""
     size = _SIZES.get(kind & ~_SEVERAL)
     is_long = kind & ~_SEVERAL in (_OBJECT, _NARROW, _WIDE, _BINARY)
     for count in range(reader.number() if is_long or kind & _SEVERAL else 1):
@@ -258,7 +258,7 @@ def _mail(item: _Item) -> Mail:
 
 
 def _sender(item: _Item) -> str:
-    """Return who sent a message by the field that has a name and an address behind four numbers of two bytes."""
+    """Return the sender of a message from a field with four two-byte numbers, a name and an address."""
     data = item.fields.get(_FROM, b"")
     name_size, address_size = (int.from_bytes(data[at : at + 2], "little") for at in (4, 6))
     name, address = data[8 : 8 + name_size], data[8 + name_size : 8 + name_size + address_size]
@@ -274,7 +274,7 @@ def _sent(item: _Item) -> str:
 
 
 def _date(data: bytes) -> str:
-    """Return a date that is kept as its numbers."""
+    """Return a date that is stored as its numbers."""
     if len(data) < 12:
         return ""
     year, month, day, hour, minute, second = struct.unpack_from("<6H", data)
@@ -282,7 +282,7 @@ def _date(data: bytes) -> str:
 
 
 def _appointment(item: _Item) -> Body:
-    """Return when and where something is to be."""
+    """Return the time and place of an appointment."""
     named = item.properties.named
     starts, ends = (
         outlook.moment_text(named[number].data) if number in named else _date(item.fields.get(other, b""))
@@ -294,7 +294,7 @@ def _appointment(item: _Item) -> Body:
 
 
 def _members(item: _Item) -> Body:
-    """Return the people on a list of Outlook's, each kept as a name, a kind of address and the address."""
+    """Return the people on an Outlook distribution list, each stored as a name, an address type and an address."""
     value = item.properties.named.get(_MEMBERS)
     lines = []
     for member in (value.data, *value.others) if value else ():

@@ -1,6 +1,6 @@
-"""XML without a reader of its own: feeds entry by entry, prose without its tags, anything else as source text.
+"""XML without its own reader: feeds entry by entry, prose without its tags, anything else as source text.
 
-Prose is cut at its titles, as DocBook, JATS and TEI mark them.
+Prose is cut at its titles, as marked in DocBook, JATS and TEI.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MARKUP: Final = re.compile(r"</?[A-Za-z][^<>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|\w+);")
 
 
 def read(data: bytes) -> Extracted:
-    """Read an XML file. One that is not well-formed is read as the text it is."""
+    """Read an XML file. One that is not well-formed is read as plain text."""
     declared = _DECLARED.search(data[:1024])
     text = decode(data, declared[1].decode("ascii") if declared else None)
     root = _parsed(text)
     if root is not None and etree.QName(root).localname in _FEEDS:
         return _feed(root)
     prose = _prose(root) if root is not None else None
-    # Where tags and attributes are most of a file, they carry the meaning: configuration, data, drawings.
+    # If tags and attributes are most of a file, they carry the meaning: configuration, data, drawings.
     return prose if prose and 2 * len(prose.text) > len(text) else Extracted.of_text(text)
 
 
@@ -64,7 +64,7 @@ def _prose_lines(root: etree._Element) -> Iterator[tuple[int | None, str]]:
     for event, element in walker:
         depth += 1 if event == "start" else -1
         if event == "end":
-            # Where nothing stands between two tags, only a line break keeps what is in them apart.
+            # Between adjacent tags, only a line break keeps their texts apart.
             inline.append(element.tail or "\n")
         elif title := _title(element):
             yield from _split_lines(inline)
@@ -82,7 +82,7 @@ def _split_lines(pieces: Sequence[str]) -> Iterator[tuple[None, str]]:
 
 
 def _title(element: etree._Element) -> str | None:
-    """Return the title of the part that an element begins, if it is one."""
+    """Return the title of the part that begins with an element; None if the element is not a title."""
     above, before = element.getparent(), element.getprevious()
     is_first = above is not None and (before is None or before.tag == "label")
     if not is_first or not isinstance(element.tag, str) or etree.QName(element).localname not in _TITLES:

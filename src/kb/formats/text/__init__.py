@@ -1,1 +1,1 @@
-"""What readers build text with."""
+"""Helpers of the readers for building text."""

@@ -1,4 +1,4 @@
-"""Pictures and other files that a text carries as base64: each becomes a few words, on as many lines as it took."""
+"""Pictures and other files inside a text as base64: each is replaced by a few words, on as many lines as before."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 _CHARACTER: Final = r"(?:[A-Za-z0-9+/_-]|%2[BbFf]|\\/)"
 _WRAP: Final = r"(?:\r?\n|\\r\\n|\\n|&#10;|&#xA;|=\r?\n)[ \t>]*+"
-"""Where base64 goes on in the next line, which in JSON, XML and mail is written in other ways."""
+"""The line ends within base64, which JSON, XML and mail write in different ways."""
 
 _LAST: Final = rf"{_WRAP}{_CHARACTER}++(?=\s*+(?:[)>\"'\]<=]|%3[Dd]|\Z)|[ \t]*+\r?\n[ \t]*+\r?\n)"
 _MORE: Final = rf"(?:{_WRAP}{_CHARACTER}{{40,}}+)*+(?:{_LAST})?+(?:=|%3[Dd]){{0,2}}+"
@@ -31,7 +31,7 @@ _SIGNATURES: Final = {
     "0M8R4KGx": "application/x-ole-storage",
     "H4sIA": "application/gzip",
 }
-"""How base64 begins of files that are often kept as such, without an address that says what they are."""
+"""The beginning of base64 for files that are often embedded without an address that gives their type."""
 
 _BARE: Final = re.compile(
     rf"(?<![A-Za-z0-9+/=_-])(?P<signature>{'|'.join(map(re.escape, _SIGNATURES))}){_CHARACTER}{{50,}}+{_MORE}"
@@ -53,8 +53,8 @@ _NO_DATA: Final = re.compile(r"(?:[\s=]|\\[nr]?)+")
 
 
 def without_embedded(text: str) -> str:
-    """Return a text in which `[picture: image/png, 2 MB]` stands for a picture, and its lines have the same numbers."""
-    # Hints that are found fast come first: few texts hold any of these.
+    """Return a text with `[picture: image/png, 2 MB]` in place of a picture; the line numbers stay the same."""
+    # Quick checks come first, because few texts contain any of these.
     text = _without_addresses(text)
     if any(signature in text for signature in _SIGNATURES):
         text = _BARE.sub(_bare, text)
@@ -64,9 +64,9 @@ def without_embedded(text: str) -> str:
 
 
 def without_embedded_bytes(data: bytes, separator: str = ", ") -> bytes:
-    """Return the bytes of a text in any encoding that has ASCII in it, likewise.
+    """Return the bytes of a text in any ASCII-compatible encoding, with the same replacements.
 
-    `separator` stands between kind and size, as a comma would part the cells of a table.
+    `separator` is put between type and size, because a comma would split the cells of a table.
     """
     text = data.decode("latin-1")
     if (without := without_embedded(text)) == text:
@@ -75,7 +75,7 @@ def without_embedded_bytes(data: bytes, separator: str = ", ") -> bytes:
 
 
 def size_text(count: int) -> str:
-    """Return a number of bytes as people say it: 2 MB, 1.4 MB, 12 kB."""
+    """Return a number of bytes in readable form: 2 MB, 1.4 MB, 12 kB."""
     size, units = float(count), iter(("B", "kB", "MB", "GB"))
     unit = next(units)
     while size >= 999.5 and (larger := next(units, "")):
@@ -85,7 +85,7 @@ def size_text(count: int) -> str:
 
 
 def embedded_text(media_type: str, count: int) -> str:
-    """Return the words for a file of so many bytes."""
+    """Return the placeholder for a file of `count` bytes."""
     kind = _NAMES.get(media_type.partition("/")[0], "file")
     return f"[{kind}: {media_type}, {size_text(count)}]"
 

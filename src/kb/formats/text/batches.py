@@ -1,4 +1,4 @@
-"""What is taken out of a file that holds many documents: how many parts at once, and their names."""
+"""The parts of a file with many documents: their number and their names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 MAX_PARTS: Final = 100
-"""How many files are taken out of one: a larger one becomes files of its own kind, which become documents."""
+"""The maximum number of files from one; a larger file is split into files of its kind, which become documents."""
 
 MAX_NAME_CHARS: Final = 100
 NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|#\0-\x1f]+")
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 class Batch(NamedTuple, Generic[Item]):
-    """Items that one file holds: the number of its first, counted from one, and of the last that it has room for."""
+    """Items in one file: the number of the first, counted from one, and the highest number that fits into the file."""
 
     first: int
     last: int
@@ -26,7 +26,7 @@ class Batch(NamedTuple, Generic[Item]):
 
 
 def batches(items: Sequence[Item]) -> Iterator[Batch[Item]]:
-    """Yield at most `MAX_PARTS` batches in the order of the items, so that a file that grew has the same ones first."""
+    """Yield at most `MAX_PARTS` batches in the items' order, so that the first ones stay the same as a file grows."""
     size = MAX_PARTS
     while size * MAX_PARTS < len(items):
         size *= MAX_PARTS
@@ -35,15 +35,15 @@ def batches(items: Sequence[Item]) -> Iterator[Batch[Item]]:
 
 
 def batch_name(batch: Batch[Item], suffix: str) -> str:
-    """Return what the file of a batch is called."""
+    """Return the name of a batch's file."""
     return f"{batch.first:04}-{batch.first + len(batch.items) - 1:04}{suffix}"
 
 
 def is_batch(filename: str) -> bool:
-    """Return whether a file is called as that of a batch."""
+    """Return whether a file has the name of a batch."""
     return _BATCH.fullmatch(filename) is not None
 
 
 def filename_from_title(title: str, unfit: re.Pattern[str] = NOT_IN_NAMES) -> str:
-    """Return a title as the name of a file, without a suffix; it may be empty."""
+    """Return a title as a file name without a suffix; it may be empty."""
     return unfit.sub("-", title)[:MAX_NAME_CHARS].strip()

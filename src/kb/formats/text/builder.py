@@ -1,4 +1,4 @@
-"""What the readers share: a text put together line by line, and sections that follow its headings."""
+"""Shared tools of the readers: a text built line by line, and sections that follow its headings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Extracted, Picture, Section
 from kb.formats.text.titles import names_chapter
 
-LONGEST_HEADING: Final = 300  # more is a paragraph that only looks like a heading
+LONGEST_HEADING: Final = 300  # longer ones are paragraphs that only look like headings
 _BELOW_HEADINGS: Final = 10
 _CLAUSE_NAME: Final = re.compile(r"(?s).{1,80}?(?:(?=[.:;]\s)|$)|.{1,60}\b")
 _LONGEST_OPENING: Final = 200  # of a letterhead, a date or an author before the title
 
 
 class Heading(NamedTuple):
-    """A heading at `start` of a text; a lower level stands above a higher one. One without a title ends another."""
+    """A heading at `start` of a text; lower levels contain higher ones. One without a title ends another."""
 
     start: int
     level: int
@@ -33,7 +33,7 @@ def sections_under(text: str, headings: Sequence[Heading]) -> tuple[Section, ...
 
 
 def lone_title(headings: Sequence[Heading]) -> str | None:
-    """Return the heading that stands above all others, if there is one."""
+    """Return the only heading of the top level, if it is the first heading; otherwise None."""
     highest = min((heading.level for heading in headings), default=0)
     titles = [heading.title for heading in headings if heading.level == highest]
     return titles[0] if len(titles) == 1 and headings[0].level == highest else None
@@ -53,7 +53,7 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
 def paged(
     title: str | None, pages: Sequence[TextBuilder], date: str | None = None, *, last: TextBuilder | None = None
 ) -> Extracted:
-    """Return a document of numbered pages or slides, each put together by itself, and `last` without a number."""
+    """Return a document of numbered pages or slides, each built separately, and `last` without a number."""
     texts, sections, pictures, start = list[str](), list[Section](), list[Picture](), 0
     omitted = Counter[str]()
     for number, page in (*enumerate(pages, start=1), *([(None, last)] if last else [])):
@@ -74,7 +74,7 @@ def paged(
 
 
 class TextBuilder:
-    """Puts a text together from lines, paragraphs and headings."""
+    """Builds a text from lines, paragraphs and headings."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -86,7 +86,7 @@ class TextBuilder:
         self._omitted: Counter[str] = Counter()
 
     def line(self, text: str) -> None:
-        """Add `text` on a line of its own, or on several if it has newlines."""
+        """Add `text` on its own line, or on several if it contains newlines."""
         if self._wants_blank and self._pieces:
             self._append("\n")
         if self._closed is not None:
@@ -95,11 +95,11 @@ class TextBuilder:
         self._append(clean(text) + "\n")
 
     def blank(self) -> None:
-        """See to an empty line before whatever comes next."""
+        """Add an empty line before the next line."""
         self._wants_blank = True
 
     def close(self, level: int) -> None:
-        """End what stands under a heading of that level: whatever comes next is not part of it."""
+        """End the section under a heading of that level: the next line is not part of it."""
         self._closed = level
 
     def paragraph(self, text: str) -> None:
@@ -118,7 +118,7 @@ class TextBuilder:
             self.headings.append(Heading(self._length - len(title) - 1, level, title))
 
     def headed_rows(self, level: int, title: str, rows: Sequence[str]) -> None:
-        """Add the rows that name a table's columns: what follows stands under them, as under a heading `title`."""
+        """Add the header rows of a table; the next lines belong under them, as under a heading `title`."""
         first, *others = rows
         self._closed = None
         self.line(first)
@@ -129,25 +129,25 @@ class TextBuilder:
             self.line(row)
 
     def clause(self, depth: int, number: str, words: str) -> None:
-        """Add a clause, as contracts have them, with what follows under its number and its name or first words.
+        """Add a clause of a contract; the next lines belong to it, under its number and its name or first words.
 
-        Others refer to a clause by its number, so each is a place of its own.
+        People refer to a clause by its number, so each gets its own section.
         """
         name = _CLAUSE_NAME.match(words)
         title = f"{number} {name[0] if name else ''}".strip()
         self.headed_rows(_BELOW_HEADINGS + depth, title, [f"{'  ' * depth}{number} {words}"])
 
     def picture(self, read: Callable[[], bytes] | None, name: str = "") -> None:
-        """Add a picture, if there is one."""
+        """Add a picture; does nothing if `read` is None."""
         if read:
             self._pictures.append(Picture(self._length, None, name, read))
 
     def omit(self, kind: str, count: int = 1) -> None:
-        """Note that so many things of a kind, one of `kb.api.omissions`, are not read."""
+        """Count things that are not read, of a kind in `kb.api.omissions`."""
         self._omitted[kind] += count
 
     def omit_all(self, counts: Mapping[str, int]) -> None:
-        """Note how many things of several kinds are not read."""
+        """Count things that are not read, of several kinds."""
         self._omitted.update(counts)
 
     def opening_title(self) -> str | None:

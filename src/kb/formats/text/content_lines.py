@@ -1,6 +1,7 @@
-"""The lines that calendars (RFC 5545) and contacts (RFC 6350) are made of: folded, escaped, each a name and a value.
+"""The lines of calendars (RFC 5545) and contacts (RFC 6350): folded, escaped, each a name and a value.
 
-Not icalendar or vobject: they raise on the many files that break a rule, and leave the older formats unread.
+kb does not use icalendar or vobject, because they fail on the many files that break a rule, and do not read the older
+formats.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final, NamedTuple
 from kb.api.errors import Unreadable
 from kb.formats.text.encoding import as_utf8, clean, decode
 
-# A line goes on in the next one that begins with a space, wherever that cuts it: within a character, too.
+# A line continues on the next if that begins with a space; the break may be anywhere, even within a character.
 _FOLDS: Final = (b"\r\n ", b"\r\n\t", b"\n ", b"\n\t")
 _LINE: Final = re.compile(
     r"(?:(?P<group>[\w-]{1,60})\.)?(?P<name>[A-Za-z0-9-]{1,60})"
@@ -41,7 +42,7 @@ class ContentLine(NamedTuple):
 
     @property
     def parts(self) -> list[str]:
-        """The parts of a value between semicolons."""
+        """The parts of the value, which are separated by semicolons."""
         return [unescaped(part) for part in _SEMICOLON.split(self.value)]
 
     @property
@@ -50,7 +51,7 @@ class ContentLine(NamedTuple):
 
 
 def content_lines(data: bytes) -> Iterator[ContentLine]:
-    """Yield the lines of a file; one that is none is more of the value before it.
+    """Yield the properties of a file; a line that does not begin a property continues the previous value.
 
     Raises:
         Unreadable: the bytes are not text.
@@ -72,7 +73,7 @@ def content_lines(data: bytes) -> Iterator[ContentLine]:
 
 
 def _goes_on(begun: re.Match[str], written: str) -> bool:
-    """Return whether a value that is quoted goes on in the next line."""
+    """Return whether a quoted-printable value continues on the next line."""
     return written.endswith("=") and "QUOTED-PRINTABLE" in begun["parameters"].upper()
 
 
@@ -86,17 +87,17 @@ def _content_line(begun: re.Match[str], written: Sequence[str]) -> ContentLine:
 
 
 def spoken_name(name: str) -> str:
-    """Return what people may call a property that has no name of its own here: X-SPOUSE is Spouse."""
+    """Return a readable name for a property without a label: X-SPOUSE becomes Spouse."""
     return _OWN.sub("", name).replace("-", " ").capitalize()
 
 
 def unescaped(value: str) -> str:
-    """Return a value without its escapes."""
+    """Return a value with its escapes resolved."""
     return _ESCAPE.sub(lambda match: "\n" if match[1] in "nN" else match[1], value)
 
 
 def _joined(parameters: Iterator[tuple[str, str]]) -> dict[str, str]:
-    """Return parameters by their names; those given several times have their values in one, with commas between."""
+    """Return parameters by their names; repeated ones have their values joined by commas."""
     joined = dict[str, list[str]]()
     for name, value in parameters:
         joined.setdefault(name, []).append(value)
@@ -104,7 +105,7 @@ def _joined(parameters: Iterator[tuple[str, str]]) -> dict[str, str]:
 
 
 def _parameters(written: str) -> Iterator[tuple[str, str]]:
-    """Yield the parameters; in older files some are values alone."""
+    """Yield the parameters; in older files, some are only values."""
     for match in _PARAMETER.finditer(written):
         name, value = match["name"].strip().upper(), (match["value"] or "").strip('"')
         if match["value"] is not None:

@@ -1,4 +1,4 @@
-"""Dates that files give themselves, in the one form in which they can be compared."""
+"""Dates in files, in a form that allows comparing them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROPERTY: Final = re.compile(
     r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
     r"(?P<time>[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)?(?:\.\d*)?(?P<zone>Z|[+-](?:0\d|1[0-4]):[0-5]\d)?)?)?"
 )
-# Where programs begin to count the days, and the day before, which is the same moment further west.
+# The days from which programs count, and the days before, which are the same time further west.
 _EPOCHS: Final = frozenset(
     dt.date.fromisoformat(day) - dt.timedelta(days)
     for day in ("1601-01-01", "1900-01-01", "1904-01-01", "1970-01-01", "1980-01-01")
@@ -25,7 +25,7 @@ _EPOCHS: Final = frozenset(
 
 
 def iso_date(text: str) -> str | None:
-    """Return a date that begins with its year as it is, one as mail writes it in ISO 8601, no other."""
+    """Return a date that begins with its year unchanged, a date of mail in ISO 8601, and None for others."""
     date = one_line(text)
     if len(date) > _LONGEST:
         return None
@@ -38,9 +38,9 @@ def iso_date(text: str) -> str | None:
 
 
 def first_date(*written: str | None, earliest: int = 1980) -> str | None:
-    """Return the first of some dates that can be true, in ISO 8601 without fractions of a second.
+    """Return the first plausible date, in ISO 8601 without fractions of a second.
 
-    No date is what lies before the year `earliest` or after tomorrow, or where a clock begins that nobody set.
+    Dates before the year `earliest` or after tomorrow are not plausible, nor is the start of an unset clock.
     """
     return next(filter(None, (_plausible(date, earliest) for date in written)), None)
 

@@ -1,4 +1,4 @@
-"""How bytes of any encoding become text that can be stored and sent."""
+"""Decodes bytes of any encoding to text that can be stored and sent."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kb.api.errors import Unreadable
 NOT_TEXT: Final = "this looks like binary data of no known type"
 
 NULS: Final = 100
-"""Of so many characters of a text in UTF-8 less than one may be NUL."""
+"""UTF-8 text may contain fewer than one NUL per this number of characters."""
 TELLS_LITTLE: Final = 3
-"""How many bytes that are no ASCII tell too little for a guess."""
+"""The number of non-ASCII bytes up to which a guess is not reliable."""
 
 SAMPLE: Final = 65_536
 
-# UTF-32 stands before UTF-16, whose little-endian mark its own begins with.
+# UTF-32 comes before UTF-16, because its little-endian mark begins with UTF-16's.
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -27,7 +27,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What is declared as one of these is in practice its superset: https://encoding.spec.whatwg.org/#names-and-labels
+# In practice, these declared encodings mean their superset: https://encoding.spec.whatwg.org/#names-and-labels
 _SUPERSETS: Final = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -47,18 +47,18 @@ _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    r"""`text` with `\n` for newlines and nothing that SQLite or JSON cannot hold."""
+    r"""Return `text` with `\n` for newlines and without characters that SQLite or JSON cannot store."""
     return _UNSTORABLE.sub("\ufffd", _NEWLINE.sub("\n", text))
 
 
 def one_line(text: str) -> str:
-    """`text` with every run of white space made one space."""
+    """Return `text` with each run of white space replaced by one space."""
     return " ".join(text.split())
 
 
-@lru_cache(maxsize=1)  # what a file is and what it says are read from the same text
+@lru_cache(maxsize=1)  # detecting the type and reading the file decode the same bytes
 def decode(data: bytes, declared: str | None = None) -> str:
-    """Return the text of `data`, newlines normalised, in the encoding found in it or `declared` inside the file.
+    """Return the text of `data` with normalised newlines, in the encoding detected or `declared` in the file.
 
     Raises:
         Unreadable: the bytes are not text.
@@ -72,7 +72,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Return a text in UTF-16 or UTF-32 in UTF-8, as whatever looks for ASCII needs it, and anything else as it is."""
+    """Return UTF-16 or UTF-32 text as UTF-8, for code that searches for ASCII, and any other data unchanged."""
     is_marked = any(data.startswith(mark) for mark, encoding in _MARKS if encoding != "utf-8-sig")
     if not is_marked and b"\0" not in data[:2]:
         return data
@@ -130,7 +130,7 @@ def _declared_encoding(data: bytes, declared: str | None) -> str | None:
 def _guessed_encoding(data: bytes) -> str:
     from chardet import EncodingEra, detect
 
-    # Lines of plain ASCII tell nothing, and would fill the detector's window.
+    # Lines of plain ASCII carry no information, and would fill the detector's window.
     telling = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
     guess = detect(telling, encoding_era=EncodingEra.MODERN_WEB, prefer_superset=True, compat_names=False)
     guessed: str = guess["encoding"] or ""
@@ -142,12 +142,12 @@ def _guessed_encoding(data: bytes) -> str:
 
 
 def _tells_little(data: bytes) -> bool:
-    """Return whether few bytes are no ASCII, none beside another one: a guess by these is none."""
+    """Return whether there are only a few isolated non-ASCII bytes, so that a guess is not reliable."""
     return len(data.translate(None, delete=_ASCII)) <= TELLS_LITTLE and not _BESIDE.search(data)
 
 
 def _mixes_scripts(data: bytes, encoding: str) -> bool:
-    """Return whether most letters of another script stand beside Latin ones, as no one writes: they are Latin, too."""
+    """Return whether most foreign letters are next to Latin ones, which nobody writes: they are also Latin."""
     sample = data[:SAMPLE]
     text = sample.decode(encoding or "ascii", "replace")
     foreign = _FOREIGN.findall(text)

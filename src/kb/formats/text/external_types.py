@@ -1,4 +1,4 @@
-"""Files whose text no reader gets out, but a program beside kb may: pictures, sound, scanned pages, old documents."""
+"""Files without a reader whose text an external program may extract: pictures, sound, scanned pages, old documents."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SUFFIXES: Final[dict[str, frozenset[str]]] = {
     "ppt": frozenset((".pot", ".pps", ".ppt")),
     "wpd": frozenset((".wp", ".wp5", ".wp6", ".wpd", ".wpt")),
 }
-"""How the names of such files end, by their kind; what one is, its content says."""
+"""The suffixes of such files by kind; the kind of a file depends on its content."""
 
 
 class Opaque(Unreadable):
-    """The file is of a kind that only an extractor reads.
+    """Only an extractor can read this kind of file.
 
     Args:
-        detail: why no reader does, for a person.
-        kind: what it is.
-        pages: how many pages it has, if it has any.
+        detail: the reason why no reader can, for people.
+        kind: the kind of file.
+        pages: the number of pages; 0 if it has none.
     """
 
     def __init__(self, detail: str, kind: Kind, pages: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""What a reader gets out of a file."""
+"""The result of a reader."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 MOST_FILES: Final = 1000
-"""How many files inside another are looked at; of these, the first become documents."""
+"""The maximum number of files inside another that are read; only the first of them become documents."""
 
 NO_TEXT: Final = "the file holds no text"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A stretch `text[start:end]` of a document under one heading path, on one page."""
+    """A part `text[start:end]` of a document under one heading path, on one page."""
 
     start: int
     end: int
@@ -24,26 +24,26 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that came inside another, such as a message."""
+    """A file inside another, such as a message."""
 
     filename: str
     data: bytes
 
 
 def attached_room(size: int) -> int:
-    """Return how many bytes of files a file of `size` may give: they are packed in it, not compressed."""
+    """Return how many bytes of files a file of `size` bytes may contain: they are packed in it, not compressed."""
     return 2 * size + (1 << 20)
 
 
 class Properties(NamedTuple):
-    """The title and the date that a document gives itself."""
+    """The title and the date in a document's properties."""
 
     title: str | None = None
     date: str | None = None
 
 
 class Scan(NamedTuple):
-    """A page that shows a picture and next to no text, and the headings it stands under."""
+    """A page that is a picture with almost no text, and the headings above it."""
 
     page: int
     heading: tuple[str, ...] = ()
@@ -53,9 +53,9 @@ class Picture(NamedTuple):
     """A picture inside a document.
 
     Args:
-        place: where in the text it stands.
-        page: on which page, if there are pages.
-        name: what people know it by, if anything.
+        place: its position in the text.
+        page: its page, if the document has pages.
+        name: its name for people, or an empty string.
         read: returns its bytes.
     """
 
@@ -69,10 +69,9 @@ class Picture(NamedTuple):
 class Extracted:
     """A document's text. `sections` partition it: in order, without a gap or an overlap.
 
-    `attachments` are documents of their own. `tags`, `date` and `aliases` are what the document says of itself, as
-    written. `scans` are the pages whose text would have to be read from pictures, in order, and `pictures`
-    those beside the text, in order of their places. `omitted` counts what a person sees in the file and the text lacks,
-    by the kinds in `kb.api.omissions`.
+    `attachments` become separate documents. `tags`, `date` and `aliases` are the document's own, as written. `scans`
+    are the pages whose text is only in pictures, in order, and `pictures` are the other pictures, in order of their
+    places. `omitted` counts visible content of the file that the text lacks, by the kinds in `kb.api.omissions`.
     """
 
     title: str | None
@@ -88,10 +87,10 @@ class Extracted:
 
     @property
     def shows_text(self) -> bool:
-        """Whether there is anything to read."""
+        """Whether the text contains a visible character."""
         return any(character.isprintable() and not character.isspace() for character in self.text)
 
     @classmethod
     def of_text(cls, text: str, title: str | None = None) -> Extracted:
-        """Return a text as it stands: one section without a heading."""
+        """Return plain text: one section without a heading."""
         return cls(title, text, (Section(0, len(text)),) if text else ())

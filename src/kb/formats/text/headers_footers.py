@@ -1,4 +1,4 @@
-"""What stands above and below the text of every page of a document."""
+"""The text above and below the body of each page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAGE_WORDS: Final = frozenset(
 
 
 def write_margins(text: TextBuilder, lines: Iterable[str]) -> None:
-    """Add what headers and footers say under a heading of their own, each line once, page numbers left out."""
+    """Add the lines of headers and footers under their own heading, each once, without page numbers."""
     texts = [line for line in dict.fromkeys(map(one_line, lines)) if not _is_page_number(line)]
     if texts:
         text.heading(1, "Headers and footers")

@@ -1,4 +1,4 @@
-"""Words that a line end broke, put together again with or without their hyphen."""
+"""Words broken at a line end, joined again with or without their hyphen."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from typing import Final, NamedTuple
 
-BREAK: Final = "\ufffe"  # what PDFium makes of a hyphen at the end of a line
+BREAK: Final = "\ufffe"  # PDFium's character for a hyphen at the end of a line
 
 _LONGEST_WORD: Final = 64
 _WORD_START: Final = re.compile(rf"\w{{0,{_LONGEST_WORD}}}")
 _WORD_END: Final = re.compile(rf"\w{{0,{_LONGEST_WORD}}}\Z")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-# Second halves that nearly always follow a hyphen, and first ones that nearly always stand before one.
+# Second halves that nearly always follow a hyphen, and first halves that nearly always precede one.
 _COMPOUND_ENDS: Final = frozenset(
     {
         *("aware", "based", "centric", "controlled", "dependent", "derived", "driven", "enabled", "free", "friendly"),
@@ -21,11 +21,11 @@ _COMPOUND_ENDS: Final = frozenset(
     }
 )
 _COMPOUND_STARTS: Final = frozenset({"self", "non"})
-_PREFIXES: Final = frozenset({"inter", "over", "under"})  # longer than a syllable, and yet no words before a hyphen
+_PREFIXES: Final = frozenset({"inter", "over", "under"})  # longer than a syllable, but not words before a hyphen
 
 
 class KnownWords(NamedTuple):
-    """The words that stand whole in a document, how often each, and what compounds with a hyphen end in."""
+    """The unbroken words of a document with their counts, and the last parts of its hyphenated compounds."""
 
     words: Counter[str]
     ends: frozenset[str]
@@ -66,7 +66,7 @@ def _last_word(text: str) -> str:
 
 
 def _keeps_hyphen(left: str, right: str, vocabulary: KnownWords) -> bool:
-    """Return whether the hyphen of a word broken at a line end belongs to it, as far as the document shows."""
+    """Return whether a word broken at a line end keeps its hyphen, judging by the document's other words."""
     words, whole, compound = vocabulary.words, (left + right).lower(), f"{left}-{right}".lower()
     if words[whole] or words[compound]:
         return words[compound] > words[whole]
@@ -77,7 +77,7 @@ def _keeps_hyphen(left: str, right: str, vocabulary: KnownWords) -> bool:
 
 
 def _is_compound(left: str, right: str, vocabulary: KnownWords) -> bool:
-    """Return whether two halves look like words in their own right rather than like syllables of one."""
+    """Return whether two halves look like separate words, not like syllables of one."""
     is_left, is_right = left in vocabulary.words, right in vocabulary.words
     if left in _COMPOUND_STARTS and len(right) > 3:
         return True

@@ -1,4 +1,4 @@
-"""Numbers of sheets with what their format shows around them: 12 kg, 5%, $7. They keep all digits."""
+"""Numbers of sheets with the text that their format shows around them: 12 kg, 5%, $7. They keep all digits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROUNDED: Final = 0.5 + 1e-6
 
 
 class NumberUnit(NamedTuple):
-    """What stands before and after a number; `is_share` if the number is shown times 100."""
+    """The text before and after a number; `is_share` if the number is shown times 100."""
 
     before: str
     after: str
@@ -36,9 +36,9 @@ class NumberUnit(NamedTuple):
 
 
 def unit_of_format(code: str) -> NumberUnit | None:
-    """Return what a number format of Excel shows around a number; None where that is nothing, or not a plain number.
+    """Return the text that an Excel number format shows around a plain number; None if it has none.
 
-    None as well where it shows thousands or millions, as 1.5M for 1500000: the unit is of what people see.
+    Also None if it shows thousands or millions, such as 1.5M for 1500000, because the unit belongs to the number shown.
     """
     before, after, numbers, share = "", "", 0, False
     for match in _TOKEN.finditer(code[:1000]):
@@ -58,7 +58,7 @@ def unit_of_format(code: str) -> NumberUnit | None:
 
 
 def unit_of_text(shown: str, value: float, *, is_share: bool) -> NumberUnit | None:
-    """Return what stands around a number in a text; None where that is nothing, or the text has not this number."""
+    """Return the text around a number in a cell's text; None if it has none, or shows a different number."""
     match = _SHOWN.fullmatch(shown.strip())
     if not match or not _is_rounded(match[2], abs(value) * (100 if is_share else 1)):
         return None
@@ -67,14 +67,14 @@ def unit_of_text(shown: str, value: float, *, is_share: bool) -> NumberUnit | No
 
 
 def says_more(shown: str) -> bool:
-    """Return whether there is anything but digits and signs in what is shown of a number."""
+    """Return whether a shown number contains letters, a percent or a currency sign."""
     return any(
         character.isalpha() or character == "%" or unicodedata.category(character) == "Sc" for character in shown
     )
 
 
 def _is_rounded(written: str, number: float) -> bool:
-    """Return whether digits with signs between them are a number, whichever sign stands before its fraction."""
+    """Return whether digits with separators are the rounded number, for any decimal separator."""
     *groups, last = re.split(r"\D+", written)
     whole, parted = "".join((*groups, last)), f"{''.join(groups)}.{last}"
     is_whole = abs(float(whole) - number) <= _ROUNDED

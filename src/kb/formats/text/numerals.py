@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001 - digits and letters of other scripts are what is meant
+# ruff: noqa: RUF001 - digits and letters of other scripts
 """Numbers as documents write them: in letters, Roman, in words, in the digits and the letters of other scripts."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 _MOST: Final = 32_767
-"""Word counts no further."""
+"""Word does not count further."""
 
 _LONGEST: Final = 60
 
@@ -41,13 +41,13 @@ _CHINESE_UNITS: Final = ((1000, "千"), (100, "百"), (10, "十"))
 
 
 def letters(number: int, alphabet: str = _LATIN) -> str:
-    """Return a number as Word counts in letters: after z come aa and bb."""
+    """Return a number in Word's letters: aa and bb follow z."""
     rounds, place = divmod(number - 1, len(alphabet))
     return alphabet[place] * (rounds + 1)
 
 
 def base_letters(number: int) -> str:
-    """Return a number as OpenDocument and HTML count in letters: after z come aa and ab."""
+    """Return a number in OpenDocument's and HTML's letters: aa and ab follow z."""
     digits = ""
     while number > 0:
         number, place = divmod(number - 1, len(_LATIN))
@@ -90,7 +90,7 @@ def ordinal_words(number: int) -> str:
 
 
 def chinese(number: int) -> str:
-    """Return a number as Chinese and Japanese count: 二十一."""
+    """Return a number in Chinese and Japanese numerals: 二十一."""
     numeral, rest = "", number
     for value, unit in ((10_000, "万"), *_CHINESE_UNITS):
         count, rest = divmod(rest, value)
@@ -108,7 +108,7 @@ def _repeated(signs: str) -> Callable[[int], str]:
 
 
 def _from(first: int, count: int, otherwise: Callable[[int], str] = str) -> Callable[[int], str]:
-    """Return what counts in the characters that Unicode has for a few numbers from one on."""
+    """Return a function that counts in Unicode's own characters for the numbers from one to `count`."""
     return lambda number: chr(first + number - 1) if 0 < number <= count else otherwise(number)
 
 
@@ -167,11 +167,11 @@ FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "thaiNumbers": _digits("๐"),
     "thaiLetters": _repeated("กขคงจฉชซฌญฎฏฐฑฒณดตถทธนบปผฝพฟภมยรลวศษสหฬอฮ"),
 }
-"""The ways to write a number by their names in Office Open XML, and two of OpenDocument's; others become digits."""
+"""The ways to write a number by their names in Office Open XML, and two from OpenDocument; others use digits."""
 
 
 def written(number: int, way: str) -> str:
-    """Return a number in one of the ways that `FORMATS` names, in digits if that would be too long."""
+    """Return a number in one of the ways in `FORMATS`, or in digits if that would be too long."""
     if not 0 < number <= _MOST:
         return str(number)
     numeral = FORMATS.get(way, str)(number)

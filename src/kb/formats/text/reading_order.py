@@ -10,7 +10,7 @@ Shape = TypeVar("Shape")
 
 
 class Box(NamedTuple):
-    """Where something stands: its upper left corner and its size."""
+    """The position of a shape: its upper left corner and its size."""
 
     left: float
     top: float
@@ -19,12 +19,12 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """How far down its middle is."""
+        """The vertical position of its middle."""
         return self.top + self.height / 2
 
 
 def around(boxes: Iterable[Box]) -> Box | None:
-    """Return the box that holds several."""
+    """Return the smallest box around several; None without boxes."""
     known = list(boxes)
     if not known:
         return None
@@ -34,7 +34,7 @@ def around(boxes: Iterable[Box]) -> Box | None:
 
 
 def in_reading_order(shapes: Sequence[Shape], place: Callable[[Shape], Box | None]) -> list[Shape]:
-    """Return shapes row by row; one whose place is not known stays behind the one that it was drawn after."""
+    """Return shapes row by row; one without a position stays after the one drawn before it."""
     placed, last = list[tuple[Box, int, Shape]](), Box(0.0, float("-inf"), 0.0, 0.0)
     for index, shape in enumerate(shapes):
         last = place(shape) or last
@@ -61,7 +61,7 @@ class _ShapeRow(Generic[Shape]):
         return [shape for *_, shape in self._spans]
 
     def add(self, box: Box, index: int, shape: Shape) -> bool:
-        """Add a shape, if it is beside all others; return whether it is."""
+        """Add a shape if it is side by side with all others; return whether it is."""
         span = (box.left, box.left + box.width, index, shape)
         place = bisect_left(self._spans, span[:3])
         left, right = self._spans[place - 1 : place] if place else [], self._spans[place : place + 1]

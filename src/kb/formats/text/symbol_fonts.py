@@ -1,5 +1,5 @@
-# ruff: noqa: RUF001 - the signs that are meant
-"""Characters of fonts whose letters are signs: Word keeps such a sign as the number of a character in its font."""
+# ruff: noqa: RUF001 - these characters are intended
+"""Characters of symbol fonts: Word stores such a symbol as the number of a character in its font."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FONTS: Final = {"symbol": _SYMBOL, "wingdings": _WINGDINGS}
 
 
 def symbol(font: str, code: str) -> str:
-    """Return the character of a font that a hexadecimal code stands for; nothing if it is a mere ornament."""
+    """Return a font's character from its hexadecimal code; empty if it is only an ornament."""
     try:
         number = int(code, 16)
     except ValueError:

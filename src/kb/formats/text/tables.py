@@ -1,4 +1,4 @@
-"""Tables of values: a row a line, and the names of the columns above whatever is cut out of it."""
+"""Tables of values: one line per row, with the column names in the heading above each part."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Final, NamedTuple
 from kb.formats.text.builder import LONGEST_HEADING, TextBuilder
 from kb.formats.text.encoding import one_line
 
-_HEAD: Final = 30  # rows in which a table's names are looked for
-_LONGEST_ROW: Final = 600  # characters; more does not fit a chunk
-_LONGEST_LINE: Final = 250  # characters of a row that is cut into several lines
-_LONGEST_BARE: Final = 400  # the same where there is no room for all names, and what such a line begins with
-_BARE_KEY: Final = 40
+_HEAD: Final = 30  # rows to search for a table's column names
+_LONGEST_ROW: Final = 600  # characters; a longer row does not fit a chunk
+_LONGEST_LINE: Final = 250  # characters per line of a row that is split into several lines
+_LONGEST_BARE: Final = 400  # the same without room for all column names
+_BARE_KEY: Final = 40  # characters of the row's name in such a line
 _LONGEST_LABEL: Final = 60
 _BAR: Final = " | "
-_KEY_CELLS: Final = 3  # among the first so many cells is what a row is called
+_KEY_CELLS: Final = 3  # the number of first cells that may contain the row's name
 _MOST_GROWTH, _FREE_GROWTH = 1.5, 30_000
-"""How much longer than its values the names of columns may make a table: so many times, and so many characters."""
+"""How much longer the column names may make a table than its values: a factor, and a number of characters."""
 
 
 class Row(list[str]):
-    """The cells of a row, and what was noted on them, which stands below it."""
+    """The cells of a row, and the notes on them, which follow below it."""
 
     def __init__(self, cells: Iterable[str] = (), notes: Sequence[str] = ()) -> None:
         super().__init__(cells)
         self.notes = notes
 
     def after(self, margin: int) -> Row:
-        """Return the row without so many of its first cells."""
+        """Return the row without its first `margin` cells."""
         return Row(self[margin:], self.notes) if margin else self
 
 
 class _Header(NamedTuple):
-    """The rows `start` to `end` of a table's head, which name its columns."""
+    """The header of a table, from row `start` to `end`, with its column names."""
 
     start: int
     end: int
@@ -42,9 +42,9 @@ class _Header(NamedTuple):
 
 
 def write_table(text: TextBuilder, rows: Iterable[Sequence[str]], *, level: int) -> None:
-    """Add the rows that hold anything; what names the columns, and a title above, are headings from `level` on.
+    """Add the non-empty rows; the column names, and a title above them, become headings from `level` on.
 
-    After an empty row another table may begin.
+    After an empty row, another table may begin.
     """
     writer = _TableWriter(text, level)
     for is_filled, block in groupby(map(_cells, rows), key=any):
@@ -63,10 +63,10 @@ class _TableWriter:
         self._margin = 0  # empty columns on the left
         self._is_wide = False
         self._room = float(_FREE_GROWTH)
-        self._waiting: list[Row] = []  # single cells, which may be the title of the table below
+        self._waiting: list[Row] = []  # single cells, which may be the title of the next table
 
     def write(self, block: Iterator[Row]) -> None:
-        """Add rows that no empty one separates."""
+        """Add rows without an empty row between them."""
         rows = list(islice(block, _HEAD))
         margin = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
         head = [row.after(margin) for row in rows]
@@ -85,13 +85,13 @@ class _TableWriter:
             self._write_row(row.after(self._margin) if self._margin and not any(row[: self._margin]) else row)
 
     def write_notes(self, rows: Iterable[Row]) -> None:
-        """Add what was noted on the cells of rows."""
+        """Add the notes on the cells of rows."""
         for note in chain.from_iterable(row.notes for row in rows):
             self._write_waiting()
             self._text.line(note)
 
     def end(self) -> None:
-        """Add what waited for a table to come."""
+        """Add the rows that were kept as a possible title."""
         self._write_waiting()
         self._text.blank()
         if self._names:
@@ -133,15 +133,15 @@ class _TableWriter:
 
 
 def _pairs(row: Row, names: Row) -> list[tuple[str, str]]:
-    """Return the values of a row, each with the name of its column and alone."""
+    """Return the values of a row, each with and without its column name."""
     named = [(name[:_LONGEST_LABEL], cell) for name, cell in zip_longest(names, row, fillvalue="") if cell]
     return [(f"{name}: {cell}" if name else cell, cell) for name, cell in named]
 
 
 def _labelled(row: Row, pairs: Sequence[tuple[str, str]], *, names_all: bool) -> Iterator[str]:
-    """Yield a long row on several lines, each with what the row is called and the names of the columns.
+    """Yield a long row on several lines, each with the row's name and the column names.
 
-    Unless `names_all`, each line has that of its first alone.
+    Unless `names_all`, only the first value of each line has its column name.
     """
     line, key, longest = "", _key(row), _LONGEST_LINE if names_all else _LONGEST_BARE
     key = key if names_all else key[:_BARE_KEY]
@@ -157,14 +157,14 @@ def _labelled(row: Row, pairs: Sequence[tuple[str, str]], *, names_all: bool) ->
 
 
 def _key(row: Row) -> str:
-    """Return what a row is called: its first cells up to one with a word in it, or the first one."""
+    """Return a row's name: its first cells up to one with a word in it, or the first one."""
     first = row[:_KEY_CELLS]
     words = next((index for index, cell in enumerate(first) if _has_word(cell)), 0)
     return _line([cell[:_LONGEST_LABEL] for cell in first[: words + 1] if cell])
 
 
 def _header(head: list[Row], *, must_contrast: bool) -> _Header | None:
-    """Return what names the columns: the first row as wide as the table, if it looks like names."""
+    """Return the header of a table: the first row as wide as the table, if it looks like names."""
     width = _width(head)
     for index, (cells, below) in enumerate(zip(head, [*head[1:], Row()], strict=True)):
         after = head[index + 2] if index + 2 < len(head) else Row()
@@ -187,7 +187,7 @@ def _spans(cells: Row, width: int) -> bool:
 
 
 def _names_columns(cells: Row) -> bool:
-    """Return whether a row looks like names: several, all different, words or years that follow each other."""
+    """Return whether a row looks like names: several different words, or consecutive years."""
     named = [cell for cell in cells if cell]
     years = [int(cell) for cell in named if _is_year(cell)]
     is_series = len(years) != 1 and all(abs(later - earlier) == 1 for earlier, later in pairwise(years))
@@ -197,7 +197,7 @@ def _names_columns(cells: Row) -> bool:
 
 
 def _grouped_names(upper: Row, lower: Row, below: Row) -> Row | None:
-    """Return the names of columns that two rows name together: an upper name counts until the next one."""
+    """Return column names that span two rows: an upper name applies until the next one."""
     pairs = list(zip_longest(upper, lower, fillvalue=""))
     above, under = [cell for cell in upper if cell], [cell for cell in lower if cell]
     if not (len(above) > 1 and len(under) > 1 and all(map(_is_name, above + under)) and _contrasts(lower, below)):
@@ -226,7 +226,7 @@ def _is_year(cell: str) -> bool:
 
 
 def _has_word(cell: str) -> bool:
-    """Return whether a cell has letters, other than those of a formula."""
+    """Return whether a cell has letters and is not a formula."""
     return any(map(str.isalpha, cell)) and not cell.startswith("=")
 
 

@@ -1,4 +1,4 @@
-"""Whether the title a program wrote into a file says anything about it."""
+"""Decides whether the title in a file's properties is meaningful."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kb.formats.text.encoding import clean, one_line
 
 _WRITTEN_BY: Final = re.compile(r"(?i)^microsoft (?:word|powerpoint|excel|publisher|visio) - ")
 _EDGES: Final = re.compile(r"^[\W\d_]+|(?<![\W\d_])[\W\d_]+$")
-# What programs write where nobody wrote a title. Digits and marks before and behind it are no part of it.
+# The titles that programs write by default. Digits and marks around them are ignored.
 _PLACEHOLDERS: Final = """
     untitled | untitled document | untitled page | untitled presentation | untitled spreadsheet | untitled note
     untitled notebook | untitled design | untitled form | no title | no name | unnamed | anonymous | unspecified
@@ -43,7 +43,7 @@ _FILE_NAME: Final = re.compile(
     r"p65|fm|pages|key|numbers|pub|vsdx?|ai|cdr|tiff?|jpe?g|png)$"
 )
 _PATH: Final = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\|\w+://)")
-# A word with underscores or digits in it, but not such as COVID-19 or MP3.
+# A word with underscores or digits in it, except words such as COVID-19 or MP3.
 _FILE_STEM: Final = re.compile(r"^(?![A-Z]+-?\d{1,2}$)(?=.*[_\d])[!-~]+$")
 
 
@@ -69,5 +69,5 @@ _CHAPTERS: Final = frozenset(
 
 
 def names_chapter(heading: str) -> bool:
-    """Return whether a heading is that of a part, such as `2.1 Results` or `Contents`, and not of the whole."""
+    """Return whether a heading belongs to a part, such as `2.1 Results` or `Contents`, not to the whole document."""
     return _CHAPTER.match(heading) is not None or heading.strip(" .:").casefold() in _CHAPTERS

@@ -10,7 +10,10 @@ import psycopg
 from numpy.typing import NDArray
 
 from kb.api.date_parsing import own_day
+from kb.api.errors import StoreError
+from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
+from kb.store.postgres.vector_space import IN_USE
 from kb.store.row_mapping import Execute
 from kb.store.sql.export_tables import ARRAYS, Transfer
 
@@ -34,7 +37,14 @@ class PostgresTransfer(Transfer):
         return stored | {"own_day": own_day(row["date"])} if "date" in row else stored
 
     def begin(self) -> None:
-        """Leave the index of the vectors for the end: of many it is made in a tenth of the time."""
+        """Leave the index of the vectors for the end: of many it is made in a tenth of the time.
+
+        Raises:
+            StoreError: an engine was started meanwhile. One that starts later finds that the database is not whole.
+        """
+        if self._execute(statements("jobs")["count_engines"], {"class": ENGINES}).get > 1:
+            raise StoreError(IN_USE)
+        super().begin()
         self._execute(statements("vectors")["drop_index"].format(vectors=self._vectors.name))
 
     def finish(self) -> None:

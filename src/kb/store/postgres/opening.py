@@ -14,7 +14,7 @@ from kb.store.postgres.connection import READ, Connection
 from kb.store.postgres.error_translation import first_line
 from kb.store.postgres.migrate import SCHEMA_VERSION, schema_version
 from kb.store.postgres.store import PostgresTransaction, connect
-from kb.store.postgres.vector_space import are_engines_there
+from kb.store.postgres.vector_space import IN_USE, are_engines_there
 from kb.store.rows import Retention
 
 PATIENCE = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0"
@@ -56,7 +56,7 @@ def refuse_engines(url: str) -> None:
     try:
         with closing(connect(url)) as connection:
             if are_engines_there(connection):
-                raise StoreError("An engine uses the database; stop it first.")
+                raise StoreError(IN_USE)
     except psycopg.Error as error:
         raise StoreError(f"The database in PostgreSQL cannot be used: {first_line(error)}.") from error
 

@@ -23,6 +23,8 @@ TOO_LONG = f"pgvector has an index for vectors of {MOST_DIMENSIONS} numbers at m
 TABLES = ("vectors_a", "vectors_b")
 """One is in use."""
 
+IN_USE = "An engine uses the database; stop it first."
+
 ENDED_SECONDS, PAUSE = 2.0, 0.05
 """After how long an engine that ended is gone for the server, too, and how often it is asked."""
 

@@ -32,6 +32,10 @@ MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{3})?")
 AT_ONCE: Final = 200
 """How many rows are read together; a job may have a long text."""
 
+UNFINISHED: Final = (
+    "The database holds part of an import that was cut off: run 'kb import' with the same folder again, or begin with"
+    " an empty database."
+)
 REMEDY: Final = "In a file 'kb doctor --repair' may repair it; otherwise restore a backup."
 
 
@@ -204,10 +208,24 @@ class Transfer(ABC):
         """Say from when on every former version is there."""
         self._execute(self._sql["set_beginning"], {"begins": begins and raw(begins)})
 
-    def begin(self) -> None:  # noqa: B027 - most have nothing to do
-        """Make an empty database ready for many rows."""
+    def begin(self) -> None:
+        """Make an empty database ready for many rows, and for no engine until `settle`."""
+        self._execute(self._sql["mark_unfinished"])
 
-    def finish(self) -> None:  # noqa: B027 - likewise
+    def settle(self) -> None:
+        """Say that all of an import is there."""
+        self._execute(self._sql["unmark_unfinished"])
+
+    def check_whole(self) -> None:
+        """See that no import was cut off.
+
+        Raises:
+            StoreError: one was.
+        """
+        if self._execute(self._sql["is_unfinished"]).get:
+            raise StoreError(UNFINISHED)
+
+    def finish(self) -> None:  # noqa: B027 - most have nothing to do
         """Make what `begin` left for the end."""
 
     @abstractmethod

@@ -15,3 +15,11 @@ SELECT begins FROM history
 -- name: set_beginning
 -- Likewise.
 UPDATE history SET begins = CAST(:begins AS $timestamp)
+
+-- name: mark_unfinished
+-- What an import writes is not whole yet.
+CREATE TABLE IF NOT EXISTS unfinished_import (begun $timestamp NOT NULL)
+
+-- name: unmark_unfinished
+-- It is whole.
+DROP TABLE IF EXISTS unfinished_import

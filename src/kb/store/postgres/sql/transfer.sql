@@ -35,3 +35,7 @@ SELECT to_regclass('kb.{vectors}_nearest') IS NOT NULL
 -- name: analyze
 -- Let the planner know how much there is.
 ANALYZE documents, document_tags, sections, chunks, vectors_a, vectors_b, terms, postings, versions, jobs, audit
+
+-- name: is_unfinished
+-- Whether the database holds a part of what an import writes.
+SELECT to_regclass('kb.unfinished_import') IS NOT NULL

@@ -29,3 +29,7 @@ UPDATE last_ids SET id = :last WHERE name = :name
 -- name: set_replaced
 -- A document stands in the place of another one, or of none.
 UPDATE documents SET replaces = ? WHERE id = ?
+
+-- name: is_unfinished
+-- Whether the database holds a part of what an import writes.
+SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'unfinished_import')
