@@ -1,4 +1,4 @@
-"""The engine and its worker alone as ASGI apps: their routes and what stands around them on one screen."""
+"""The engine and the separate worker as ASGI apps: their routes and middleware, on one screen."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ABOUT: Final[dict[str, Any]] = {
     "docs_url": None,  # `kb.routes.openapi` serves it
     "static_url": STATIC,
     "generate_unique_id_function": lambda route: route.name,
-    # Its own telemetry would send addresses with what is looked for in them, and messages of errors.
+    # Its own telemetry would send URLs, which contain queries, and error messages.
     "telemetry": {"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
 }
 ERRORS: Final[dict[Any, Any]] = {
@@ -110,12 +110,12 @@ def create_app(context: AppContext | None = None) -> FastAPI:
 
 
 def guard(settings: Settings, keyring: Keyring) -> Middleware:
-    """Return what keeps strangers out: a key, or without one the check of names, which keeps out foreign pages."""
+    """Return the access control: a key, or without one a check of host names that keeps out foreign web pages."""
     if of_settings := identify_engine_key(settings):
 
         async def identify(token: str) -> Caller | None:
             if caller := await of_settings(token):
-                if keyring.is_due:  # it may ask for others
+                if keyring.is_due:  # it may ask for other keys
                     with suppress(Unavailable):
                         await run_in_threadpool(keyring.refresh)
                 return caller
@@ -127,10 +127,10 @@ def guard(settings: Settings, keyring: Keyring) -> Middleware:
 
 
 def add_routes(app: FastAPI, settings: Settings) -> None:
-    """Add every route under `/api/v1`, each router for itself: FastAPI walks through one in another time and again."""
+    """Add every route under `/api/v1`, with separate routers, because FastAPI searches nested ones again and again."""
     is_guarded = settings.has_key
     refusals = (401, 403, 429) if is_guarded else (403, 421)
-    for module in (  # what is asked for most is looked for first
+    for module in (  # most frequent requests first
         search,
         status,
         jobs,
@@ -151,7 +151,7 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
 
 
 def create_worker(context: AppContext | None = None) -> Starlette:
-    """Return a process that only works on the queue, as an app: its probes, and a registry for the metrics.
+    """Return a process that only works on the queue, as an app with probes and a registry for the metrics.
 
     Raises:
         SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
@@ -176,7 +176,7 @@ async def lifespan(
     """Start the parts in a thread, and stop them."""
     with ExitStack() as stack:
         stack.callback(stop_tracing)
-        # Told to stop meanwhile, at whatever point: a thread cannot be, and what it starts must be stopped.
+        # A stop may come at any point of the start. The thread cannot be stopped, but the parts it starts must be.
         with ThreadPoolExecutor(1, "kb-start") as pool:
             starting = asyncio.get_running_loop().run_in_executor(pool, begin, stack)
             try:

@@ -1,8 +1,8 @@
-"""kb's own clock, which a wrong clock of the machine does not move. It dates everything and says when things expire.
+"""kb's own clock, which is not affected by a wrong clock of the machine. It sets all dates and expiry times.
 
-As it runs it notes the machine's time, along with the clock that only counts on and the number of the boot. So it sees
-a jump, after which the machine's time is elsewhere than it can be. Nothing expires until the machine's clock has stayed
-there for a day, or `kb doctor --accept-clock` says that it is right.
+While running, it records the machine's time, along with the monotonic clock and the boot id. From these it detects a
+jump, after which the machine's time is impossible. Nothing expires until the machine's clock has stayed there for a
+day, or `kb doctor --accept-clock` confirms it.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from pydantic import Field, TypeAdapter
 logger = logging.getLogger(__name__)
 
 STEP_SECONDS: Final = 3600.0
-"""How far a clock may be set while the machine runs: time servers and people do that."""
+"""By how much a clock may be set while the machine runs: time servers and people do that."""
 
 BOOT_SECONDS: Final = 600.0
-"""For how long after a boot a time server may take: until then a machine without a clock knows when it went off."""
+"""How long a time server may take after a boot; until then a machine without a clock shows the time it went off."""
 
 EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
-"""No kb of today was there before: a machine that says so has no clock, and nothing is to be learned from it."""
+"""kb did not exist before: a machine with an earlier date has no clock, and its time is ignored."""
 
 OFF_SECONDS: Final = 36 * 3600.0
 """A machine that was off for longer keeps everything for one more day."""
 
 PAUSED_SECONDS: Final = 31 * 86_400.0
-"""By how much the clock of a machine that runs may jump when that was paused as a whole, as virtual machines are.
+"""By how much the clock of a running machine may jump after a pause, as virtual machines have.
 
-Beyond that, and for any way back, things are dated by kb's own clock in the meantime. A machine that was off may have
-been so for years, and things are dated by its clock; they only expire a day later.
+For a larger jump, or any jump back, dates come from kb's own clock in the meantime. A machine that was off may have
+been off for years, so dates come from its clock, and only expiry waits for a day.
 """
 
 STAY_SECONDS: Final = 86_400.0
-"""How long a clock that jumped must have stayed there until it is believed."""
+"""How long a clock that jumped must stay there until it is accepted."""
 
 NOTE_SECONDS: Final = 30.0
-"""How often the time is noted."""
+"""How often the time is recorded."""
 
 TICK: Final = 0.001
 MARK: Final = "clock.json"
 ACCEPTED: Final = "clock-accepted"
-"""A file in the data folder: the machine's time that is right, as another process says."""
+"""A file in the data folder: the machine's time that another process has confirmed."""
 
 
 Seconds = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
@@ -59,19 +59,19 @@ Seconds = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """The machine's time in seconds, and the time since its boot, which has a number."""
+    """The machine's time in seconds, the time since its boot, and the boot id."""
 
     at: Seconds
     uptime: Seconds
     boot: str
 
     def gap(self, now: ClockReading) -> float:
-        """Return by how much the machine's time is elsewhere than it should be at `now`."""
+        """Return how far the machine's time is from the expected time at `now`."""
         passed = now.uptime - self.uptime if now.boot == self.boot else 0.0
         return now.at - self.at - passed
 
     def explains(self, now: ClockReading) -> bool:
-        """Return whether the machine's time may be what it is."""
+        """Return whether the machine's time is possible after this reading."""
         is_new_boot = now.boot != self.boot or self.uptime < BOOT_SECONDS
         most = OFF_SECONDS if is_new_boot else STEP_SECONDS
         return -STEP_SECONDS <= self.gap(now) <= most
@@ -79,14 +79,14 @@ class ClockReading:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """A jump of the machine's clock that is not believed yet.
+    """A jump of the machine's clock that is not accepted yet.
 
     Args:
-        moved: by how many seconds.
-        since: when it was seen, by the machine's clock then.
-        seen: the last that was seen of it.
-        own: kb's own time then.
-        is_dated_by_machine: whether things are dated by the machine's clock all the same.
+        moved: the size of the jump in seconds.
+        since: when it was detected, by the machine's clock after the jump.
+        seen: the last reading.
+        own: kb's own time at that reading.
+        is_dated_by_machine: whether dates still come from the machine's clock.
     """
 
     moved: Seconds
@@ -97,7 +97,7 @@ class Jump:
 
     @property
     def until(self) -> float:
-        """When it is believed, by the machine's clock."""
+        """When it will be accepted, by the machine's clock."""
         return self.since + STAY_SECONDS
 
 
@@ -113,10 +113,10 @@ _MARKS: Final = TypeAdapter(ClockReading)
 
 
 class Clock:
-    """The time by which kb dates and deletes. Any thread may ask.
+    """The time for kb's dates and expiry. Thread-safe.
 
     Args:
-        read: returns the machine's time now.
+        read: returns the machine's current time.
     """
 
     def __init__(self, read: Callable[[], ClockReading] | None = None) -> None:
@@ -129,7 +129,7 @@ class Clock:
         self._last = 0.0
 
     def keep_in(self, folder: Path) -> None:
-        """Go on from what was noted in a data folder, and note the time there from now on."""
+        """Continue from the record in a data folder, and record the time there from now on."""
         with self._lock:
             self._folder = folder
             self._mark, self._jump, self._last = _load(folder / MARK)
@@ -138,27 +138,27 @@ class Clock:
             self._observe()
 
     def forget(self) -> None:
-        """Note the time, and go by the machine's clock from now on: the data folder is left."""
+        """Record the time, leave the data folder, and follow the machine's clock from now on."""
         with self._lock:
             self._note()
             self._folder, self._mark, self._jump, self._last = None, None, None, 0.0
 
     def now(self) -> datetime:
-        """Return kb's own time, later than any that it has returned."""
+        """Return kb's own time, later than any returned before."""
         with self._lock:
             own = max(self._observe(), self._last + TICK)
             self._last = own
         return _datetime(own)
 
     def expiry(self) -> datetime:
-        """Return the time by which things expire: what a clock that jumped says, or said before, does not move it."""
+        """Return the time for expiry, which is not affected by a clock that jumped."""
         with self._lock:
             own = self._observe()
             at = min(own, self._jump.own) if self._jump else own
         return _datetime(at)
 
     def look(self) -> Jump | None:
-        """Look at the machine's clock; return its jump, if it is not believed yet. Until then nothing expires."""
+        """Check the machine's clock; return its jump if it is not accepted yet. Until then nothing expires."""
         with self._lock:
             self._observe()
             return self._jump
@@ -178,21 +178,21 @@ class Clock:
         return now.at if self._jump is None or self._jump.is_dated_by_machine else self._jump.own
 
     def _come_back(self, now: ClockReading) -> None:
-        """Go by the machine's clock, which is where it should be."""
+        """Follow the machine's clock, which is correct."""
         if self._jump:
             logger.warning("the machine's clock is back where it should be: things expire again")
             self._leave(self._jump)
         self._mark, self._jump = now, None
 
     def _leave(self, jump: Jump) -> None:
-        """Let no time that only a wrong clock showed hold kb's own time up."""
+        """Keep times from a wrong clock from delaying kb's own time."""
         if jump.is_dated_by_machine:
             self._last = 0.0
         if self._folder:
             (self._folder / ACCEPTED).unlink(missing_ok=True)
 
     def _follow(self, mark: ClockReading, now: ClockReading) -> None:
-        """Note where the clock is that jumped; believe it when it has stayed there."""
+        """Track the clock that jumped; accept it when it has stayed there long enough."""
         jump = self._jump
         if jump is None or not jump.seen.explains(now):
             if jump:
@@ -214,7 +214,7 @@ class Clock:
         self._noted_at = float("-inf")
 
     def _is_accepted(self, now: ClockReading) -> bool:
-        """Return whether another process says that the clock is right, and let it know that this was heard."""
+        """Return whether another process has confirmed the clock, and acknowledge that."""
         is_ahead = self._last > now.at + TICK
         if self._folder is None or not (self._jump or is_ahead):
             return False
@@ -231,19 +231,19 @@ class Clock:
             return
         noted = _NOTES.dump_json(_Noted(self._mark, self._jump, self._last))
         part = self._folder / f"{MARK}.part"
-        with suppress(OSError):  # a full disk: the next note may go well
+        with suppress(OSError):  # a full disk: the next record may succeed
             part.write_bytes(noted)
             part.replace(self._folder / MARK)
 
 
 def accept(folder: Path, now: ClockReading | None = None) -> None:
-    """Say to the engine of a data folder that the machine's clock is right as it stands now, and no other time."""
+    """Confirm to the engine of a data folder that the machine's present time is correct."""
     (folder / ACCEPTED).touch(mode=0o600)
     (folder / ACCEPTED).write_bytes(_MARKS.dump_json(now or read_machine()))
 
 
 def _accepted(path: Path) -> ClockReading | None:
-    """Return the machine's time that a person said is right, if one did."""
+    """Return the machine's time that a person has confirmed, if any."""
     try:
         return _MARKS.validate_json(path.read_bytes())
     except (OSError, ValueError):
@@ -251,7 +251,7 @@ def _accepted(path: Path) -> ClockReading | None:
 
 
 def describe(jump: Jump) -> str:
-    """Return what to say of a jump."""
+    """Return a message about a jump."""
     until = _datetime(jump.until)
     way = "ahead" if jump.moved > 0 else "back"
     return (
@@ -261,7 +261,7 @@ def describe(jump: Jump) -> str:
 
 
 def shown(at: float) -> str:
-    """Return a moment in seconds as it is answered."""
+    """Return a time in seconds in the format of the API."""
     return _datetime(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -279,14 +279,14 @@ _LAST_YEAR: Final = LAST.timestamp()
 
 
 def _left(folder: Path) -> ClockReading | None:
-    """Return when an earlier kb, which noted no time, wrote its database for the last time."""
+    """Return the last modification of a database from an earlier kb, which recorded no time."""
     with suppress(OSError, ValueError):
         return ClockReading(max(path.stat().st_mtime for path in folder.glob("kb.db*")), 0.0, "")
     return None
 
 
 def _load(path: Path) -> tuple[ClockReading | None, Jump | None, float]:
-    """Return what was noted; nothing if that cannot be read."""
+    """Return the recorded values; none if they cannot be read."""
     try:
         noted = _NOTES.validate_json(path.read_bytes())
     except (OSError, ValueError):
@@ -295,24 +295,23 @@ def _load(path: Path) -> tuple[ClockReading | None, Jump | None, float]:
 
 
 def read_machine() -> ClockReading:
-    """Return the machine's time now."""
+    """Return the machine's current time."""
     return ClockReading(time.time(), uptime(), boot_id())
 
 
 def uptime() -> float:
-    """Return what counts on while the machine sleeps, if it has such a clock."""
+    """Return a monotonic time that includes sleep, if the machine has such a clock."""
     boottime = getattr(time, "CLOCK_BOOTTIME", None)
-    if boottime is None and sys.platform == "darwin":  # there `time.monotonic` stops in sleep, and this one does not
+    if boottime is None and sys.platform == "darwin":  # there `time.monotonic` stops in sleep, and this clock does not
         boottime = time.CLOCK_MONOTONIC
     return time.monotonic() if boottime is None else time.clock_gettime(boottime)
 
 
 _UNKNOWN_BOOT: Final = f"process {uuid4()}"
-"""Without a number of the boot each process is one: the time that passed between two is not known."""
+"""Without a boot id each process has its own, because the time between two processes is unknown."""
 
 
 def boot_id() -> str:
-    """Return the number of this boot."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     return _UNKNOWN_BOOT
@@ -323,5 +322,5 @@ own: Final = Clock()
 
 
 def own_time() -> float:
-    """Return the time of that clock in seconds, as `time.time` has it."""
+    """Return kb's own time in seconds, in the format of `time.time`."""
     return own.now().timestamp()

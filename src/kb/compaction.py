@@ -1,4 +1,4 @@
-"""When indexes in memory drop the rows of deleted chunks: all at once, so that a mask over one fits the others."""
+"""When in-memory indexes drop the rows of deleted chunks: all at once, so that a mask for one index fits the others."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 MIN_DEAD: Final = 1000
 MAX_DEAD: Final = 0.1
-"""Rows of deleted chunks are dropped when they are more than so many, and more than this share."""
+"""Rows of deleted chunks are dropped if both this number and this share are exceeded."""
 
 
 def is_due(dead: int, rows: int) -> bool:
-    """Return whether so many of the rows are dead that the others had better get new numbers."""
+    """Return whether so many rows are dead that the index should be compacted."""
     return dead > max(MIN_DEAD, MAX_DEAD * rows)

@@ -1,4 +1,4 @@
-"""The process's parts: the one place that builds them, from the model and the database to what the routes see."""
+"""Builds the parts of the process, from the model and the database to the services of the routes."""
 
 from __future__ import annotations
 
@@ -52,30 +52,30 @@ from kb.worker.reembed import Reembedder
 logger = logging.getLogger(__name__)
 
 MAX_SEARCHES = 6
-"""How many searches run at once, however many cores there are: fewer than the store has connections for readers."""
+"""How many searches run at once on any number of cores; the store has more connections for readers."""
 
 MAX_PICTURES = 8
-"""How many pictures of pages may be drawn or wait: one is drawn after another."""
+"""How many pictures of pages may be drawn or waiting; they are drawn one after another."""
 
 LOOK_SECONDS = 2.0
-"""How often those who wait for a job look at it where other processes do some, whose word may be lost."""
+"""How often clients that wait for a job check it, if other processes do jobs and notifications may be lost."""
 
 TOO_MANY_PICTURES = f"{MAX_PICTURES} pictures of pages are drawn or wait already; try again in a second."
 DRAWING_SECONDS = 10
-"""How long drawing a page may take: somebody waits for it, unlike for the reading of a file."""
+"""The time limit for drawing a page, short because somebody waits for it."""
 
 MAX_MAPS = 16
 MAPS_AT_ONCE = 2
-"""How many maps are answered at once: in each there may be 10,000 documents."""
+"""How many maps are answered at once: each may contain 10,000 documents."""
 
 TOO_MANY_MAPS = f"{MAX_MAPS} maps are answered or wait already; try again in a second."
 
 
 def check_settings(settings: Settings) -> None:
-    """Refuse what only a database in a file has, and what only PostgreSQL has, of the other.
+    """Refuse settings that do not apply to this kind of database.
 
     Raises:
-        SettingError: there is such a setting.
+        SettingError: a setting does not apply.
     """
     is_file = not is_postgres(settings.database_url)
     if settings.backup_dir and not is_file:
@@ -92,7 +92,7 @@ def check_settings(settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """What works on the queue."""
+    """The parts that work on the queue."""
 
     store: Store
     embedder: ActiveModel
@@ -108,7 +108,7 @@ def open_core(
     """Open the model and the database, and start the worker if this process `works`; `stack` stops them in reverse.
 
     Raises:
-        StartError: the data directory, the model or the database cannot be used.
+        StartError: the data folder, the model or the database cannot be used.
     """
     forbid_inspection()
     make_folder(settings.data_dir, "KB_DATA_DIR")
@@ -138,7 +138,7 @@ def open_core(
     ends = JobWaiters(LOOK_SECONDS if is_postgres(settings.database_url) else None)
     parts = WorkerParts(store, embedder, originals, sandbox, instruments, stop, ends)
     worker = Worker(parts, settings.staging_dir, settings.keep_jobs_days)
-    stack.callback(worker.stop)  # before it starts: an interruption may come in between
+    stack.callback(worker.stop)  # before it starts, because an interruption may come in between
     if works:
         if extractors.of_kind("image"):
             queue_unread(store, originals.blobs)
@@ -150,7 +150,7 @@ def open_core(
 
 
 def open_originals(settings: Settings, store: Store) -> Originals:
-    """Return the files as they were sent; where engines share them, with those that this one had for itself."""
+    """Return the original files; if engines share them, first move local files of earlier versions there."""
     blobs = open_blobs(settings.blob_url, store, settings.files_dir.parent)
     if blobs.is_shared:
         bring_in(store, blobs, settings.files_dir.parent, settings.data_dir)
@@ -158,14 +158,14 @@ def open_originals(settings: Settings, store: Store) -> Originals:
 
 
 def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack) -> Core:
-    """Start what works on the queue; `stack` stops it. Raises as `open_core`."""
+    """Start the worker; `stack` stops it. Raises as `open_core`."""
     core = open_core(settings, instruments, stack, works=True)
     start_reembedder(core, settings, instruments, stack)
     return core
 
 
 def start_reembedder(core: Core, settings: Settings, instruments: Instruments, stack: ExitStack) -> Reembedder:
-    """Start what makes other vectors, and show the model in use and the database as metrics, until `stack` ends."""
+    """Start the reembedder and the metrics of the model and the database; `stack` stops them."""
     info = Info("kb_engine", "What the engine is.", registry=None)
     info.info(about(core.embedder))
 
@@ -222,7 +222,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
 
 
 def open_keyring(keyring: Keyring, core: Core, settings: Settings, stack: ExitStack) -> None:
-    """Have the keyring use the database, if keys are kept there, and write what is left when `stack` ends."""
+    """Connect the keyring to the database, if the keys are there; `stack` writes pending times of use at its end."""
     if core.store.keys:
         take_in(settings.data_dir / FILE, core.store.keys)
         keyring.open(core.store.keys)
@@ -241,7 +241,7 @@ def start_schedules(core: Core, settings: Settings, stack: ExitStack) -> None:
 
 
 def searches_at_once(settings: Settings, *, has_gpu: bool) -> int:
-    """Return how many searches run at once: one a core, and one that waits for the model or the database."""
+    """Return how many searches run at once: one per core, and one more that waits for the GPU or PostgreSQL."""
     from kb.embed.onnx.session import available_cores
 
     waits = has_gpu or is_postgres(settings.database_url)
@@ -249,9 +249,9 @@ def searches_at_once(settings: Settings, *, has_gpu: bool) -> int:
 
 
 def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder, VectorSpace, VectorSpace]:
-    """Return the model that the database's vectors are of, its space, and that of the one that the settings name.
+    """Return the model of the database's vectors, its space, and the space of the model that the settings name.
 
-    Where the first is not to be found it is the other, which the store refuses.
+    If the first model is not found, the second one takes its place, and the store refuses it.
     """
     named, in_use = open_named_model(settings, instruments.embedded)
     space = VectorSpace.of(named.spec, settings.model_dir)
@@ -266,7 +266,7 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
 
 
 def make_retention(settings: Settings) -> Retention:
-    """Return how long what was changed or deleted is kept."""
+    """Return how long earlier versions and deleted documents are kept."""
     return Retention(
         history_days=settings.history_days,
         history_size=settings.history_mb << 20,
@@ -276,7 +276,7 @@ def make_retention(settings: Settings) -> Retention:
 
 
 def parser_limits(settings: Settings) -> Limits:
-    """Return what reading one file may take, and give."""
+    """Return the limits for reading one file."""
     return Limits(
         seconds=settings.parse_seconds,
         memory_mb=settings.parse_memory_mb,
@@ -287,10 +287,10 @@ def parser_limits(settings: Settings) -> Limits:
 
 
 def make_extractors(settings: Settings) -> Extractors:
-    """Return what reads the files that no reader does.
+    """Return the extractors for files without a built-in reader.
 
     Raises:
-        SettingError: the setting is wrong, or a program is not there.
+        SettingError: the setting is invalid, or a program is missing.
     """
     try:
         return Extractors.parse(settings.extractors, settings.ocr)
@@ -299,11 +299,11 @@ def make_extractors(settings: Settings) -> Extractors:
 
 
 def drawing_limits(settings: Settings) -> Limits:
-    """Return what drawing one page may take."""
+    """Return the limits for drawing one page."""
     return replace(parser_limits(settings), seconds=min(settings.parse_seconds, DRAWING_SECONDS))
 
 
 def about(embedder: Embedder) -> dict[str, str]:
-    """Return what the engine is, as a metric."""
+    """Return the labels of the engine's info metric."""
     model = {"model": embedder.spec.name, "precision": embedder.spec.precision, "provider": embedder.provider}
     return {"version": __version__} | model

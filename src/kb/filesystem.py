@@ -1,4 +1,4 @@
-"""Folders that are made, files that are on the disk when a function returns, and how many may be open."""
+"""Folders, durable writes, safe opening of files, and the limit of open files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ logger = logging.getLogger(__name__)
 
 IS_WINDOWS = os.name == "nt"
 MANY_FILES = 1 << 16
-"""As many as any server of ours needs."""
+"""Enough for any of our servers."""
 
 
 def make_folder(path: Path, variable: str) -> None:
-    """Make a folder for its owner alone, unless it is there.
+    """Make a folder, accessible only to its owner, unless it exists.
 
     Raises:
-        StoreError: it cannot be made; the message names the `variable` that asked for it.
+        StoreError: the folder cannot be made; the message names the setting `variable`.
     """
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -44,7 +44,7 @@ def sync(path: Path) -> None:
 
 
 def sync_descriptor(descriptor: int) -> None:
-    """Flush an open file to the disk. On macOS `fsync` leaves it in the drive."""
+    """Flush an open file to the disk. On macOS, `fsync` only flushes to the drive's cache."""
     if sys.platform == "darwin":
         import fcntl
 
@@ -54,7 +54,7 @@ def sync_descriptor(descriptor: int) -> None:
 
 
 def give_to_owner(owned: Path, path: Path) -> None:
-    """Let root's work on someone's behalf leave that account a file, or a folder with all that is in it."""
+    """Give a file or folder the owner of another one, if root works on a user's behalf."""
     if IS_WINDOWS or os.geteuid():
         return
     owner = owned.stat()
@@ -63,9 +63,9 @@ def give_to_owner(owned: Path, path: Path) -> None:
 
 
 def raise_file_limit() -> int:
-    """Let the process open as many files as it may. Return how many that are."""
+    """Raise the limit of open files as far as allowed. Return the new limit."""
     if sys.platform == "win32":
-        return 8192  # what its C library allows
+        return 8192  # the limit of its C library
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -74,16 +74,16 @@ def raise_file_limit() -> int:
         return MANY_FILES if soft == resource.RLIM_INFINITY else soft
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    except (OSError, ValueError):  # macOS has a lower one that it does not tell
+    except (OSError, ValueError):  # macOS has a lower limit that it does not report
         return soft
     return most
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file to read it, if it is one: not what a link leads to, a device or a pipe, which may never end.
+    """Open a regular file for reading; refuse links, devices and pipes, which may never end.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: the path is not a regular file.
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
@@ -99,7 +99,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder with all that is in it, whatever rights others left on it; what stays is logged."""
+    """Remove a folder with its contents, whatever their permissions; log failures."""
     try:
         if not folder.is_symlink():
             folder.chmod(0o700)
@@ -113,7 +113,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def is_exposed(path: Path) -> bool:
-    """Return whether other accounts can read a file: it and the folders on the way to it let them."""
+    """Return whether other accounts can read a file, by its own permissions and the permissions of its folders."""
     if IS_WINDOWS or not path.stat().st_mode & 0o044:
         return False
     return all(folder.stat().st_mode & 0o011 for folder in path.resolve().parents)

@@ -1,4 +1,4 @@
-"""The engine that runs on this machine: it writes into the file that locks its folder where it is found."""
+"""The running engine on this machine, which writes its address into the lock file of its data folder."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class Running(NamedTuple):
 
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where the engine keeps its data: KB_DATA_DIR, or `$XDG_DATA_HOME/kb`, or `~/.local/share/kb`."""
+    """Return the data folder of the engine: KB_DATA_DIR, or `$XDG_DATA_HOME/kb`, or `~/.local/share/kb`."""
     if chosen := environment.get("KB_DATA_DIR"):
         return Path(chosen).expanduser()
     return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
 
 
 def lock_path(folder: Path) -> Path:
-    """Return the file in a data folder that whoever uses it locks."""
+    """Return the lock file of a data folder."""
     return folder / LOCK
 
 
 def write_running(folder: Path, running: Running | None) -> None:
-    """Say in a folder's lock which engine uses it, or that none does any more; whoever cannot, does without."""
-    import json  # the command line starts without it
+    """Record in a folder's lock file which engine uses it, if any; errors are ignored."""
+    import json  # delayed, so that the command line starts faster
 
-    with suppress(OSError):  # a full disk; or Windows, which lets nobody write what is locked
+    with suppress(OSError):  # a full disk; or Windows, where a locked file cannot be written
         lock_path(folder).write_text(json.dumps(running._asdict()) if running else "")
 
 
 def find_running(folder: Path) -> Running | None:
-    """Return the engine that uses a folder, if its process is there and listens: numbers of processes come again."""
+    """Return the engine that uses a folder, if its process exists and listens, because process ids are reused."""
     import json
 
     try:

@@ -1,4 +1,4 @@
-"""Work that goes on in the background for as long as a block runs."""
+"""Background work for the duration of a block."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Self
 
 
 class BackgroundThread:
-    """A thread that begins with a block; at the end of the block it is told to stop and waited for.
+    """A thread that starts with a block, and is stopped and joined at its end.
 
     Args:
-        name: what it is called.
+        name: the name of the thread.
     """
 
     def __init__(self, name: str) -> None:

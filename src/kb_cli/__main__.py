@@ -4,12 +4,12 @@ import gc
 import os
 import sys
 
-# What is imported stays: looking for garbage in it takes a tenth of a short command.
+# Imported modules stay; collecting garbage in them would take a tenth of a short command.
 gc.disable()
 
 
 def start() -> None:
-    """Run the command line; Ctrl-C ends it without a traceback also while it is being loaded."""
+    """Run the command line; Ctrl-C stops it without a traceback, even during the import."""
     try:
         from kb_cli.main import main
 
@@ -21,7 +21,7 @@ def start() -> None:
 
 
 def end(ended: SystemExit) -> None:
-    """End without what Python would tidy up, where that is nothing: it takes another tenth."""
+    """Exit without Python's cleanup if there is nothing to clean up: it would take another tenth."""
     import threading
 
     if "asyncio" in sys.modules or threading.active_count() > 1 or not isinstance(ended.code, int):

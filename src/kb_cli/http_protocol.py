@@ -1,4 +1,4 @@
-"""A client's connection: uvicorn's, with bounds on what it may cost before anyone is asked for a key."""
+"""A client's connection: uvicorn's protocol with limits on its cost before authentication."""
 
 from __future__ import annotations
 
@@ -23,45 +23,44 @@ if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
 MAX_HEAD: Final = 64 << 10
-"""The most bytes of a request's line and headers. The parser puts a header together from the parts that come, in a time
-that grows with the square of its length."""
+"""Maximum size of the request line and headers in bytes. The parser joins the parts of a header in quadratic time."""
 
 MAX_HEADERS: Final = 256
 MAX_PIPELINED: Final = 100
-"""The most requests that may come before the first of them is answered."""
+"""Maximum number of requests before the first response."""
 
 MAX_AT_ONCE: Final = 20
-"""How many requests are given up in one step: what each leads to in an app takes a millisecond."""
+"""Requests cancelled in one step: each takes an app about a millisecond."""
 
 LINGER_SECONDS: Final = 2
-"""How long to read what is not wanted: closed at once, the connection would be reset before the answer came."""
+"""How long to read unwanted data: an immediate close would reset the connection before the response arrived."""
 
 CLOSE: Final = {"Connection": "close"}
 PROBE: Final = b"/healthz"
-"""What is answered however many there are: the process lives."""
+"""The path that is served despite the connection limit, to show that the process is alive."""
 
 
 class Connections:
     """The open connections of a server, and how long each may keep it waiting.
 
     Args:
-        limit: the most connections. Beyond it the one goes that has owed a request for the longest, and when each has
-            one under way, the newcomer's is answered 503.
-        seconds: how long a request's head, the next part of its body, and the taking of its answer may last.
+        limit: the maximum number of connections. Above it, the longest idle one is closed. If none is idle, the new
+            connection receives a 503 response.
+        seconds: the time limit for a request's head, for the next part of its body, and for reading the response.
     """
 
     def __init__(self, limit: int, seconds: float) -> None:
         self.limit = limit
         self.seconds = seconds
         self.owing: OrderedDict[HttpProtocol, float] = OrderedDict()
-        """Those that have no request under way, by when the last one ended."""
+        """Idle connections, with the time when their last request ended."""
         self.sending: set[HttpProtocol] = set()
-        """Those whose request's body is not here yet."""
+        """Connections whose request body is incomplete."""
         self.lagging: dict[HttpProtocol, tuple[int, float]] = {}
-        """Those that take their answer slower than it comes: the bytes left of it, and when they last grew fewer."""
+        """Connections that read their response too slowly: the bytes left, and the time when they last decreased."""
 
     def evict(self) -> bool:
-        """Close the connection that has owed a request for the longest. Return whether there was one."""
+        """Close the longest idle connection. Return whether there was one."""
         if not self.owing:
             return False
         connection, _ = self.owing.popitem(last=False)
@@ -69,13 +68,13 @@ class Connections:
         return True
 
     def forget(self, connection: HttpProtocol) -> None:
-        """Let go of a connection that has ended."""
+        """Remove a closed connection."""
         self.owing.pop(connection, None)
         self.sending.discard(connection)
         self.lagging.pop(connection, None)
 
     def close_late(self, now: float) -> None:
-        """Close those that let the server wait for too long."""
+        """Close connections that have kept the server waiting for too long."""
         latest = now - self.seconds
         while self.owing and next(iter(self.owing.values())) < latest:
             self.evict()
@@ -94,20 +93,20 @@ class HttpProtocol(HttpToolsProtocol):
     """One connection.
 
     Args:
-        connections: those of the server.
-        options: uvicorn's.
+        connections: all connections of the server.
+        options: the options of uvicorn.
     """
 
     def __init__(self, connections: Connections, **options: Any) -> None:  # noqa: ANN401 - uvicorn's own
         super().__init__(**options)
         self._all = connections
         self._head: int | None = 0
-        """How many bytes of a head have come; None while a body comes."""
+        """The number of received bytes of a head; None while a body arrives."""
         self._heard = 0.0
         self._is_excess = self._is_refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection, and let another one go if there are too many."""
+        """Accept the connection, and close another one if there are too many."""
         super().connection_made(cast("asyncio.Transport", transport))
         self._is_excess = len(self.connections) > self._all.limit and not self._all.evict()
         self._all.owing[self] = self.loop.time()
@@ -135,26 +134,26 @@ class HttpProtocol(HttpToolsProtocol):
         return None
 
     def on_headers_complete(self) -> None:
-        """The last byte of a head: the request begins."""
+        """Start a request after the last byte of its head."""
         self._head = None
         self._heard = self.loop.time()
         self._all.owing.pop(self, None)
         self._all.sending.add(self)
         if len(self.headers) > MAX_HEADERS or len(self.pipeline) > MAX_PIPELINED:
             self._refuse(HeadTooLarge())
-            raise HeadTooLarge  # ends the parser's work on what has come
+            raise HeadTooLarge  # stops the parser
         is_excess = self._is_excess and self.url != PROBE
         self.app = cast("ASGI3Application", problem(Overloaded(), CLOSE)) if is_excess else self.config.loaded_app
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The last byte of a body."""
+        """Handle the last byte of a body."""
         self._head = 0
         self._all.sending.discard(self)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """The last byte of an answer is written; the client owes a request again, if it has not sent one before."""
+        """Handle the last byte of a response; the connection is idle unless it has already sent the next request."""
         super().on_response_complete()
         if self.transport.is_closing():
             self._note_lag()
@@ -173,13 +172,13 @@ class HttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def heard_at(self, now: float) -> float:
-        """Return when a part of the body last came; now, while none is wanted."""
+        """Return when the last part of the body arrived; `now` if none is expected."""
         if self.flow.read_paused or self.cycle.waiting_for_100_continue:
             self._heard = now
         return self._heard
 
     def drop(self) -> None:
-        """Close the connection; an answer that is on its way still arrives."""
+        """Close the connection; a pending response still arrives."""
         if self.transport.get_write_buffer_size():
             self._note_lag()
             self.transport.close()
@@ -190,11 +189,11 @@ class HttpProtocol(HttpToolsProtocol):
         self._all.lagging[self] = self.unsent(), self.loop.time()
 
     def unsent(self) -> int:
-        """Return how many bytes the client has not taken: the system holds megabytes, and asks for more late."""
+        """Return the number of bytes that the client has not read, including megabytes in the system's buffer."""
         return self.transport.get_write_buffer_size() + _held(self.transport.get_extra_info("socket"))
 
     def _refuse(self, error: KbError) -> None:
-        """Answer what is no request yet, unless an answer is under way."""
+        """Respond to an incomplete request, unless another response has begun."""
         self._is_refused = True
         self._all.owing.pop(self, None)
         if self.cycle and not self.cycle.response_complete:
@@ -207,16 +206,16 @@ class HttpProtocol(HttpToolsProtocol):
         self.loop.call_later(LINGER_SECONDS, self.transport.abort)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP."""
+        """Respond to data that is not HTTP."""
         if not self._is_refused:
             super().send_400_response(msg)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: uvicorn would advise to install what is left out on purpose."""
+        """Suppress uvicorn's advice to install a package that is omitted on purpose."""
 
 
 def _held(connection: socket.socket) -> int:
-    """Return how many bytes the system holds for a client; 0 where it does not tell."""
+    """Return the number of bytes that the system buffers for a client; 0 if unknown."""
     if sys.platform == "win32":
         return 0
     try:

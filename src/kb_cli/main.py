@@ -1,4 +1,4 @@
-"""The program `kb`: its commands, and how each of them ends."""
+"""The program `kb`: its commands and their exit codes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ COMMANDS: Final = {
     "hook": "kb_cli.commands.hook:hook",
     "healthcheck": "kb_cli.commands.healthcheck:healthcheck",
 }
-"""In the order of the help: documents, the server, the data, and what only programs call."""
+"""In the order of the help: documents, server, data, and commands for programs."""
 
 ALIASES: Final = {
     "rm": "delete",
@@ -79,7 +79,7 @@ ALIASES: Final = {
     "find": "search",
     "ls": "list",
 }
-"""What people call some commands out of habit."""
+"""Other names that people type out of habit."""
 
 HELP: Final = (
     "A fully local knowledge base for people and their AI agents.\n\n"
@@ -97,7 +97,7 @@ EPILOG: Final = (
 
 
 class LazyCommands(UserDict[str, Any]):
-    """The commands by name; a command's module is imported when it is looked up."""
+    """The commands by name; the module of a command is imported on access."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a command's type is not public
         name = ALIASES.get(name, name)
@@ -113,12 +113,12 @@ class LazyCommands(UserDict[str, Any]):
 
 
 class TextCommand(TyperCommand):
-    """A command whose text may begin with a dash, as lists do."""
+    """A command whose text may begin with a dash, such as a list."""
 
     ignore_unknown_options = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the base's type is not public
-        """Parse the arguments. One that only looks like a misspelt option does not become, or replace, a note."""
+        """Parse the arguments. A word that looks like a misspelt option is an error instead of the text of a note."""
         options = {"--help", "-h"}.union(*(parameter.opts for parameter in self.params))
         for word in () if ctx.resilient_parsing else takewhile(lambda word: word != "--", args):
             if LONG_OPTION.fullmatch(word) and word.partition("=")[0] not in options:
@@ -136,7 +136,7 @@ class RootGroup(TyperGroup):
         self.commands = LazyCommands(COMMANDS)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the base's types are not public
-        """Write the help; to say in a line what each command does, none is imported."""
+        """Write the help without importing any command."""
         commands = self.commands
         self.commands = {name: TyperCommand(name, help=read_summary(target)) for name, target in COMMANDS.items()}
         super().format_help(ctx, formatter)
@@ -144,7 +144,7 @@ class RootGroup(TyperGroup):
 
 
 def read_summary(target: str) -> str:
-    """Return the first paragraph of what a command says of itself, out of its module's text."""
+    """Return the first paragraph of a command's docstring, read from the text of its module."""
     module, _, function = target.partition(":")
     text = Path(__file__).with_name("commands").joinpath(f"{module.rpartition('.')[2]}.py").read_text("utf-8")
     match = re.search(rf'^def {function}\(.*?"""(.*?)(?:\n\n|""")', text, re.DOTALL | re.MULTILINE)
@@ -152,7 +152,7 @@ def read_summary(target: str) -> str:
 
 
 def read_examples(name: str) -> str:
-    """Return what stands below a command's help."""
+    """Return the examples below a command's help."""
     text = Path(__file__).with_name("examples.txt").read_text("utf-8")
     lines = text.partition(f"\n\n{name}\n")[2].partition("\n\n")[0].rstrip()
     return f"\b\nExamples:\n{lines}"
@@ -185,7 +185,6 @@ def root(
 
 
 def main() -> None:
-    """Run the command line."""
     open_streams()
     try:
         code = run(as_options(sys.argv[1:] or ["--help"]))
@@ -196,19 +195,19 @@ def main() -> None:
         print_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         code = exit_codes.LOCAL
     if code in (exit_codes.PIPE_CLOSED, exit_codes.LOCAL):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would write once more to where nothing can be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would otherwise write again to the failed stream
     sys.exit(code)
 
 
 def as_options(args: list[str]) -> list[str]:
-    """Return the arguments with options in the place of `kb help`, `kb help COMMAND` and `kb version`."""
+    """Return the arguments with options in place of `kb help`, `kb help COMMAND` and `kb version`."""
     if args[0] == "help":
         return [*args[1:], "--help"]
     return ["--version", *args[1:]] if args[0] == "version" else args
 
 
 def open_streams() -> None:
-    """Replace standard streams that are closed, and let no character of another encoding stop the output."""
+    """Replace closed standard streams, and tolerate characters that the output encoding lacks."""
     sys.stdin = sys.stdin or open_devnull("r")
     sys.stdout = sys.stdout or open_devnull("w")
     sys.stderr = sys.stderr or open_devnull("w")
@@ -217,12 +216,12 @@ def open_streams() -> None:
 
 
 def open_devnull(mode: str) -> TextIO:
-    """Return a stream that neither says nor keeps anything."""
+    """Return a stream on the null device."""
     return cast("TextIO", Path(os.devnull).open(mode))
 
 
 def run(args: list[str]) -> int:
-    """Run a command and return its exit code. An error is one line on standard error."""
+    """Run a command and return its exit code. Errors are printed as one line on standard error."""
     try:
         code: int = build_command(app)(args, prog_name="kb", standalone_mode=False) or exit_codes.OK
     except KbError as error:
@@ -247,13 +246,13 @@ def run(args: list[str]) -> int:
 
 
 def end_line() -> None:
-    """End the line in which the terminal shows ^C, or a question that nobody answered."""
+    """End the line with ^C or an unanswered question in the terminal."""
     if sys.stderr.isatty():
         print(file=sys.stderr)
 
 
 def help_hint(error: typer.TyperException) -> str:
-    """Return where to read on, if the arguments were wrong."""
+    """Return a reference to the help if the arguments were wrong."""
     context = getattr(error, "ctx", None)
     return f"; see '{context.command_path} --help'" if context else ""
 

@@ -1,4 +1,4 @@
-"""`kb serve`: everything in one process. The table of apps is the one place that says what is served where."""
+"""`kb serve`: run everything in one process. The table of apps defines all paths."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ logger = logging.getLogger(__name__)
 
 ENGINE = "api"
 GRACE_SECONDS = 3
-"""How long requests that are under way may take when the server stops."""
+"""How long running requests may take after the server begins to stop."""
 RESERVED_FILES: Final = 256
-"""How many files the process may have open beside its connections: the database, uploads, the parser."""
+"""Files that the process may open in addition to connections: the database, uploads, the parser."""
 
 APPS = {
     ENGINE: SubApp(
@@ -76,7 +76,7 @@ WORKER_APPS = {
     WORKER: SubApp("kb.app:create_worker", paths=("/healthz", "/readyz"), extras="engine,cpu"),
     "metrics": APPS["metrics"],
 }
-"""What `kb worker` serves: probes, which need no key, and metrics."""
+"""The apps of `kb worker`: probes, which need no key, and metrics."""
 
 
 class ServeSettings(EnvSettings):
@@ -102,10 +102,10 @@ class ServeSettings(EnvSettings):
 
 
 def run(**flags: object) -> None:
-    """Serve until told to stop. A flag that is given takes the place of its variable, for every app alike.
+    """Serve until stopped. A flag overrides its variable for every app.
 
     Raises:
-        StartError: something stops the start.
+        StartError: the start fails.
     """
     environment = with_flags(os.environ, **flags)
     log = LogSettings.read(environment)
@@ -130,10 +130,10 @@ def run(**flags: object) -> None:
 
 
 def work(**flags: object) -> None:
-    """Work on the queue until told to stop. The flags are those of `run`; without a port a free one is taken.
+    """Process the queue until stopped. The flags are the same as for `run`; without a port, kb takes a free one.
 
     Raises:
-        StartError: something stops the start.
+        StartError: the start fails.
     """
     environment = with_flags(os.environ, **flags)
     environment = with_flags(environment, port=environment.get(variable("port")) or 0)
@@ -159,9 +159,9 @@ def run_until_stopped(serving: Coroutine[Any, Any, None]) -> None:
 
 @contextmanager
 def cancelled_by_signals() -> Iterator[None]:
-    """Cancel this task at a signal.
+    """Cancel this task on a signal.
 
-    An exception amid a step would lose a thread that is just being started: nobody would wait for it.
+    An exception within a step would lose a starting thread, which would then never be joined.
     """
     loop, task = get_running_loop(), current_task()
 
@@ -179,14 +179,14 @@ def cancelled_by_signals() -> Iterator[None]:
 
 
 def prepare_process() -> None:
-    """Let memory go back to the system, and what is written be its owner's, in whatever folder."""
+    """Limit unused memory, and make new files private."""
     limit_arenas()
     os.umask(0o077)
 
 
 @contextmanager
 def announced(folder: Path | None, url: str, on_ready: Callable[[], None] | None) -> Iterator[None]:
-    """Say meanwhile, to the command line on this machine, where the engine of a folder is found."""
+    """Publish the address of the engine for local commands during the block."""
     if folder:
         write_running(folder, Running(os.getpid(), url, time.time()))
     if on_ready:
@@ -201,12 +201,12 @@ def announced(folder: Path | None, url: str, on_ready: Callable[[], None] | None
 def local_address(listener: socket.socket) -> str:
     """Return the address for clients on this machine."""
     host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - where one listens, none connects
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - a wildcard only works for listening
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def refuse_open(settings: ServeSettings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
-    """Refuse to serve an app without a key where others can connect, or where another key is set (requirement R-5).
+    """Refuse to serve an app without a key if others can connect or another key is set (requirement R-5).
 
     Raises:
         SettingError: an app has no key.
@@ -231,7 +231,6 @@ def refuse_open(settings: ServeSettings, chosen: Mapping[str, SubApp], environme
 
 
 def is_set(key: str, environment: Mapping[str, str]) -> bool:
-    """Return whether a setting that holds a key has one."""
     return bool(environment.get(variable(key), "").strip())
 
 
@@ -244,10 +243,10 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(settings: ServeSettings, folder: Path | None = None) -> socket.socket:
-    """The socket. Whoever connects before the apps have started waits.
+    """Return a listening socket. Clients that connect before the apps have started wait.
 
     Raises:
-        SettingError: the address is not this machine's, or its port is taken.
+        SettingError: the address does not belong to this machine, or its port is in use.
     """
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
@@ -259,7 +258,7 @@ def listen(settings: ServeSettings, folder: Path | None = None) -> socket.socket
         raise SettingError(
             f"KB_HOST, KB_PORT: cannot listen on {settings.host}:{settings.port}: {reason}; {remedy}"
         ) from None
-    # Connections inherit it; without it each answer waits for the acknowledgement of the one before (40 ms).
+    # Connections inherit it; otherwise, each response waits for the acknowledgement of the previous one (40 ms).
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
@@ -270,7 +269,7 @@ async def serve(
     settings: ServeSettings | None = None,
     announce: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> None:
-    """Start the apps, answer requests, stop the apps."""
+    """Start the apps, serve requests, stop the apps."""
     settings = settings or ServeSettings()
     connections = Connections(most_connections(settings.max_connections), settings.receive_seconds)
     protocol: Any = partial(HttpProtocol, connections)
@@ -297,7 +296,7 @@ async def serve(
 
 
 def most_connections(requested: int) -> int:
-    """Return how many connections there may be, so that files can be opened beside them."""
+    """Return the maximum number of connections that leaves enough files for other uses."""
     files = raise_file_limit()
     most = min(requested, files - min(RESERVED_FILES, files // 2))
     if most < requested:
@@ -306,13 +305,13 @@ def most_connections(requested: int) -> int:
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn raises the signal that stopped it once more, which would end the process before the apps have stopped.
+    """uvicorn's server, except that it does not raise the signal again, which would exit before the apps have stopped.
 
     Args:
-        config: how to serve.
-        before_stop: is called before the server waits for the requests that are under way.
-        connections: those that `config` makes.
-        on_exit: is called at the first signal.
+        config: the configuration of uvicorn.
+        before_stop: called before the server waits for running requests.
+        connections: the connections that `config` creates.
+        on_exit: called at the first signal.
     """
 
     def __init__(
@@ -328,26 +327,26 @@ class HttpServer(uvicorn.Server):
         self._on_exit = on_exit
 
     def on_started(self, started: Future[bool]) -> None:
-        """Go on if all apps have started, else stop."""
-        # Collections pass over what is there now: walking through it makes the slowest requests slow. Looking for the
-        # garbage in it first would take a tenth of the start and give back a megabyte.
+        """Continue if all apps have started, otherwise stop."""
+        # Exclude current objects from later collections, which would slow down the slowest requests. A collection
+        # before that would take a tenth of the start and free only a megabyte.
         gc.freeze()
         gc.enable()
         trim()
         self.should_exit |= not started.result()
 
     async def on_tick(self, counter: int) -> bool:
-        """Look for connections that keep the server waiting; uvicorn calls this ten times a second."""
+        """Close connections that keep the server waiting; uvicorn calls this ten times per second."""
         self._connections.close_late(get_running_loop().time())
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop: no new connections, and an end of those that are open."""
+        """Stop: accept no new connections, and close the open ones."""
         self._before_stop()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal as a request to stop, and be done with it; a second Ctrl-C waits for nobody."""
+        """Treat a signal as a request to stop; a second Ctrl-C stops at once."""
         if not self.should_exit:
             self._on_exit()
         self.force_exit |= self.should_exit and sig == signal.SIGINT

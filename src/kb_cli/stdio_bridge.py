@@ -1,6 +1,6 @@
 """MCP over standard input and output, for clients that only start programs: a bridge to the endpoint of `kb serve`.
 
-It opens no database: it finds the one server, or starts it. Nothing but the standard library is imported.
+It does not open the database: it finds the one server or starts it. It imports only the standard library at first.
 """
 
 import json
@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 WORKERS: Final = 16
-"""How many messages are under way at once."""
+"""Messages processed concurrently."""
 
 START_SECONDS: Final = 120
 PAUSE: Final = 0.1
@@ -27,7 +27,7 @@ ANSWER_SECONDS: Final = 1200
 INTERNAL_ERROR: Final = -32603
 VERSION_FIELD: Final = "io.modelcontextprotocol/protocolVersion"
 NAMES: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""What the header Mcp-Name holds, by the method."""
+"""The parameter in the header Mcp-Name, by method."""
 
 Message = dict[str, Any]
 
@@ -36,9 +36,9 @@ class Endpoint:
     """The endpoint of the server.
 
     Args:
-        url: where it is.
+        url: its URL.
         headers: sent with each message.
-        log: where the output of a server goes that is started here.
+        log: the file for the output of a server started here.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], log: Path) -> None:
@@ -52,10 +52,10 @@ class Endpoint:
         self.version: str | None = None
 
     def post(self, message: Message) -> Iterator[Message]:
-        """Yield the server's answers to a message; a server that went away is found or started again.
+        """Yield the server's responses to a message; find or start a stopped server again.
 
         Raises:
-            OSError: there is none, and none can be started.
+            OSError: the server cannot be reached or started.
         """
         with closing(self._connect(ANSWER_SECONDS)) as connection:
             try:
@@ -68,10 +68,10 @@ class Endpoint:
             yield from _answers(connection.getresponse(), message)
 
     def await_server(self) -> None:
-        """Wait until the server is ready; start it if nobody else does.
+        """Wait until the server is ready; start it unless another process does.
 
         Raises:
-            OSError: it is on another machine or behind a proxy, or does not start.
+            OSError: it does not start, or kb cannot start it because it is on another machine or uses HTTPS.
         """
         if self._is_ready():
             return
@@ -92,7 +92,7 @@ class Endpoint:
     def _start(self) -> subprocess.Popen[bytes]:
         with open(self._log, "wb", opener=private) as log:
             command = [sys.executable, "-m", "kb_cli.main", "serve", "--port", str(self._url.port or 80)]
-            return subprocess.Popen(  # noqa: S603 - this very program
+            return subprocess.Popen(  # noqa: S603 - kb itself
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
 
@@ -123,7 +123,7 @@ class Endpoint:
 
 
 class Bridge:
-    """Passes messages on, several at once, each answer as one line."""
+    """Passes messages on, several at once, and writes each response as one line."""
 
     def __init__(self, endpoint: Endpoint, output: TextIO) -> None:
         self._endpoint = endpoint
@@ -131,7 +131,7 @@ class Bridge:
         self._lock = threading.Lock()
 
     def run(self, lines: Iterator[str]) -> None:
-        """Pass on what comes until there is no more, and wait for its answers."""
+        """Pass on messages until the input ends, and wait for the responses."""
         with ThreadPoolExecutor(WORKERS) as pool:
             pending = set[Future[None]]()
             for line in filter(str.strip, lines):
@@ -139,7 +139,7 @@ class Bridge:
                 if message is None:
                     continue
                 if message.get("method") == "initialize":
-                    self._pass_on(message)  # what follows goes by the version that is agreed on
+                    self._pass_on(message)  # later messages use the negotiated version
                     continue
                 pending = {future for future in pending if not future.done()} | {pool.submit(self._pass_on, message)}
             wait(pending)
@@ -162,7 +162,7 @@ class Bridge:
                 self._write(answer)
         except (OSError, HTTPException, ValueError) as error:
             self._refuse(message, f"kb cannot be reached: {error}")
-        except Exception as error:  # noqa: BLE001 - whatever it is, someone waits for an answer
+        except Exception as error:  # noqa: BLE001 - the client must receive a response
             self._refuse(message, f"kb cannot pass the message on: {type(error).__name__}: {error}")
 
     def _refuse(self, message: Message, text: str) -> None:
@@ -176,14 +176,14 @@ class Bridge:
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file for its owner alone."""
+    """Open a file that only its owner can read."""
     Path(path).touch(mode=0o600)
     Path(path).chmod(0o600)
     return os.open(path, flags)
 
 
 def encoded(value: str) -> str:
-    """Return a text as a header's value: as it is, or in base64 where it has other characters (SEP-2243)."""
+    """Return a text as a header value: unchanged, or in base64 if it contains other characters (SEP-2243)."""
     if value.isascii() and value.isprintable() and value == value.strip():
         return value
     from base64 import b64encode

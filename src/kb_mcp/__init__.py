@@ -1,1 +1,1 @@
-"""The MCP gateway: a stranger to the engine that speaks HTTP with it."""
+"""The MCP gateway: it uses the engine only over HTTP."""

@@ -49,14 +49,14 @@ from kb_mcp.upload_url import UploadAddresses
 logger = logging.getLogger(__name__)
 
 MOST_UPLOADS_MB: Final = 2048
-"""How much all uploads in progress together may announce, in MiB."""
+"""Maximum announced size of all uploads in progress together, in MiB."""
 
 
 def create_app(context: AppContext | None = None) -> Starlette:
     """Return the gateway. It starts with or without the engine (requirement G-2).
 
     Raises:
-        SettingError: a setting is wrong.
+        SettingError: a setting is invalid.
     """
     context = context or AppContext()
     settings = GatewaySettings.read(context.environment)
@@ -102,7 +102,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
 async def lifespan(
     _: FastMCP, *, client: EngineClient, uploads: UploadStore, pause: float, stop_tracing: Callable[[], None]
 ) -> AsyncIterator[None]:
-    """Hold the connection to the engine and the uploads, of which old ones expire every `pause` seconds."""
+    """Keep the connection to the engine and the upload store open; delete expired uploads every `pause` seconds."""
     async with AsyncExitStack() as stack:
         stack.push_async_callback(asyncio.to_thread, stop_tracing)
         stack.callback(uploads.close)
@@ -120,7 +120,7 @@ def mount_search_fetch(
     middleware_with: Callable[[str], Sequence[CallMiddleware]],
     over_http: Callable[[FastMCP], Starlette],
 ) -> None:
-    """Mount the surface of two tools, and the pages that their addresses lead to."""
+    """Mount the server with two tools, and the pages for its document addresses."""
     from kb_mcp.search_fetch import INSTRUCTIONS, PATH, Addresses, create_search_fetch_server, page_route
 
     addresses = Addresses(uploads.secret())
@@ -148,14 +148,14 @@ def http_app(server: FastMCP, path: str, settings: GatewaySettings, identify: Id
         json_response=True,
         host_origin_protection=True,
         allowed_hosts=names,
-        allowed_origins=["*"],  # `OriginMiddleware` asks for more than that they be of this machine
+        allowed_origins=["*"],  # `OriginMiddleware` checks more than this
     )
     app.router.lifespan_context = combine_lifespans(app.lifespan, streaming.lifespan)
     return app
 
 
 def configure_fastmcp() -> None:
-    """Have FastMCP log like the rest of the process, and trace only if it is told to: its spans would go nowhere."""
+    """Make FastMCP log like the rest of the process, and trace only if configured: its spans would be lost."""
     log = logging.getLogger("fastmcp")
     for handler in list(log.handlers):
         log.removeHandler(handler)
@@ -174,10 +174,10 @@ def upload_limits(settings: GatewaySettings) -> UploadLimits:
 
 
 def engine_client(settings: GatewaySettings, engine: ASGIApp | None, tracer: Tracer) -> EngineClient:
-    """Return a client of the engine in this process, or over the network.
+    """Return a client for the engine, in this process or over the network.
 
     Raises:
-        SettingError: the file with the engine's keys cannot be read, or holds none.
+        SettingError: the file with the engine's keys is unreadable or empty.
     """
     key = reveal(settings.api_key)
     file = SecretFile(settings.api_key_file, "KB_API_KEY_FILE") if settings.api_key_file and not key else None
@@ -201,9 +201,9 @@ async def _started(_: Request) -> bool:
 
 
 def outgoing(tracer: Tracer, keys: SecretFile | None) -> Around:
-    """What `EngineClient` puts around its calls: whose they are, and to which request their lines and spans belong.
+    """Return a context manager around the calls of `EngineClient`, which adds caller, request id, span and key.
 
-    Each sends the first key that the file holds then.
+    Each call uses the first key in the file at that time.
     """
 
     @contextmanager

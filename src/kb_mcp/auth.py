@@ -1,7 +1,7 @@
-"""The agents' keys (requirement G-4), and on whose behalf the engine is asked.
+"""The agents' keys (requirement G-4), and the caller on whose behalf the gateway uses the engine.
 
-A key of the gateway's own settings may do what the gateway may. Every other one is the engine's to know: the gateway
-asks it whose key that is, and from then on asks on that key's behalf, so that the engine alone decides what it may see.
+A key in the gateway's settings has the rights of the gateway. For any other key, the gateway asks the engine for its
+owner and acts on behalf of that key, so that only the engine decides about access.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 _caller: ContextVar[Caller] = ContextVar("caller")
-"""Who called. Where nobody did, the engine is not asked: what forgets to say so must not act with the gateway's key."""
+"""The caller. Without one, calls to the engine fail, so that forgetting to set it never grants the gateway's rights."""
 
 
 def key_verifier(keys: str | None, file: Path | None) -> Identify | None:
-    """Return what identifies the gateway's own keys; None if there are none: the gateway is open then.
+    """Return a function that identifies the gateway's own keys; None without keys, which leaves the gateway open.
 
     Raises:
-        SettingError: a setting that should bring a key brings none.
+        SettingError: a setting for keys contains none.
     """
     given = listed(keys or "")
     if keys is not None and not given:
@@ -44,7 +44,7 @@ def key_verifier(keys: str | None, file: Path | None) -> Identify | None:
 
 
 def with_named_keys(own: Identify, engine: EngineClient) -> Identify:
-    """Return what identifies the gateway's own keys, and those that the engine knows."""
+    """Return a function that identifies the gateway's own keys and the keys of the engine."""
 
     async def identify(token: str) -> Caller | None:
         if (caller := await own(token)) or not token.startswith(KEY_PREFIX):
@@ -62,10 +62,10 @@ def with_named_keys(own: Identify, engine: EngineClient) -> Identify:
 
 
 def current_caller() -> Caller:
-    """Return who called.
+    """Return the caller.
 
     Raises:
-        Unauthorized: nobody did.
+        Unauthorized: no caller is set.
     """
     caller = _caller.get(None)
     if caller is None:
@@ -74,14 +74,14 @@ def current_caller() -> Caller:
 
 
 def current_name() -> str | None:
-    """Return the name of the caller's key, if the engine knows it by one."""
+    """Return the name of the caller's key, if it is a key of the engine."""
     caller = current_caller()
     return caller.name if caller.is_named else None
 
 
 @contextmanager
 def acting_as(caller: Caller) -> Iterator[None]:
-    """Ask the engine on behalf of a caller."""
+    """Act on behalf of a caller during the block."""
     token = _caller.set(caller)
     try:
         yield
@@ -91,19 +91,19 @@ def acting_as(caller: Caller) -> Iterator[None]:
 
 @contextmanager
 def acting_for(name: str | None) -> Iterator[None]:
-    """Ask the engine on behalf of the key with a name; of the gateway itself for None."""
+    """Act on behalf of the key with a name during the block; for None, of the gateway itself."""
     with acting_as(Caller(name, is_named=True) if name else ANYONE):
         yield
 
 
 def behalf_headers(_method: str, _path: str) -> dict[str, str]:
-    """Return what says on whose behalf the engine is called."""
+    """Return the header that names the key on whose behalf the engine is called."""
     name = current_name()
     return {ON_BEHALF_OF: name} if name else {}
 
 
 def needs(right: Right, tool: Callable[Arguments, Awaitable[Result]]) -> Callable[Arguments, Awaitable[Result]]:
-    """Have a tool refuse who has not the right, before it does anything itself."""
+    """Make a tool refuse callers without the right before it does anything."""
 
     @wraps(tool)
     async def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -115,13 +115,12 @@ def needs(right: Right, tool: Callable[Arguments, Awaitable[Result]]) -> Callabl
 
 
 class CallerMiddleware:
-    """Remembers who called, for what the engine is asked meanwhile. It stands behind the check of keys."""
+    """Sets the caller for calls to the engine during a request. Must run after the check of keys."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         note_headers(scope)
         with acting_as(scope.get(CALLER, ANYONE)):
             await self.app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Which program an agent is, as it says itself: the history of what it changes tells."""
+"""The name of the calling program, as it reports it, for the history of its changes."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from kb.api.version_check import USER_AGENT
 
 MAX_CLIENT: Final = 60
 UNSAFE: Final = re.compile(r"[^\x20-\x27\x2a-\x7e]")
-"""What has no place in a header, or could pass as the brackets at its end."""
+"""Characters that are invalid in a header or could imitate the brackets at its end."""
 
 _client: ContextVar[str] = ContextVar("client", default="")
-"""The program on whose behalf another one calls, such as curl."""
+"""The program for which another one makes the call, such as curl."""
 
 _headers: ContextVar[Iterable[tuple[bytes, bytes]]] = ContextVar("headers", default=())
-"""Those of the request."""
+"""The headers of the request."""
 
 
 def note_headers(scope: Scope) -> None:
-    """Remember what a request says of the program that makes it."""
+    """Store the headers of a request, which may name the program."""
     _headers.set(scope.get("headers", ()))
 
 
 @contextmanager
 def acting_as_client(name: str) -> Iterator[None]:
-    """Have what the engine is asked for meanwhile be a program's, whichever program made the request."""
+    """Attribute calls to the engine in the block to a program, whichever program made the request."""
     token = _client.set(name)
     try:
         yield
@@ -40,18 +40,18 @@ def acting_as_client(name: str) -> Iterator[None]:
 
 
 def client_headers(method: str, path: str) -> dict[str, str]:
-    """Return what says, with each change that the engine is asked for, which program wants it."""
+    """Return a header that names the program, for calls that may change something."""
     client = "" if method == "GET" or path == "search" else client_name()
     return {"User-Agent": f"{USER_AGENT} {client} (mcp)"} if client else {}
 
 
 def client_name() -> str:
-    """Return the name and version of the program that calls: as it said over MCP, or else over HTTP."""
+    """Return the name and version of the calling program, from MCP or else from HTTP."""
     if name := _client.get():
         return name
     try:
         params = get_context().session.client_params
-    except RuntimeError:  # no call of a tool, such as an upload to its address
+    except RuntimeError:  # not a tool call, such as an upload to a URL
         params = None
     info = params.client_info if params else None
     said = f"{info.name} {info.version}" if info else dict(_headers.get()).get(b"user-agent", b"").decode("latin-1")

@@ -1,4 +1,4 @@
-"""Errors of the engine and of the gateway, in one line that an agent can act on."""
+"""Word the errors of the engine and the gateway in one line that helps an agent."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NOT_FOUND_HINTS: Final = {
     "document_id": "Find its id with kb_search or kb_list.",
     "job_id": "kb_jobs without job_id lists the latest.",
 }
-"""By the argument that names nothing."""
+"""Hints by the argument that was not found."""
 
 NEAREST_LINES: Final = "nearest_lines"
 HEADINGS: Final = "headings"
-"""The fields of an error that hold what a document says."""
+"""The fields of an error with text from documents."""
 
 IN_BIN: Final = re.compile(
     r"(?<=Document )(\d{1,20}) has been in the bin since (\S{10})T(\S{5})[^; ]{0,20}; it can be restored\."
@@ -39,11 +39,11 @@ def translate_errors(
     tool: Callable[Arguments, Awaitable[Result]],
     translate: Callable[[KbError, Mapping[str, object]], Exception] | None = None,
 ) -> Callable[Arguments, Awaitable[Result]]:
-    """Have a tool raise `ToolError` for what the engine or the gateway refuses, which is no fault of the gateway.
+    """Make a tool raise `ToolError` for errors of the engine or the gateway, which are logged only as information.
 
     Args:
-        tool: or what reads a resource.
-        translate: makes another error.
+        tool: a tool, or a function that reads a resource.
+        translate: creates a different error.
     """
 
     @wraps(tool)
@@ -61,11 +61,11 @@ def tool_error(error: KbError, arguments: Mapping[str, object]) -> ToolError:
 
 
 def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
-    """Return the field, what is the case, and what to do, in one line.
+    """Return the field, the problem and the remedy in one line.
 
     Args:
-        error: the engine's, or the gateway's own.
-        arguments: those of the call, to name the one that names nothing.
+        error: an error of the engine or the gateway.
+        arguments: the arguments of the call, to name the wrong one.
     """
     if error.status == Unauthorized.status:
         return "The engine does not know the gateway's key: tell the user to set KB_API_KEY for the gateway, too."
@@ -84,7 +84,7 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
 
 
 def _excerpts(error: KbError) -> str:
-    """Return what documents say to choose from: lines as they are, to be copied, and headings in quotes."""
+    """Return texts from documents to choose from: lines verbatim, to be copied, and headings in quotation marks."""
     if lines := _texts(error, NEAREST_LINES):
         begin, end = fence_for(lines)
         return "\n".join([f" {fenced_notice(begin, end)} The nearest lines are:", begin, *map(visible, lines), end])
@@ -100,5 +100,4 @@ def _texts(error: KbError, field: str) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Join the lines of a text."""
     return " ".join(text.split())

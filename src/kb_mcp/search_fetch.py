@@ -1,4 +1,4 @@
-"""The surface for clients that know only the tools `search` and `fetch`, with addresses that open in a browser."""
+"""The server for clients that only support the tools `search` and `fetch`, with URLs that open in a browser."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ MAX_RESULTS: Final = 20
 SIGNATURE: Final = 32
 DAY_SECONDS: Final = 86400
 LIFETIME_DAYS: Final = 30
-"""How long an address can be opened, at least; it is the same one all day."""
+"""Minimum lifetime of a URL; it stays the same for a day."""
 
 WEB: Final = ("http://", "https://")
 UNSAFE: Final = re.compile(rf'[\s"<>]|{UNPRINTABLE.pattern}')
-"""What no address holds as it is, and a document's path may."""
+"""Characters that a document's path may contain but a URL may not."""
 
 
 class Addresses:
-    """Addresses of documents that need no key: who has one was shown the document, and cannot make another.
+    """URLs of documents that need no key: a URL proves that its holder was shown the document, and cannot be forged.
 
     Args:
-        secret: makes the signatures; processes that serve the same agents must share it.
-        clock: seconds since the epoch.
+        secret: signs the URLs; processes that serve the same agents must share it.
+        clock: returns the seconds since the epoch.
     """
 
     def __init__(self, secret: bytes, clock: Callable[[], float] = own_time) -> None:
@@ -62,12 +62,12 @@ class Addresses:
         self._clock = clock
 
     def sign(self, document_id: str, name: str | None = None) -> str:
-        """Return when the address ends, and that we say so; `name` is the key that it opens with the rights of."""
+        """Return the expiry and signature of a URL; with a `name`, the URL has the rights of that key."""
         today = int(self._clock()) // DAY_SECONDS
         return self._signed(document_id, f"{(today + 1 + LIFETIME_DAYS) * DAY_SECONDS}", name)
 
     def of(self, document: JSON, request: Request) -> str:
-        """Return where a document can be read: where it came from, or else here."""
+        """Return a URL to read the document: its web source, or a URL of the gateway."""
         if (document["source_path"] or "").startswith(WEB):
             return UNSAFE.sub(lambda match: quote(match[0]), document["source_path"])
         number = str(document["id"])
@@ -76,7 +76,7 @@ class Addresses:
         )
 
     def is_signed(self, document_id: str, signature: str) -> bool:
-        """Return whether we signed this, and it has not ended."""
+        """Return whether a signature is valid and has not expired."""
         expires = signature.partition("-")[0]
         if not (expires.isascii() and expires.isdecimal()):
             return False
@@ -85,17 +85,17 @@ class Addresses:
         return is_ours and self._clock() < int(expires)
 
     def name_in(self, signature: str) -> str | None:
-        """Return the name of the key that an address opens with the rights of; None for the gateway's."""
+        """Return the name of the key whose rights a URL has; None for the gateway."""
         return next(iter(signature.split("-", 2)[2:]), None)
 
     def _signed(self, document_id: str, expires: str, name: str | None) -> str:
-        signed = json.dumps([document_id, expires, name])  # where one ends and the next begins is signed, too
+        signed = json.dumps([document_id, expires, name])  # JSON also protects the boundaries between the values
         digest = hmac.new(self._secret, signed.encode(), sha256).hexdigest()
         return "-".join(filter(None, (expires, digest[:SIGNATURE], name)))
 
 
 def _as_text(id_: object) -> object:
-    """Return an id as it is written, also where a number was sent."""
+    """Return an id as text, even if it was sent as a number."""
     return str(id_) if type(id_) is int and abs(id_) <= MAX_INTEGER else id_
 
 
@@ -133,7 +133,7 @@ class SearchFetchTools:
         """
         try:
             document = await self._engine.document(_number(id), chunks=self._limiter.max_chunks)
-        except NotFound:  # what the engine says of the bin is of no use here
+        except NotFound:  # the engine's hint about the bin does not help here
             raise _missing(id) from None
         whole = "".join(chunk["text"] for chunk in document["chunks"])
         text = self._limiter.truncate(whole)
@@ -156,7 +156,7 @@ class SearchFetchTools:
 def create_search_fetch_server(
     engine: EngineClient, limiter: AnswerLimiter, addresses: Addresses, middleware: Sequence[Middleware]
 ) -> FastMCP:
-    """Return the server of this surface; calls pass the same `middleware` as on the default one."""
+    """Return the server with these tools; calls pass the same `middleware` as on the default server."""
     server = create_server(middleware, INSTRUCTIONS)
     fetched = schema(id="string", title="string", text="string", url="string", metadata="object")
     tools = SearchFetchTools(engine, limiter, addresses)
@@ -166,7 +166,7 @@ def create_search_fetch_server(
 
 
 def page_route(engine: EngineClient, addresses: Addresses) -> Route:
-    """Return the route that shows a document's text to who has its address."""
+    """Return the route that shows a document's text to anyone with its URL."""
 
     async def page(request: Request) -> Response:
         document_id, signature = request.path_params["id"], request.path_params["signature"]
@@ -187,7 +187,7 @@ def _number(text: str) -> int:
     """Return an id.
 
     Raises:
-        NotFound: it is none.
+        NotFound: the text is not an id.
     """
     if not (text.isascii() and text.isdecimal() and len(text) < SIGNATURE // 2):
         raise _missing(text)

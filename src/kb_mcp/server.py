@@ -1,4 +1,4 @@
-"""The default MCP surface: twelve tools, resources, three prompts (requirements G-5 to G-16)."""
+"""The default MCP server: twelve tools, resources, three prompts (requirements G-5 to G-16)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Schema = dict[str, Any]
 
 
 def schema(**types: str) -> Schema:
-    """Return a tool's output schema, as short as it can be: each client pays for it in every conversation."""
+    """Return a minimal output schema for a tool: each client pays for it in every conversation."""
     return {"type": "object", "properties": {name: {"type": type_} for name, type_ in types.items()}}
 
 
@@ -49,12 +49,12 @@ DESTRUCTIVE: Final = {"read_only_hint": False, "destructive_hint": True, "idempo
 
 
 class McpServer(FastMCP):
-    """A server whose tools are the same for every session, key and version, so that their name alone finds them."""
+    """A server whose tools are the same for every session, key and version, so that a name is enough to find one."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - FastMCP's own
         self._tools_by_name: dict[str, Tool] = {}
         super().__init__("kb", **options)
-        # Otherwise each call lists all tools to look for parameters sent as headers; none of ours is.
+        # Otherwise each call would list all tools to find parameters sent as headers; kb has none.
         self._mcp_server.get_tool_input_schema = lambda _: None
 
     def add_tool(self, tool: Tool | Callable[..., Any]) -> Tool:
@@ -63,12 +63,12 @@ class McpServer(FastMCP):
         return added
 
     async def get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:
-        # FastMCP asks every provider and transform, and the session.
+        # FastMCP would ask every provider and transform, and the session.
         return self._tools_by_name.get(name) or await super().get_tool(name, version)
 
 
 def create_server(middleware: Sequence[Middleware], instructions: str = INSTRUCTIONS, **options: Any) -> McpServer:  # noqa: ANN401 - FastMCP's own
-    """Return a server without tools yet. Faults of its own are not described to clients."""
+    """Return a server without tools. It hides internal errors from clients."""
     return McpServer(
         instructions=instructions,
         version=__version__,
@@ -85,7 +85,7 @@ def register_surface(server: FastMCP, engine: EngineClient, uploads: UploadStore
 
 
 def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadTools) -> None:
-    """Register every tool with its title, the right that it needs, hints and output schema, in the order of lists."""
+    """Register every tool with its title, required right, hints and output schema, in the order of lists."""
     rows: tuple[tuple[Any, str, Right, dict[str, bool], Schema], ...] = (
         (documents.kb_search, "Search the knowledge base", "read", READ_ONLY, schema(results="array")),
         (documents.kb_list, "List documents", "read", READ_ONLY, schema(documents="array", total="integer")),

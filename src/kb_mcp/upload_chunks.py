@@ -1,4 +1,4 @@
-"""The chunks of one upload: files in its folder, named by their index (requirements G-8, G-9)."""
+"""The chunks of an upload: files in its folder, named by index (requirements G-8, G-9)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ import pybase64
 from kb.api.errors import DiskFull, Invalid
 
 MAX_CHUNK: Final = 3_000_000
-"""The most bytes of a chunk: in lines of base64, with JSON around them, they still fit the 4 MiB of an MCP request."""
+"""Maximum size of a chunk in bytes: as base64 lines in JSON, it still fits the 4 MiB of an MCP request."""
 
 MAX_CHUNKS: Final = 10_000
 MAX_NAMED: Final = 5
-"""How many missing chunks an error names."""
+"""Maximum number of missing chunks in an error."""
 
 
 def decode(data: str, index: int, digest: str = "") -> bytes:
     """Return the bytes of a chunk.
 
     Raises:
-        Invalid: `data` is not base64, holds too much or nothing, or has another SHA-256 than `digest`.
+        Invalid: `data` is not base64, is empty or too large, or has another SHA-256 than `digest`.
     """
     try:
         # Many tools break base64 into lines.
@@ -44,11 +44,11 @@ def decode(data: str, index: int, digest: str = "") -> bytes:
 
 
 def write(folder: Path, index: int, raw: bytes) -> None:
-    """Keep a chunk whole or not at all, whoever else writes it.
+    """Write a chunk atomically, even if another process writes it at the same time.
 
     Raises:
-        FileNotFoundError: the folder is gone.
-        DiskFull: there is no room for it.
+        FileNotFoundError: the folder no longer exists.
+        DiskFull: the disk is full.
     """
     path = folder / str(index)
     scratch = path.with_name(f"{path.name}.{uuid4()}")
@@ -62,7 +62,6 @@ def write(folder: Path, index: int, raw: bytes) -> None:
 
 
 def sizes(folder: Path) -> dict[int, int]:
-    """Return the bytes of each chunk by its index."""
     try:
         with os.scandir(folder) as entries:
             return {int(entry.name): entry.stat().st_size for entry in entries if entry.name.isdecimal()}
@@ -71,11 +70,11 @@ def sizes(folder: Path) -> dict[int, int]:
 
 
 def assemble(folder: Path, total_size: int, digest: str = "") -> BinaryIO:
-    """Return the whole file. Each chunk is removed once it is copied: the disk never holds the file twice.
+    """Return the whole file. Each chunk is removed after copying, so that the disk never holds the file twice.
 
     Raises:
         Invalid: a chunk is missing, the sizes do not add up, or the file has another SHA-256 than `digest`.
-        DiskFull: there is no room for it.
+        DiskFull: the disk is full.
     """
     lengths = sizes(folder)
     check_complete(lengths, total_size)
@@ -97,7 +96,7 @@ def resend(index: int) -> str:
 
 @contextmanager
 def explain_full_disk(remedy: str) -> Iterator[None]:
-    """Raise `DiskFull` with a remedy instead of the operating system's own error."""
+    """Raise `DiskFull` with a remedy in place of the operating system's error."""
     try:
         yield
     except OSError as error:
@@ -112,10 +111,10 @@ def check_digest(actual: str, expected: str, remedy: str) -> None:
 
 
 def check_complete(lengths: Mapping[int, int], total_size: int) -> None:
-    """Refuse to end an upload of which something is missing.
+    """Refuse to finish an incomplete upload.
 
     Raises:
-        Invalid: naming the gap.
+        Invalid: a part is missing; the message names it.
     """
     size = sum(lengths.values())
     arrived = f"{size} of {total_size} bytes arrived"

@@ -1,4 +1,4 @@
-"""Where uploads are kept until they are complete (requirements G-7 to G-10)."""
+"""Store uploads until they are complete (requirements G-7 to G-10)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
 from kb_mcp import upload_chunks
 
 LIFETIME_SECONDS: Final = 600
-"""How long an upload may take (requirement G-10)."""
+"""Maximum duration of an upload (requirement G-10)."""
 
 MIN_RESERVATION: Final = 1 << 20
-"""The least that an upload counts for, so that the number of small ones is limited, too."""
+"""Minimum size reserved for an upload, which also limits the number of small uploads."""
 
 MANIFEST: Final = "upload.json"
 TAKEN_SUFFIX: Final = ".taken"
@@ -35,10 +35,10 @@ SECRET_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An upload as it was announced; its manifest holds these fields. `by` is the name of the key it came with.
+    """An announced upload; its manifest contains these fields. `by` is the name of the key.
 
-    `client` is the program that announced it. `expires` counts since the `boot` of the machine that it was announced
-    on, so that a clock that is set ends no upload.
+    `client` is the program that announced it. `expires` counts from the `boot` of the machine, so that setting the
+    clock does not end an upload.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """Limits in bytes of one file, bytes of all uploads in progress, and seconds."""
+    """Limits: bytes per file, bytes of all uploads in progress, and seconds."""
 
     file_size: int
     reserved_bytes: int
@@ -67,15 +67,15 @@ class UploadLimits:
 
 
 class UploadStore:
-    """The uploads in progress: a folder for each, with its manifest and its chunks.
+    """The uploads in progress: a folder for each, with its manifest and chunks.
 
-    All state of an upload is in its folder, and changes there by renaming, so that several processes may share one
-    staging folder. Without one that is given, there is a temporary one, which `close` removes.
+    All state of an upload is in its folder and changes by renaming, so that several processes can share one staging
+    folder. Without a given folder, the store uses a temporary one, which `close` removes.
 
     Args:
-        limits: what uploads may take.
-        folder: the staging folder; it is made readable for this user alone.
-        clock: seconds that only count on, the same in all processes of this machine.
+        limits: the limits of uploads.
+        folder: the staging folder; it is made private to this user.
+        clock: monotonic seconds, the same in all processes of this machine.
 
     Raises:
         SettingError: the folder cannot be used.
@@ -100,11 +100,11 @@ class UploadStore:
         by: str | None = None,
         client: str = "",
     ) -> str:
-        """Reserve room for a file. Return its upload_id.
+        """Reserve space for a file. Return its upload_id.
 
         Raises:
-            TooLarge: the file is above the limit, alone or with the other uploads in progress.
-            DiskFull: there is no room for it.
+            TooLarge: the file exceeds the limit, either by its own size or together with other uploads in progress.
+            DiskFull: the disk is full.
         """
         if total_size > self._limits.file_size:
             raise TooLarge(f"total_size: at most {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
@@ -121,12 +121,12 @@ class UploadStore:
         return upload.id
 
     def add_chunk(self, upload_id: str, index: int, data: str, digest: str = "") -> tuple[int, int]:
-        """Keep a chunk, in the place of an earlier one of that index. Return the bytes received, and those announced.
+        """Store a chunk; an earlier one with this index is replaced. Return the received and the announced bytes.
 
         Raises:
-            NotFound: there is no such upload.
-            Invalid: `data` is not base64, has another SHA-256 than `digest`, or is more than was announced.
-            DiskFull: there is no room for it.
+            NotFound: the upload does not exist.
+            Invalid: `data` is not base64, has another SHA-256 than `digest`, or exceeds the announced size.
+            DiskFull: the disk is full.
         """
         upload = self.get(upload_id)
         raw = upload_chunks.decode(data, index, digest)
@@ -142,13 +142,13 @@ class UploadStore:
         return received, upload.total_size
 
     def take(self, upload_id: str, digest: str = "") -> tuple[Upload, BinaryIO]:
-        """End an upload. Return it with the whole file, which `discard` removes.
+        """Finish an upload. Return it with the whole file, which `discard` removes.
 
         Raises:
-            NotFound: there is no such upload.
-            Invalid: something is missing, and what came is kept; or the file has another SHA-256 than `digest` or than
-                was announced, and nothing of it is left.
-            DiskFull: likewise.
+            NotFound: the upload does not exist.
+            Invalid: a part is missing, and the received chunks are kept; or the SHA-256 is not `digest` or the
+                announced one, and the upload is discarded.
+            DiskFull: the disk is full, and the upload is discarded.
         """
         upload = self.get(upload_id)
         upload_chunks.check_complete(upload_chunks.sizes(self._folder / upload.id), upload.total_size)
@@ -165,14 +165,14 @@ class UploadStore:
 
     @contextmanager
     def whole(self, upload: Upload) -> Iterator[Callable[[bytes], None]]:
-        """Take the file in one piece, in the place of all chunks if it is as was announced; nothing of it stays if not.
+        """Receive the file in one piece, which replaces all chunks if it is as announced and is otherwise discarded.
 
-        Yields what keeps the next part.
+        Yields a function that writes the next part.
 
         Raises:
-            NotFound: the upload is over.
-            Invalid: it is shorter or longer, or has another SHA-256 than was announced.
-            DiskFull: there is no room for it.
+            NotFound: the upload has ended.
+            Invalid: the size or the SHA-256 is not the announced one.
+            DiskFull: the disk is full.
         """
         scratch = self._folder / upload.id / f"whole.{uuid4()}"
         announced = f"total_size: {upload.total_size} bytes were announced, and"
@@ -202,11 +202,11 @@ class UploadStore:
             scratch.unlink(missing_ok=True)
 
     def discard(self, upload: Upload) -> None:
-        """Remove the file of an upload that was taken."""
+        """Remove the file of a finished upload."""
         shutil.rmtree(self._taken_folder(upload), ignore_errors=True)
 
     def expire(self) -> None:
-        """Remove the uploads that took too long, and what a process that ended left behind."""
+        """Remove expired uploads and the leftovers of stopped processes."""
         for folder in self._folder.glob("*/"):
             if not _is_upload_id(folder.stem):
                 continue  # not ours
@@ -215,12 +215,12 @@ class UploadStore:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove everything, unless other processes share it."""
+        """Remove everything, unless other processes share the folder."""
         if not self._is_shared:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def secret(self) -> bytes:
-        """Return random bytes that the processes of this folder share, and that stay as long as it does."""
+        """Return random bytes that all processes with this folder share, and that last as long as the folder."""
         file = self._folder / SECRET_FILE
         with self._locked():
             if not file.exists():
@@ -231,7 +231,7 @@ class UploadStore:
             return file.read_bytes()
 
     def _locked(self) -> BaseFileLock:
-        """Lock the staging folder, which is made again if it was cleaned up with other temporary files."""
+        """Lock the staging folder; recreate it if a cleanup of temporary files removed it."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return FileLock(self._folder / "lock")
 
@@ -250,7 +250,7 @@ class UploadStore:
         """Return an upload in progress.
 
         Raises:
-            NotFound: there is no such upload.
+            NotFound: the upload does not exist.
         """
         upload = _read_manifest(self._folder / upload_id / MANIFEST) if _is_upload_id(upload_id) else None
         if upload is None or self._is_over(upload, self._folder / upload_id):
@@ -258,17 +258,17 @@ class UploadStore:
         return upload
 
     def _is_over(self, upload: Upload | None, folder: Path) -> bool:
-        """Return whether an upload took too long; one of before the last boot, or half a one, some time later."""
+        """Return whether an upload has expired; one from before the last boot, or an incomplete one, expires later."""
         if upload and upload.boot == clocks.boot_id():
             return upload.expires <= self._clock()
         left = _modified_at(folder) + 2 * self._limits.seconds + clocks.STEP_SECONDS
         return left <= clocks.own.expiry().timestamp()
 
     def check_sender(self, upload_id: str, by: str | None) -> None:
-        """Refuse an upload that another key began, like one that is not there.
+        """Refuse an upload that another key began, as if it did not exist.
 
         Raises:
-            NotFound: it is none of the key's.
+            NotFound: the upload does not belong to the key.
         """
         if self.get(upload_id).by != by:
             raise _unknown_upload(upload_id)
@@ -289,7 +289,7 @@ def _private_folder(folder: Path) -> Path:
 
 
 def _is_upload_id(text: str) -> bool:
-    """Return whether it is a UUID as this gateway writes them: nothing else is ever made a path of."""
+    """Return whether a text is a UUID in the gateway's format; only such texts are used as paths."""
     try:
         return str(UUID(text)) == text
     except ValueError:
@@ -304,7 +304,7 @@ def _unknown_upload(upload_id: str) -> NotFound:
 
 
 def _read_manifest(path: Path) -> Upload | None:
-    """Return the upload; None if there is no manifest, or only what a machine that crashed left of it."""
+    """Return the upload; None if the manifest is missing or was damaged by a crash."""
     try:
         return Upload(**json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError):

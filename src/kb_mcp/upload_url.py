@@ -1,4 +1,4 @@
-"""The address that a file is put to: `curl -T FILE ADDRESS`. Whoever knows it needs no key; it is good for one file."""
+"""The URL for uploads with `curl -T FILE URL`. It needs no key and accepts one file."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from kb_mcp.upload_store import Upload, UploadStore
 
 PREFIX: Final = "/upload"
 WAIT_SECONDS: Final = 10
-"""How long the answer waits for the file to be read."""
+"""How long a response waits for the file to be ingested."""
 
 
 def upload_url(request: Request, upload_id: str) -> str:
-    """Return the address of an upload, by the name that its agent calls the gateway."""
+    """Return the URL of an upload, with the host name that the agent uses for the gateway."""
     return f"{outer_address(request)}{PREFIX}/{upload_id}"
 
 
 class UploadAddresses:
-    """Takes files before anything else sees the request: no other body may be so large.
+    """Receives files before other middleware sees the request: no other body may be so large.
 
     Args:
-        app: answers other requests.
-        engine: where files go.
+        app: handles other requests.
+        engine: receives the files.
         store: the uploads in progress.
     """
 
@@ -44,7 +44,7 @@ class UploadAddresses:
         self._route = upload_route(engine, store)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a PUT to an address, refuse other methods there, or pass the request on."""
+        """Handle a PUT to an upload URL, refuse other methods there, or pass the request on."""
         match, child = self._route.matches(scope) if scope["type"] == "http" else (Match.NONE, {})
         if match is Match.NONE:
             await self._app(scope, receive, send)
@@ -57,8 +57,6 @@ class UploadAddresses:
 
 
 def upload_route(engine: EngineClient, store: UploadStore) -> Route:
-    """Return the route that takes a file."""
-
     async def put(request: Request) -> Response:
         try:
             upload = await run_in_threadpool(store.get, request.path_params["upload_id"].partition("/")[0])
@@ -69,7 +67,7 @@ def upload_route(engine: EngineClient, store: UploadStore) -> Route:
         except ClientDisconnect:
             return problem(Invalid("The sender went away."))
 
-    # curl -T adds the file's name to an address that ends with a slash.
+    # curl -T adds the file's name to a URL that ends with a slash.
     return Route(f"{PREFIX}/{{upload_id:path}}", put, methods=["PUT"])
 
 

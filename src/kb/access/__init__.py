@@ -1,1 +1,1 @@
-"""Who may see and change what: keys with rights, a store as one caller sees it, and what was done by whom."""
+"""Access control: keys with rights, the store as one caller sees it, and the audit log."""

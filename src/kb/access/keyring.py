@@ -1,4 +1,4 @@
-"""The keys that `kb keys` makes: their digests alone, in a file or in the database that engines share."""
+"""The keys that `kb keys` makes; only their digests are stored, in a file or in a shared database."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ logger = logging.getLogger(__name__)
 
 FILE: Final = "keys.json"
 TAKEN: Final = ".json.taken"
-"""How the name of the file ends when its keys are in a database."""
+"""The ending of a key file whose keys have moved into a database."""
 
 FRESH_SECONDS: Final = 1.0
-"""For how long a key that another engine revoked is good here at most."""
+"""For how many seconds at most a key revoked by another engine remains valid here."""
 
 STALE_SECONDS: Final = 10.0
-"""Keys that were read so long ago, where others change them, are not relied on."""
+"""Shared keys that were read longer ago than this are not trusted."""
 
 USED_SECONDS: Final = 60
-"""How long after a use it is written when keys were used last: no request waits for that."""
+"""How long after a use the time of last use is written; no request waits for that."""
 
 OF_SETTINGS: Final = re.compile("[0-9a-f]{8}")
-"""What the keys of the settings are called: no other key is called so."""
+"""The names of keys from the settings, which other keys cannot have."""
 
 
 class KeyFile:
-    """See `kb.store.protocol.Keys`: the keys of one engine, which alone writes the file.
+    """See `kb.store.protocol.Keys`: the keys of one engine, which is the only writer of the file.
 
     Args:
-        path: of the file, which need not be there.
+        path: the file, which may be missing.
 
     Raises:
-        SettingError: it cannot be read.
+        SettingError: the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,29 +62,27 @@ class KeyFile:
             raise SettingError(f"{path} holds the keys, and cannot be read: {why}") from None
 
     def all(self) -> list[NamedKey]:
-        """Return them."""
         return list(self._keys.values())
 
     def add(self, key: NamedKey) -> bool:
-        """Write a key, unless there is one of its name; return whether there was none."""
+        """Write a key, unless its name is taken; return whether it was free."""
         is_new = key.name not in self._keys
         if is_new:
             self._write({**self._keys, key.name: key})
         return is_new
 
     def rotate(self, key: NamedKey, before: str) -> bool:
-        """Write the digests of a key whose digest is still `before`; return whether there was one."""
+        """Write a key with new digests if its digest is still `before`; return whether it was."""
         is_there = key.name in self._keys and self._keys[key.name].digest == before
         if is_there:
             self._write({**self._keys, key.name: key})
         return is_there
 
     def remove(self, name: str) -> None:
-        """Delete a key."""
         self._write({other: key for other, key in self._keys.items() if other != name})
 
     def used(self, moments: Mapping[str, str]) -> None:
-        """Write when keys were used last."""
+        """Write the times of the last uses of keys."""
         used = {name: replace(key, used_at=moments.get(name, key.used_at)) for name, key in self._keys.items()}
         self._write(used)
 
@@ -94,10 +92,10 @@ class KeyFile:
 
 
 class Keyring:
-    """The keys that have names.
+    """The named keys.
 
     Args:
-        file: where they are kept, if this engine alone changes them; others are given to `open`.
+        file: the storage, if only this engine changes the keys; shared keys come from `open`.
     """
 
     def __init__(self, file: KeyFile | None = None) -> None:
@@ -111,14 +109,14 @@ class Keyring:
         self._retry_at = 0.0
 
     def open(self, keys: Keys) -> None:
-        """Have the keys that engines share."""
+        """Use the keys that engines share."""
         self._kept = keys
         self._fresh_seconds = FRESH_SECONDS
         self._read_at = float("-inf")
 
     @property
     def is_due(self) -> bool:
-        """Whether the keys are to be read again: another engine may have changed them."""
+        """Whether the keys must be read again, because another engine may have changed them."""
         return monotonic() - self._read_at > self._fresh_seconds
 
     def refresh(self) -> None:
@@ -127,41 +125,41 @@ class Keyring:
             self._read()
 
     def every(self) -> list[NamedKey]:
-        """Return the keys by their names."""
+        """Return the keys in the order of their names."""
         with self._lock:
             return sorted(self._read(fresh=True).values(), key=lambda key: key.name)
 
     def identify(self, digest: str) -> NamedKey | None:
-        """Return the key that a token with this SHA-256 in hex is, which is used now; None if it is none of them."""
+        """Return the key whose token has this SHA-256 in hex, and record the use; None if no key has it."""
         with self._lock:
             matching = [key for key in self._read().values() if key.opens(digest)]
             return self._use(matching[0]) if matching else None
 
     def named(self, name: str) -> NamedKey | None:
-        """Return the key with a name, as it was read last: this waits for nothing.
+        """Return a key by name, as last read, without waiting.
 
         Raises:
-            Unavailable: that was long ago.
+            Unavailable: the keys were read too long ago.
         """
         if monotonic() - self._read_at > max(STALE_SECONDS, self._fresh_seconds):
             raise Unavailable
         return self._keys.get(name)
 
     def existing(self, name: str) -> NamedKey:
-        """Return the key with a name as it is now.
+        """Return the current key of a name.
 
         Raises:
-            NotFound: there is no such key.
+            NotFound: the key does not exist.
         """
         with self._lock:
             return self._existing(name)
 
     def make(self, name: str, right: Right, limit: Limit) -> tuple[NamedKey, str]:
-        """Make a key; return it, and the text to send, which is kept nowhere.
+        """Make a key; return it along with its token, which is not stored.
 
         Raises:
-            KeyExists: there is one of this name.
-            Invalid: the name is like that of a key of the settings, or a key that may do anything has a limit.
+            KeyExists: a key of this name exists.
+            Invalid: the name has the form of the settings' keys, or an admin key has a limit.
         """
         if OF_SETTINGS.fullmatch(name):
             raise Invalid("name: eight hexadecimal digits are what the keys of the settings are called.")
@@ -176,15 +174,15 @@ class Keyring:
         return key, token
 
     def rotate(self, before: NamedKey, grace: timedelta) -> tuple[NamedKey, str]:
-        """Give a key a new text to send; the old one is good for a while yet. Return both.
+        """Give a key a new token, while the old one remains valid for a grace period. Return both key and token.
 
         Args:
             before: the key as `existing` returned it.
-            grace: for how long.
+            grace: the grace period.
 
         Raises:
-            NotFound: it was revoked since.
-            KeyRotated: it was rotated since.
+            NotFound: the key has been revoked in the meantime.
+            KeyRotated: the key has been rotated in the meantime.
         """
         token = _new_token()
         former = (before.digest, _later(grace)) if grace else (None, None)
@@ -197,10 +195,10 @@ class Keyring:
         return key, token
 
     def revoke(self, name: str) -> NamedKey:
-        """Have a key open nothing any more; return it.
+        """Revoke a key; return it.
 
         Raises:
-            NotFound: there is no such key.
+            NotFound: the key does not exist.
         """
         with self._lock:
             key = self._existing(name)
@@ -210,31 +208,31 @@ class Keyring:
         return key
 
     def flush(self) -> None:
-        """Write when keys were used last, if one was since that was written."""
+        """Write the times of last uses, if there are new ones."""
         with self._lock:
             if self._timer is None:
                 return
             self._timer.cancel()
             self._timer = None
-            with suppress(OSError, StoreUnavailable):  # a full disk keeps nobody out
+            with suppress(OSError, StoreUnavailable):  # requests still work with a full disk
                 self._opened().used(self._used)
                 self._used = {}
 
     def _opened(self) -> Keys:
-        """Return where the keys are kept.
+        """Return the storage of the keys.
 
         Raises:
-            Unavailable: that is not known yet.
+            Unavailable: the storage is not open yet.
         """
         if self._kept is None:
             raise Unavailable
         return self._kept
 
     def _read(self, *, fresh: bool = False) -> dict[str, NamedKey]:
-        """Return the keys as they are, or were a moment ago: another engine may have changed them.
+        """Return the keys, at most slightly outdated, because another engine may have changed them.
 
         Raises:
-            StoreUnavailable: the database does not answer; those who waited for who asked it do not ask again.
+            StoreUnavailable: the database does not answer; callers that waited for the failed read do not repeat it.
         """
         if fresh or self.is_due:
             if not fresh and monotonic() < self._retry_at:
@@ -269,10 +267,10 @@ class Keyring:
 
 
 def take_in(path: Path, keys: Keys) -> None:
-    """Take the keys of a file into the database, once: the file gets another name. Those of a name there is stay there.
+    """Move the keys of a file into the database and rename the file; keys whose names are taken stay in the file.
 
     Raises:
-        SettingError: it cannot be read.
+        SettingError: the file cannot be read.
     """
     if not path.exists():
         return
@@ -298,7 +296,7 @@ def _new_token() -> str:
 
 
 def _later(grace: timedelta) -> str:
-    """Return when a grace ends, by the time by which things expire."""
+    """Return the end of a grace period, by the clock for expiry."""
     return shown((clock.own.expiry() + grace).timestamp())
 
 
@@ -309,7 +307,7 @@ def _read(path: Path) -> Iterable[NamedKey]:
 
 
 def _write(path: Path, keys: Iterable[NamedKey]) -> None:
-    """Write the file whole or not at all, for its owner alone. It is on the disk afterwards."""
+    """Write the file atomically, durably, and readable only by its owner."""
     new = path.with_suffix(".new")
     new.touch(mode=0o600)
     new.write_text(json.dumps({"keys": [asdict(key) for key in keys]}, indent=1), "utf-8")

@@ -1,7 +1,7 @@
-"""A store as one caller may see and change it.
+"""The store as one caller may see and change it.
 
-Here, and nowhere else, it is decided which documents and jobs are there for a key that is limited, and written down who
-did what. What handlers get is this store: to them a document beyond the limit is one that does not exist.
+Only this module decides which documents and jobs exist for a limited key, and writes the audit log. Handlers get this
+store, so a document outside the limit does not exist for them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class CallerStore:
     """See `kb.store.protocol.Store`.
 
     Args:
-        store: everything.
-        caller: who sees and changes it.
-        client: what program that is, for the audit log.
-        at_primary: whether no replica is asked.
+        store: the whole store.
+        caller: the caller.
+        client: the caller's program, for the audit log.
+        at_primary: whether to avoid replicas.
     """
 
     def __init__(self, store: Store, caller: Caller, client: str | None = None, *, at_primary: bool = False) -> None:
@@ -48,23 +48,23 @@ class CallerStore:
 
     @property
     def full_text(self) -> str:
-        """What answers searches by words."""
+        """The implementation of keyword search."""
         return self._store.full_text
 
     @property
     def replica(self) -> rows.ReplicaState | None:
-        """How the replica does."""
+        """The state of the replica."""
         return self._store.replica
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """One moment of what the caller may see."""
+        """A read transaction with the documents visible to the caller."""
         with self._store.read() as tx:
             yield self._seen(tx)
 
     @contextmanager
     def view(self) -> Iterator[Transaction]:
-        """One moment of what the caller may see, read for an answer."""
+        """A read transaction for an answer, possibly on a replica, with the documents visible to the caller."""
         with self._store.read() if self._at_primary else self._store.view() as tx:
             yield self._seen(tx)
 
@@ -74,10 +74,10 @@ class CallerStore:
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[Transaction]:
-        """A change within what the caller may change, with its lines in the audit log.
+        """A write transaction within the caller's limit, with its lines in the audit log.
 
         Raises:
-            Forbidden: it would leave something out of the caller's reach; nothing of it is done.
+            Forbidden: a document would be outside the caller's limit; nothing is written.
         """
         with self._store.write(checkpoint) as tx, as_caller(tx, self._caller, self._author) as mine:
             yield mine
@@ -85,10 +85,10 @@ class CallerStore:
 
 @contextmanager
 def as_caller(tx: Transaction, caller: Caller, author: Author) -> Iterator[Transaction]:
-    """A transaction as a caller sees it; what is written in it is within the limit, and in the audit log.
+    """A transaction as a caller sees it; writes are checked against the limit and recorded in the audit log.
 
     Raises:
-        Forbidden: it would leave something out of the caller's reach.
+        Forbidden: a document would be outside the caller's limit.
     """
     mine = CallerTransaction(tx, caller, author)
     yield cast("Transaction", mine)
@@ -96,7 +96,7 @@ def as_caller(tx: Transaction, caller: Caller, author: Author) -> Iterator[Trans
 
 
 class CallerTransaction:
-    """See `kb.store.protocol.Transaction`; `finish` ends what was written."""
+    """See `kb.store.protocol.Transaction`; `finish` checks and records the writes."""
 
     def __init__(self, tx: Transaction, caller: Caller, author: Author) -> None:
         self.inner = tx
@@ -112,33 +112,33 @@ class CallerTransaction:
 
     @property
     def index(self) -> Index:
-        """What search asks."""
+        """The index for searches."""
         return self._limited(self.inner.index)
 
     def counts(self) -> rows.Counts:
-        """Return how much is there; of the whole database to those alone who may see all of it."""
+        """Return the counts; only callers without a limit get the counts of the whole database."""
         return self.inner.counts(self.caller if self.limit else None)
 
     @property
     def space(self) -> VectorSpace:
-        """What the vectors are of."""
+        """The space of the vectors."""
         return self.inner.space
 
     @property
     def audit(self) -> Audit:
-        """Who did what; routes let those alone ask who may do anything."""
+        """The audit log; the routes restrict it to admin keys."""
         return self.inner.audit
 
     @property
     def limit(self) -> Limit | None:
-        """The documents that the caller is limited to."""
+        """The limit of the caller."""
         return self.caller.limit
 
     def finish(self) -> None:
-        """Check what was written, and write down who did it.
+        """Check the writes, and record them in the audit log.
 
         Raises:
-            Forbidden: a document would be beyond the limit.
+            Forbidden: a document would be outside the limit.
         """
         for document_id in self.changed:
             document = self.inner.documents.get(document_id)
@@ -148,12 +148,12 @@ class CallerTransaction:
         self.inner.audit.add([*self._events, *changes], self._author)
 
     def record(self, action: str, document_ids: Iterable[int] = (), job_id: int | None = None) -> None:
-        """Note what was done to documents, or to a job."""
+        """Record an action on documents or on a job."""
         self._events += [AuditEvent(action, document_id) for document_id in document_ids]
         self._events += [AuditEvent(action, job_id=job_id)] if job_id else []
 
     def record_change(self, document_id: int, action: str) -> None:
-        """Note how a document was changed; new tags are part of another change."""
+        """Record the change of a document; new tags count as part of another change."""
         if self.changed.get(document_id) in (None, "retag"):
             self.changed[document_id] = action
 
@@ -162,25 +162,25 @@ class CallerTransaction:
         return self.limit is None or self.limit.admits(document.tags, document.source_path)
 
     def check(self, document_id: int) -> None:
-        """Refuse a document that the caller may not see, there or in the bin, like one that is not there.
+        """Refuse a document that the caller may not see, current or in the bin, as if it did not exist.
 
         Raises:
-            NotFound: it is none of the caller's.
+            NotFound: the document is outside the caller's limit.
         """
         if self.limit and not (self.documents.get(document_id) or self.history.binned(document_id)):
             raise NotFound(f"There is no document {document_id}.")
 
     def check_parts(self, document_id: int) -> None:
-        """Refuse to change a document with others in it that the caller may not see.
+        """Refuse to change a document with parts that the caller may not see.
 
         Raises:
-            Forbidden: there is such a one.
+            Forbidden: the document has such parts.
         """
         if self.limit and not all(map(self.documents.get, self.parts_of(document_id))):
             raise Forbidden(f"This key may not change all that came inside document {document_id}.")
 
     def parts_of(self, document_id: int) -> list[int]:
-        """Return the documents that came inside one, and inside those."""
+        """Return the parts of a document, and their parts."""
         parts = [part for part, _ in self.inner.documents.parts(document_id)]
         return parts + [inner for part in parts for inner in self.parts_of(part)]
 
@@ -262,10 +262,10 @@ class CallerDocuments:
         return self.inner.with_content(content_hash, source_path, note=note, limit=self.tx.limit)
 
     def at_path(self, source_path: str) -> rows.Document | None:
-        """Return the document at a path that is to be written to.
+        """Return the document at a path, for writing.
 
         Raises:
-            Forbidden: it is none of the caller's.
+            Forbidden: the document is outside the caller's limit.
         """
         document = self.inner.at_path(source_path)
         if document and not self.tx.sees(document):
@@ -273,7 +273,7 @@ class CallerDocuments:
         return document
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
-        """Return what replaced documents, of that what the caller may see."""
+        """Return the documents that replace others, as far as the caller may see them."""
         successors = self.inner.successors(document_ids)
         if self.tx.limit is None:
             return successors
@@ -283,10 +283,10 @@ class CallerDocuments:
         return {document_id: later for document_id, later in visible.items() if later}
 
     def check_path(self, source_path: str | None) -> None:
-        """Refuse a path that content may not be sent to.
+        """Refuse a path that the caller may not write to.
 
         Raises:
-            Forbidden: the document there is none of the caller's, or one of others may come there.
+            Forbidden: another caller's document has this path, or may get it.
         """
         limit = self.tx.limit
         if limit and source_path and self.at_path(source_path) is None and not limit.may_take(source_path):
@@ -303,7 +303,7 @@ class CallerDocuments:
         """Write a new document.
 
         Raises:
-            Forbidden: its path is not one that the caller may take; what comes inside another has its path from that.
+            Forbidden: the caller may not use its path; the path of a part follows from its document.
         """
         if part_of is None:
             self.check_path(source_path)
@@ -334,7 +334,7 @@ class CallerDocuments:
 
 
 class CallerHistory:
-    """See `kb.store.protocol.History`. A version is the caller's if its document is, and it was when it stood."""
+    """See `kb.store.protocol.History`. A limited caller sees a version if it and its document are within the limit."""
 
     def __init__(self, inner: History, tx: CallerTransaction) -> None:
         self.inner = inner
@@ -360,7 +360,7 @@ class CallerHistory:
         self.tx.record_change(document_id, "restore")
 
     def unlink(self, document_id: int, author: Author) -> None:
-        """Unlink a document, also from what replaced it beyond the limit, which loses nothing else."""
+        """Remove the links to a document, even from documents outside the limit, which lose nothing else."""
         self.tx.check(document_id)
         documents = self.tx.inner.documents
         later = [
@@ -392,7 +392,7 @@ class CallerHistory:
         self.tx.record("delete", gone)
 
     def discard_parts(self, document_id: int, *, keep: Collection[str | None], author: Author) -> None:
-        """Discard what came inside a document and does not any more, but what the caller may not see."""
+        """Discard parts that a document no longer has, except parts that the caller may not see."""
         self.tx.check(document_id)
         for part, path in self.tx.inner.documents.parts(document_id):
             if path not in keep and all(map(self.tx.documents.get, [part, *self.tx.parts_of(part)])):
@@ -417,14 +417,14 @@ class CallerHistory:
         return [part for part in self.inner.parts_in_bin(document_id) if self.binned(part)]
 
     def counts(self) -> rows.HistoryCounts:
-        """Return how much is kept; of the whole database to those alone who may see all of it."""
+        """Return the counts; only callers without a limit get the counts of the whole database."""
         if self.tx.limit is None:
             return self.inner.counts()
         return HistoryCounts(0, 0, self.inner.begins(), 0)
 
 
 class CallerJobs:
-    """See `kb.store.protocol.Jobs`. The jobs of a caller with a limit are those that it sent."""
+    """See `kb.store.protocol.Jobs`. A limited caller sees only the jobs that it sent."""
 
     def __init__(self, inner: Jobs, tx: CallerTransaction) -> None:
         self.inner = inner
@@ -438,10 +438,10 @@ class CallerJobs:
         self.inner.retry_parts(document_id)
 
     def add(self, job: rows.NewJob) -> int:
-        """Queue a job, within the limit.
+        """Queue a job within the limit.
 
         Raises:
-            Forbidden: it would write beyond the limit.
+            Forbidden: the job would write outside the limit.
         """
         job = replace(fitted(job, self.tx.limit), idempotency_key=self._own_key(job.idempotency_key))
         if job.part_of is None:
@@ -481,11 +481,11 @@ class CallerJobs:
         return self.tx.caller if self.tx.limit else None
 
     def _own_key(self, key: str | None) -> str | None:
-        """Return an idempotency key as it is kept: those of a limited caller, with this limit, are its own."""
+        """Return the stored form of an idempotency key: a limited caller has its own keys, separate for each limit."""
         limit = self.tx.limit
         if not (key and limit):
             return key
-        # No header holds a line break: what others send is never the same.
+        # A header cannot contain a line break, so no other key can equal this one.
         return f"{self.tx.caller.name}\n{json.dumps([limit.tags, limit.folder])}\n{key}"
 
     def _seen(self, job: rows.Job | None) -> rows.Job | None:
@@ -495,7 +495,7 @@ class CallerJobs:
 
 
 class CallerOperations:
-    """See `kb.store.protocol.Operations`. A caller with a limit sees its own, and of those what it may see."""
+    """See `kb.store.protocol.Operations`. A limited caller sees its own operations, and their visible documents."""
 
     def __init__(self, inner: Operations, tx: CallerTransaction) -> None:
         self.inner = inner
@@ -525,7 +525,7 @@ class CallerOperations:
 
 
 class CallerFolders:
-    """See `kb.store.protocol.Folders`. A caller with a limit keeps folders in step that lie within it."""
+    """See `kb.store.protocol.Folders`. A limited caller syncs only folders within its limit."""
 
     def __init__(self, inner: Folders, tx: CallerTransaction) -> None:
         self.inner = inner
@@ -541,28 +541,28 @@ class CallerFolders:
         return list(filter(self._may_take, self.inner.left_out()))
 
     def leave_out(self, source_path: str) -> None:
-        """Let a file stay out.
+        """Record that a file stays out.
 
         Raises:
-            Forbidden: it lies beyond the limit.
+            Forbidden: the path is outside the limit.
         """
         self._check(source_path)
         self.inner.leave_out(source_path)
 
     def put(self, folder: rows.SyncedFolder) -> None:
-        """Keep a folder in step.
+        """Record a synced folder.
 
         Raises:
-            Forbidden: it lies beyond the limit.
+            Forbidden: the folder is outside the limit.
         """
         self._check(folder.prefix)
         self.inner.put(folder)
 
     def remove(self, prefix: str) -> None:
-        """Forget a folder.
+        """Forget a synced folder.
 
         Raises:
-            Forbidden: it lies beyond the limit.
+            Forbidden: the folder is outside the limit.
         """
         self._check(prefix)
         self.inner.remove(prefix)
@@ -576,7 +576,10 @@ class CallerFolders:
 
 
 class LimitedIndex:
-    """See `kb.store.protocol.Index`: what it selects is within the limit, and it is asked for no more than that."""
+    """See `kb.store.protocol.Index`.
+
+    All selections are within the limit, and callers only ask for selected documents.
+    """
 
     def __init__(self, index: Index, limit: Limit | None) -> None:
         self._index = index
@@ -594,10 +597,10 @@ class LimitedIndex:
 
 
 def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
-    """Return a job as a key with a limit may send it: with a tag of its own, if it has none of them.
+    """Return a job that fits a limited key, with one of the limit's tags added if it has none of them.
 
     Raises:
-        Forbidden: it comes from elsewhere than the key may write to.
+        Forbidden: its source path is outside the limit.
     """
     if limit is None:
         return job
@@ -609,7 +612,7 @@ def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
 
 
 def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
-    """Return the refusal of a path: to a key without a folder it does not tell whether the path is taken."""
+    """Return the error for a path; for a key without a folder it does not reveal whether the path is in use."""
     if limit and limit.folder is None:
         return Forbidden(
             "source_path: this key is limited to tags: it may give no path but that of a document within its limit. "
@@ -619,7 +622,7 @@ def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
 
 
 def described(limit: Limit | None) -> str:
-    """Return a limit in words, for who is limited by it."""
+    """Return a description of a limit for the caller."""
     if limit is None:
         return "nothing"
     tags = f"documents with a tag of {', '.join(limit.tags)}" if limit.tags else "documents"

@@ -1,4 +1,4 @@
-"""Who may call: those who send a key, and not those who try many."""
+"""Access for callers with a key, and a limit on attempts to guess one."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from kb.asgi.problem import problem
 from kb.asgi.rate_limit import GCRA, MAX_CALLERS
 
 CALLER: Final = "kb.caller"
-"""Where a request's scope has the `Caller` whose key it came with."""
+"""The name under which a request's scope contains the `Caller` of its key."""
 
 GUESSES_PER_MINUTE: Final = 20
 UNGUESSABLE: Final = 32
-"""How many characters a key has that nobody finds by trying: those that kb makes have more."""
+"""The minimum length of a key that cannot be guessed; the keys that kb makes are longer."""
 
 
 class Guesses:
-    """Keys that are none, by the address that they came from. The same one again, as of an old setting, is no guess."""
+    """Counts wrong keys by the address that sent them. A repeated key, for example from an old setting, counts once."""
 
     def __init__(self) -> None:
         self._limiter = GCRA(GUESSES_PER_MINUTE)
         self._made: OrderedDict[tuple[str, int], None] = OrderedDict()
 
     def add(self, address: str, token: str) -> None:
-        """Count a key that is none."""
+        """Count a wrong key."""
         guess = address, hash(token)
         if guess not in self._made:
             self._limiter.acquire(address)
@@ -41,19 +41,19 @@ class Guesses:
                 self._made.popitem(last=False)
 
     def wait(self, address: str) -> float:
-        """Return for how many seconds no key of this address is looked at."""
+        """Return the seconds until this address may try another key."""
         return self._limiter.wait(address)
 
 
 class BearerMiddleware:
-    """Serves requests under some paths only to those who send a key; other paths are open.
+    """Requires a key for requests under some paths; other paths are open.
 
-    An address that has sent too many wrong keys is refused until a while has passed, unless it sends one that is too
-    long to be found by trying: other programs on a machine have the same address, and must not shut out its owner.
+    An address that has sent too many wrong keys is refused for a while, except with a key too long to guess: other
+    programs on the machine share its address and must not lock out its owner.
 
     Args:
-        identify: tells whose key a token is.
-        prefixes: what the paths begin with.
+        identify: returns the caller for a key.
+        prefixes: the prefixes of the protected paths.
     """
 
     def __init__(self, app: ASGIApp, identify: Identify, prefixes: tuple[str, ...]) -> None:
@@ -93,18 +93,18 @@ CHALLENGE: Final = 'Bearer realm="kb"'
 
 @lru_cache(maxsize=1024)
 def address_network(host: str) -> str:
-    """Return what stands for an address: one machine has 2^64 of version 6."""
+    """Return the network of an address: one machine may have 2^64 addresses of version 6."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host
     if address.version == 4:
         return host
-    mapped = address.ipv4_mapped  # all of version 4 would be one network
+    mapped = address.ipv4_mapped  # otherwise all of version 4 would be one network
     return str(mapped or ipaddress.ip_network((address, 64), strict=False))
 
 
 def _is_under(scope: Scope, prefixes: tuple[str, ...]) -> bool:
-    """Whether routes see the path under the prefixes: what an app is mounted under stands before it for them, too."""
+    """Whether routes see the path under the prefixes, either with or without the path that the app is mounted under."""
     path: str = scope["path"]
     return path.startswith(prefixes) or path.removeprefix(scope.get("root_path", "")).startswith(prefixes)

@@ -1,7 +1,7 @@
-"""What a body may be: so long, in UTF-8 if it is a form, and JSON of so many values, found out before it is parsed.
+"""Limits of a body, checked before it is parsed: its length, UTF-8 for forms, and the number of values in JSON.
 
-A long text is parsed as fast as it is copied. A million small values take seconds to parse, to check and to complain
-of, in steps that no other thread can interrupt; so JSON with more of them than any request needs is refused unread.
+Parsing a long text is as fast as copying it. A million small values take seconds to parse, validate and report, in
+steps that block all other threads. Therefore JSON with more values than any request needs is refused unread.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from kb.api.errors import Invalid, TooLarge
 from kb.asgi.problem import problem
 
 HARMLESS: Final = 2 << 10
-"""A body of so few bytes is parsed without a look."""
+"""The maximum number of bytes of a body that is parsed without a check."""
 
 QUICK: Final = 64 << 10
-"""A body of so few bytes is looked at without a thread."""
+"""The maximum number of bytes of a body that is checked without a thread."""
 
 PIECE: Final = 64 << 10
-"""How much is looked at in one step, which no other thread can interrupt."""
+"""The number of bytes checked in one step, which blocks all other threads."""
 
 ESCAPED_TEXT: Final = re.compile(rb'(?:[^"\\]++|\\.)++', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class JSONLimits:
-    """What a body may hold: so many texts, names included, and so many bytes beside them."""
+    """The maximum number of texts in a body, names included, and of bytes outside of texts."""
 
     texts: int
     other: int
 
     async def allow(self, body: bytes) -> bool:
-        """Return whether `body` is within the limits."""
+        """Whether `body` is within the limits."""
         if len(body) <= HARMLESS:
             return True
         return self.fits(body) if len(body) <= QUICK else await run_in_threadpool(self.fits, body)
 
     def fits(self, body: bytes) -> bool:
-        """Return whether `body` is within the limits, and in UTF-8 as JSON should be."""
+        """Whether `body` is within the limits, and in UTF-8 as JSON should be."""
         if b"\0" in body[:4] or body[:1] in (b"\xff", b"\xfe"):
             return False
         texts, other, end = 0, 0, 0
@@ -58,7 +58,7 @@ class JSONLimits:
 
 
 def end_of_text(body: bytes, at: int) -> int:
-    """Return where the text ends whose first byte stands at `at`: behind the next quote that is not escaped."""
+    """Return the end of the text whose first byte is at `at`: the position after the next unescaped quote."""
     quote = body.find(b'"', at)
     if quote < 0 or body[quote - 1 : quote] != b"\\":
         return quote + 1 or len(body)
@@ -70,16 +70,16 @@ def end_of_text(body: bytes, at: int) -> int:
 
 
 MAX_FIELD: Final = 64 << 10
-"""The most bytes of a field, which is held in memory; pages take more where it holds a note."""
+"""The maximum number of bytes of a field, which is held in memory; the web interface allows more for notes."""
 
 UTF_8: Final = re.compile(r""";\s*charset\s*=\s*"?utf-?8"?\s*(;|\Z)""")
 
 
 def check_charset(headers: Headers) -> None:
-    """Refuse a form that names another encoding than UTF-8: Python has some that take very long to decode.
+    """Refuse a form in an encoding other than UTF-8: Python has some that take very long to decode.
 
     Raises:
-        Invalid: it does.
+        Invalid: the form names another encoding.
     """
     declared = headers.get("content-type", "").lower()
     if (named := declared.count("charset")) and (named > 1 or not UTF_8.search(declared)):
@@ -87,10 +87,10 @@ def check_charset(headers: Headers) -> None:
 
 
 class BodyLimitMiddleware:
-    """Refuses larger bodies with 413, before they are read where their length is announced.
+    """Refuses larger bodies with 413; if a body's length is declared, before reading it.
 
     Args:
-        most: answers the most bytes that a path takes, given whether they are a form.
+        most: returns the maximum number of bytes for a path, given whether they are a form.
     """
 
     def __init__(self, app: ASGIApp, most: Callable[[str, bool], int]) -> None:
@@ -98,7 +98,7 @@ class BodyLimitMiddleware:
         self.most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with its bytes counted."""
+        """Pass the request on and count its bytes."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = Headers(scope=scope)
@@ -116,7 +116,7 @@ def _counted(receive: Receive, limit: int) -> Receive:
         message = await receive()
         received += len(message.get("body", b""))
         if received > limit:
-            # The one exception that FastAPI lets through while it reads a body.
+            # FastAPI passes on only this exception while it reads a body.
             raise HTTPException(TooLarge.status, _detail(limit))
         return message
 

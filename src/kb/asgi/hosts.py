@@ -1,4 +1,4 @@
-"""Who may be asked for by which name: what keeps a page of another site from talking to an open server."""
+"""Checks of host and origin, which keep pages of other sites from talking to an open server."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kb.asgi.problem import problem
 
 PORTS: Final = {"http": 80, "https": 443}
 ELSEWHERE: Final = ("cross-site", "same-site")
-"""What browsers say of a request that a page of another origin made; the same machine at another port is same-site."""
+"""Browsers send these for requests from a page of another origin; the same machine at another port is same-site."""
 
 
 class OriginMiddleware:
-    """Refuses requests that a browser makes for a page that did not come from here.
+    """Refuses requests that a browser makes for a page from another origin.
 
     Args:
-        names: the hosts whose pages may, too, with a port that is not the usual one behind a colon.
+        names: the hosts whose pages are also allowed, followed by a colon and the port unless it is the default.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
@@ -39,7 +39,7 @@ class OriginMiddleware:
     def _is_foreign(self, headers: Headers) -> bool:
         origin = headers.get("origin")
         if origin is None:
-            # What a page fetches, it may use; a link that is followed shows an answer to its reader alone.
+            # A page can use the answers that it fetches; after a click on a link, only the reader sees the answer.
             is_fetched = headers.get("sec-fetch-mode", "navigate") != "navigate"
             return is_fetched and headers.get("sec-fetch-site") in ELSEWHERE
         scheme = origin.partition(":")[0]
@@ -50,12 +50,12 @@ class OriginMiddleware:
 
 
 class HostMiddleware:
-    """Refuses names that are not ours (DNS rebinding) and pages that are not ours (cross-site requests).
+    """Refuses foreign host names (DNS rebinding) and foreign pages (cross-site requests).
 
-    An address in numbers is always ours: no name leads to it that someone else could have pointed here.
+    A numeric address is always allowed, because DNS rebinding needs a name.
 
     Args:
-        names: those, besides `localhost`, by which the server may be called; as for `OriginMiddleware`.
+        names: the allowed host names in addition to `localhost`, in the form of `OriginMiddleware`.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
@@ -81,7 +81,7 @@ class HostMiddleware:
 
 
 def _place(url: str, port: int = 0) -> tuple[str, int] | None:
-    """Return a URL's host and port, which is `port` if it names none; None if it is no URL."""
+    """Return a URL's host and port, with `port` as the default; None if it is not a URL."""
     try:
         parts = urlsplit(url)
         return (parts.hostname, parts.port or port) if parts.hostname else None
@@ -90,7 +90,7 @@ def _place(url: str, port: int = 0) -> tuple[str, int] | None:
 
 
 def outer_address(request: Request) -> str:
-    """Return the address that a request was sent to, as far as a proxy before the server says it; without an end."""
+    """Return the address that a request was sent to, as a proxy before the server reports it, without a final slash."""
     scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
     prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
     return f"{scheme}://{request.url.netloc}{prefix}"

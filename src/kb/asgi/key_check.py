@@ -14,37 +14,37 @@ from kb.api.rights import Caller
 from kb.settings import EngineKey, key_text, reveal
 
 Identify = Callable[[str], Awaitable[Caller | None]]
-"""Answers whose key a token is; None if it is none."""
+"""Returns the caller for a key; None if the key is wrong."""
 
 logger = logging.getLogger(__name__)
 
 SHORT: Final = 16
-"""A key of fewer characters can be found by trying."""
+"""A key of fewer characters can be guessed."""
 
 
 class KeyCheck:
-    """Secrets, kept as their SHA-256 digests; equal lengths make the comparison's time independent of the input."""
+    """Secrets, kept as SHA-256 digests; their equal lengths make the comparison's time independent of the input."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._digests = {_name(secret): sha256(secret.encode()).digest() for secret in secrets}
 
     def identify(self, token: str) -> str | None:
-        """Return the name of the key that `token` is, which does not tell the key; None if it is none of them."""
+        """Return the name of the key that `token` is, which does not reveal the key; None if it is a wrong key."""
         digest = sha256(token.encode(errors="replace")).digest()
-        # All of them are compared, so that the time does not tell which one it was.
+        # All of them are compared, so that the time does not reveal which one matched.
         matching = [name for name, known in self._digests.items() if hmac.compare_digest(digest, known)]
         return matching[0] if matching else None
 
 
 class SecretFile:
-    """Keys in a file, one a line, beside empty ones and comments. A change takes effect with the next request.
+    """Keys in a file, one per line; it may contain comments and empty lines. Changes apply from the next request.
 
     Args:
-        path: of the file.
-        variable: names it.
+        path: the path of the file.
+        variable: the variable that sets the path.
 
     Raises:
-        SettingError: it cannot be read, or holds no key.
+        SettingError: the file cannot be read or contains no key.
     """
 
     def __init__(self, path: Path, variable: str) -> None:
@@ -56,12 +56,12 @@ class SecretFile:
             raise SettingError(f"{variable}: {error}") from None
 
     def identify(self, token: str) -> str | None:
-        """Return the name of the key that `token` is; while the file cannot be read, of those that it held before."""
+        """Return the name of the key that `token` is. While the file is unreadable, the keys read earlier apply."""
         self._refresh()
         return self._keys.identify(token)
 
     def first(self) -> str:
-        """Return the first key, for who sends one."""
+        """Return the first key, for a client that must send one."""
         self._refresh()
         return self._first
 
@@ -82,21 +82,21 @@ class SecretFile:
         self._keys, self._first, self._read_in = KeyCheck(secrets), secrets[0], state
 
     def _state(self) -> tuple[int, ...]:
-        """Return what differs when the file was changed, also by another with the same time in its place."""
+        """Return values that differ after any change of the file, even after a replacement with the same time."""
         stat = self._path.stat()
         return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def identify_by(secrets: Sequence[str], file: Path | None, variable: str) -> Identify | None:
-    """Return what identifies keys; None if there are none.
+    """Return the function that identifies keys; None if no keys are set.
 
     Args:
-        secrets: that stand in the setting itself.
-        file: where more of them stand.
-        variable: names the setting; the file's is named so with `_FILE` behind.
+        secrets: the keys in the setting itself.
+        file: the file with more keys.
+        variable: the name of the setting; the file's setting has the same name followed by `_FILE`.
 
     Raises:
-        SettingError: the file cannot be read, or holds no key.
+        SettingError: the file cannot be read or contains no key.
     """
     warn_of_short(secrets, variable)
     fixed = KeyCheck(secrets)
@@ -112,17 +112,17 @@ def identify_by(secrets: Sequence[str], file: Path | None, variable: str) -> Ide
 
 
 def identify_engine_key(settings: EngineKey) -> Identify | None:
-    """Return what identifies the keys of the HTTP API; None if there are none.
+    """Return the function that identifies keys of the HTTP API; None if no keys are set.
 
     Raises:
-        SettingError: the file cannot be read, or holds no key.
+        SettingError: the file cannot be read or contains no key.
     """
     key = reveal(settings.api_key)
     return identify_by([key] if key else [], settings.api_key_file, "KB_API_KEY")
 
 
 def warn_of_short(secrets: Iterable[str], variable: str) -> None:
-    """Say in the log that a key is too short."""
+    """Log a warning if a key is too short."""
     if any(len(secret) < SHORT for secret in secrets):
         logger.warning(
             "%s: a key of fewer than %s characters can be guessed; `openssl rand -hex 32` makes one", variable, SHORT

@@ -1,6 +1,6 @@
-"""`/metrics`, for Prometheus: what the apps beside this one count, and what the process takes.
+"""`/metrics`, for Prometheus: the metrics of the process and of the other apps in it.
 
-An app that counts keeps a registry of its own as `app.state.registry`.
+An app with metrics has its own registry as `app.state.registry`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kb.settings import EngineAccess, Key, listed, reveal
 
 PATH = "/metrics"
 CREATED_SERIES = "PROMETHEUS_DISABLE_CREATED_SERIES"
-"""The variable by which Prometheus' own library is told whether to show when each series began."""
+"""The variable that controls whether Prometheus' own library shows the start time of each series."""
 
 
 class MetricsSettings(EngineAccess):
@@ -45,7 +45,7 @@ class MetricsSettings(EngineAccess):
 
 
 def create_app(context: AppContext | None = None) -> Starlette:
-    """Return the app that shows what the others of `context` count.
+    """Return the app that shows the metrics of the other apps in `context`.
 
     Raises:
         SettingError: a setting is wrong.
@@ -53,7 +53,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
     context = context or AppContext()
     settings = MetricsSettings.read(context.environment)
     if CREATED_SERIES not in context.environment:
-        disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for each one, which nobody reads
+        disable_created_metrics()  # type: ignore[no-untyped-call] # one more series for each, which nobody reads
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
@@ -79,11 +79,11 @@ class Registries(Collector):
         self._apps = apps
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: what there is shows when it is asked for."""
+        """Return nothing, because the metrics are known only at collection."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Everything that any of the apps counts."""
+        """Yield the metrics of all apps."""
         for app in list(self._apps):
             registry: CollectorRegistry | None = getattr(app.state, "registry", None)
             if registry:

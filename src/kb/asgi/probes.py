@@ -1,4 +1,4 @@
-"""Alive and ready, for whoever supervises the process (requirement E-9)."""
+"""Liveness and readiness, for a supervisor of the process (requirement E-9)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 def probes(ready: Callable[[Request], Awaitable[bool]]) -> list[Route]:
-    """`/healthz` answers while the process lives, `/readyz` when `ready` says so; neither tells more."""
+    """Return the routes `/healthz`, which answers while the process lives, and `/readyz`, which reports `ready`."""
 
     async def healthz(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok")
@@ -25,9 +25,9 @@ def probes(ready: Callable[[Request], Awaitable[bool]]) -> list[Route]:
 
 
 class ProbesFirst:
-    """Answers the probes before what else is around an app, such as a check of the host's name.
+    """Answers the probes before any other layer of an app, such as a check of the host's name.
 
-    Supervisors often call by an address of the moment, which no setting knows.
+    Supervisors often use a temporary address that no setting contains.
     """
 
     def __init__(self, app: ASGIApp, ready: Callable[[Request], Awaitable[bool]]) -> None:
@@ -37,6 +37,5 @@ class ProbesFirst:
         self._paths = {route.path for route in routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the request."""
         is_probe = scope["type"] == "http" and scope["path"].removeprefix(scope.get("root_path", "")) in self._paths
         await (self._probes if is_probe else self._app)(scope, receive, send)

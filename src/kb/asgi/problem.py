@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 CODES = {400: "bad-request", 404: "no-such-route", 405: "method-not-allowed", 413: TooLarge.code}
-"""What the framework itself refuses. An address that does not exist is not the same as a document that does not."""
+"""The codes of the framework's own errors. An unknown address is not the same as an unknown document."""
 
 
 class ProblemResponse(JSONResponse):
@@ -45,22 +45,21 @@ RETRY_SECONDS: dict[type[KbError], int] = {
     FilesUnavailable: 5,
     DiskFull: 60,
 }
-"""When to come back, by the error that says to."""
+"""The seconds to wait before the next attempt, for errors that say so."""
 
 
 def problem(error: KbError, headers: Mapping[str, str] | None = None) -> ProblemResponse:
-    """Return the response that says `error`."""
     retry = {"Retry-After": str(RETRY_SECONDS[type(error)])} if type(error) in RETRY_SECONDS else {}
     return ProblemResponse(problem_body(error), status_code=error.status, headers={**retry, **(headers or {})})
 
 
 def problem_body(error: KbError) -> dict[str, object]:
-    """Return what is sent of `error`."""
+    """Return the body that reports `error`."""
     return _body(error.status, error.code, error.detail) | error.extra
 
 
 async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
-    """Exception handler for the errors of `kb.api.errors`."""
+    """Handle the errors of `kb.api.errors`."""
     assert isinstance(error, KbError)  # noqa: S101 - it is registered for this class alone
     if isinstance(error, Busy):
         logger.warning("request refused: %s", error.code)
@@ -72,7 +71,7 @@ async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
 
 
 async def on_http_exception(_: Request, error: Exception) -> ProblemResponse:
-    """Exception handler for what the framework itself refuses: unknown paths, wrong methods, broken bodies."""
+    """Handle the framework's own errors: unknown paths, wrong methods, broken bodies."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this class alone
     code = CODES.get(error.status_code, f"http-{error.status_code}")
     body = _body(error.status_code, code, str(error.detail))
@@ -80,12 +79,12 @@ async def on_http_exception(_: Request, error: Exception) -> ProblemResponse:
 
 
 async def on_disconnect(_: Request, __: Exception) -> Response:
-    """Exception handler for a client that left while it was sending: nobody hears the answer, and it is no fault."""
+    """Handle a client that left while it was sending: nobody reads the answer, and it is not an error."""
     return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 
 async def on_os_error(request: Request, error: Exception) -> ProblemResponse:
-    """Exception handler for the operating system's refusals: a full disk or a bad one is not our fault."""
+    """Handle errors of the operating system: a full or faulty disk is not kb's fault."""
     if fault := DiskFault.of(error):
         return await on_kb_error(request, fault)
     for kind in (DiskFull, Overloaded):
@@ -95,7 +94,7 @@ async def on_os_error(request: Request, error: Exception) -> ProblemResponse:
 
 
 async def on_unexpected(_: Request, error: Exception) -> ProblemResponse:
-    """Exception handler of last resort: the caller learns nothing of the inside, the log everything."""
+    """Handle all other errors: the caller learns no internal details, and the log gets all of them."""
     logger.error("request failed", exc_info=error)
     return problem(KbError())
 

@@ -1,4 +1,4 @@
-"""How often someone may do something."""
+"""Rate limits per caller."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from itertools import islice
 from typing import Final
 
 MAX_CALLERS: Final = 10_000
-"""How many are remembered. Of more, those are forgotten that came first."""
+"""The number of callers remembered; beyond it, the oldest are forgotten."""
 
 
 class GCRA:
-    """Limits calls by the generic cell rate algorithm: a minute's calls may come at once, or spread over it.
+    """Limits calls by the generic cell rate algorithm: a minute's calls may come at once or spread over it.
 
     Args:
-        per_minute: calls of each caller.
-        clock: monotonic seconds.
+        per_minute: the calls allowed per caller.
+        clock: returns monotonic seconds.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -24,10 +24,10 @@ class GCRA:
         self._interval = 60 / per_minute
         self._clock = clock
         self._arrivals: dict[str, float] = {}
-        """Each caller's theoretical arrival time: when all of its calls are free again."""
+        """Each caller's theoretical arrival time: when all of its calls are available again."""
 
     def acquire(self, caller: str) -> float:
-        """Count a call. Return 0 if it is allowed, or else the seconds until one is."""
+        """Count a call. Return 0 if it is allowed, otherwise the seconds until one is."""
         now = self._clock()
         arrival = max(self._arrivals.get(caller, now), now) + self._interval
         wait = arrival - now - 60

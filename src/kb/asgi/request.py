@@ -1,4 +1,4 @@
-"""Gives each request an id, a log line, a span and both versions, and answers it whatever happens."""
+"""Gives each request an id, a log line, a span and an answer; adds kb's version and checks the client's."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 METHODS: Final = frozenset(HTTPMethod)
 OTHER: Final = "(other)"
-"""The route of what is at no address of ours."""
+"""The route of requests to unknown addresses."""
 
 POLLED_PATHS: Final = {"/healthz", "/readyz", "/metrics"}
-"""What machines ask every few seconds: told at debug only, and not traced."""
+"""Addresses that machines request every few seconds: logged only at debug level, and not traced."""
 
 CLIENT_CLOSED_REQUEST: Final = 499
-"""The status of a request whose sender was gone before there was an answer."""
+"""The status of a request whose client left before the answer."""
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -43,9 +43,9 @@ class RequestMiddleware:
     """The outermost middleware of an app.
 
     Args:
-        seconds: where the times are kept; `request_seconds` makes it.
-        tracer: what makes the span of a request.
-        prefix: what stands before the routes that an included router declares.
+        seconds: the histogram of times; `request_seconds` makes it.
+        tracer: makes the span of a request.
+        prefix: the prefix of the routes that an included router declares.
     """
 
     def __init__(self, app: ASGIApp, seconds: Histogram, tracer: Tracer, prefix: str = "") -> None:
@@ -55,10 +55,10 @@ class RequestMiddleware:
         self.prefix = prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, its id known to all that work on it and to its sender."""
+        """Pass the request on, with an id for its logs and its sender."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        # An app around this one has left its own route.
+        # An outer app may have set its own route.
         scope = {name: value for name, value in scope.items() if name != "route"}
         headers = Headers(scope=scope)
         request_id = read_request_id(headers)
@@ -80,7 +80,7 @@ class RequestMiddleware:
         return start_span(self.tracer, method, SpanKind.SERVER, sender, {"http.request.method": method})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
-        """Answers the status that was sent; what the app did not expect is one, too."""
+        """Return the status that was sent; unexpected errors of the app also get an answer."""
         status: int | None = None
 
         async def send_id(message: Message) -> None:
@@ -94,7 +94,7 @@ class RequestMiddleware:
             await self.app(scope, receive, send_id)
         except Exception as error:
             if status is not None:
-                raise  # half an answer cannot be taken back: the server breaks off
+                raise  # a partial answer cannot be withdrawn: the server closes the connection
             await (await on_unexpected(Request(scope), error))(scope, receive, send_id)
         return status or CLIENT_CLOSED_REQUEST
 
@@ -114,19 +114,19 @@ class RequestMiddleware:
 
 
 def request_seconds(name: str, registry: CollectorRegistry) -> Histogram:
-    """Return the histogram of an app's requests. It is there before the first one; a middleware is made with it."""
+    """Return the histogram of an app's requests, which the middleware needs before the first request."""
     labels = ["method", "route", "status"]
     return Histogram(name, "Time to answer an HTTP request.", labels, registry=registry, buckets=SECONDS)
 
 
 def read_request_id(headers: Headers) -> str:
-    """Return the request's id: its sender's, if well-formed, or a new one."""
+    """Return the sender's request id if it is well-formed, or a new one."""
     given = headers.get(REQUEST_ID, "")
     return given if WELL_FORMED.fullmatch(given) else uuid4().hex
 
 
 def route_template(scope: Scope, prefix: str) -> str:
-    """The template of the request's route, never its path: there are only so many, and they tell nothing."""
+    """Return the template of the request's route, never its path: templates are few and reveal nothing."""
     path, route = scope["path"], scope.get("route")
     if route is not None:
         return prefix + route.path if path.startswith(prefix) else str(route.path)
@@ -139,7 +139,7 @@ def _ids(request_id: str, span: Span) -> dict[str, str]:
 
 
 class VersionMiddleware:
-    """Says this engine's version in every answer, and refuses clients that are too old to understand it."""
+    """Adds this engine's version to every answer, and refuses clients that are too old to understand it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

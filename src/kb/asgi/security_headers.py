@@ -1,4 +1,4 @@
-"""The headers that tell browsers what they may do with an answer."""
+"""The headers that restrict how browsers treat an answer."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ PAGE_HEADERS: Final = {  # in addition to ANSWER_HEADERS, which every answer has
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 FOREIGN_HEADERS: Final = {POLICY: "sandbox; default-src 'none'"}
-"""For documents, which other people wrote: browsers run and load nothing in them."""
+"""For documents, which other people wrote: browsers run no scripts in them and load nothing."""
 
 INLINE_SCRIPT: Final = re.compile(rb"<script(?:\s+type=\"[a-z/]+\")?>(.*?)</script>", re.DOTALL)
 
 
 @cache
 def with_own_scripts(page: bytes, forms: str = "'self'") -> dict[str, str]:
-    """Return the policy of a page that other programs made: it may run its own scripts, and load from here alone.
+    """Return the policy of a page made by another program: it may run its own scripts, and load only from this server.
 
     Args:
         page: its HTML.
-        forms: where it may send them.
+        forms: the allowed targets of its forms.
     """
     digests = (b64encode(sha256(script).digest()).decode() for script in INLINE_SCRIPT.findall(page))
     scripts = "".join(f" 'sha256-{digest}'" for digest in digests)

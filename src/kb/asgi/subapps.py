@@ -20,17 +20,17 @@ from kb.asgi.problem import on_http_exception
 
 ENTRY_POINTS: Final = "kb.apps"
 START_SECONDS: Final = 30
-"""How long a request waits for an app that is still starting."""
+"""The time that a request waits for an app that is still starting."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """What an app is built from.
+    """The context that an app is built from.
 
     Args:
-        environment: what settings are read from.
+        environment: the source of settings.
         engine: the engine's app, if it is in this process.
-        apps: the apps of this process that have started; more may be added while it serves.
+        apps: the started apps of this process; more may be added while it serves.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -43,13 +43,13 @@ class SubApp:
     """An app by name.
 
     Args:
-        factory: "module:function", which makes the app of a `AppContext`; it is imported only when the app is chosen.
-        paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed. One
-            with "/" gets what no other claims.
-        keys: the settings of which any that is set keeps strangers out. An app that names none is open.
-        extras: those of kb-local that it needs.
-        settings: "module:class" of its `EnvSettings`, where these are to be looked at before anything starts. The
-            module is imported for that, so it should import little.
+        factory: "module:function", which makes the app from an `AppContext`; imported only if the app is chosen.
+        paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed. An app
+            with "/" gets the paths that no other app claims.
+        keys: the settings that protect the app if any of them is set. An app without any is open.
+        extras: the extras of kb-local that it needs.
+        settings: "module:class" of its `EnvSettings`, if they must be checked before anything starts. The check
+            imports the module, so it should import little.
     """
 
     factory: str
@@ -62,14 +62,13 @@ class SubApp:
         """Read the settings, and nothing else.
 
         Raises:
-            SettingError: one is wrong.
+            SettingError: a setting is wrong.
         """
         if self.settings:
             module, _, name = self.settings.partition(":")
             getattr(import_module(module), name).read(environment)
 
     def build(self, context: AppContext) -> Starlette:
-        """Return the app itself."""
         module, _, function = self.factory.partition(":")
         try:
             factory = getattr(import_module(module), function)
@@ -82,14 +81,14 @@ class SubApp:
         return app
 
     def claims(self, path: str) -> bool:
-        """Return whether `path` is one of this app's."""
+        """Whether `path` belongs to this app."""
         return any(path == prefix or path.startswith(f"{prefix.rstrip('/')}/") for prefix in self.paths)
 
 
 def installed(builtin: Mapping[str, SubApp]) -> dict[str, SubApp | EntryPoint]:
-    """Return the built-in table, and what other packages add under the entry-point group `kb.apps`.
+    """Return the built-in table, plus the apps that other packages register under the entry-point group `kb.apps`.
 
-    Such an entry point is named like the app and points to a `SubApp`; it is loaded when it is chosen.
+    The entry point has the name of the app and points to a `SubApp`; it is loaded only if it is chosen.
     """
     return dict(builtin) | {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
@@ -98,7 +97,7 @@ def choose(table: Mapping[str, SubApp | EntryPoint], names: Sequence[str]) -> di
     """Return the named rows of `table`, in the table's order.
 
     Raises:
-        SettingError: a name is not in the table, or there are none.
+        SettingError: a name is not in the table, or no name is given.
     """
     unknown = [name for name in names if name not in table]
     if unknown or not names:
@@ -108,7 +107,7 @@ def choose(table: Mapping[str, SubApp | EntryPoint], names: Sequence[str]) -> di
 
 
 class RunningApp:
-    """An app of several, which is there when it has started."""
+    """One of several apps, available after its start."""
 
     def __init__(self, row: SubApp) -> None:
         self.row = row
@@ -116,19 +115,18 @@ class RunningApp:
 
     @property
     def has_started(self) -> bool:
-        """Whether the app is there."""
         return self._app.done() and self._app.result() is not None
 
     def decide(self, app: Starlette | None = None) -> None:
-        """Let those who wait have the app, or an error if there is none yet."""
+        """Give the app to waiting requests, or an error if it has not started."""
         if not self._app.done():
             self._app.set_result(app)
 
     async def app(self) -> Starlette:
-        """Return the app when it has started.
+        """Return the app after its start.
 
         Raises:
-            HTTPException: it does not.
+            HTTPException: the app has not started.
         """
         if not self._app.done():
             await asyncio.wait([self._app], timeout=START_SECONDS)
@@ -139,12 +137,12 @@ class RunningApp:
 
 
 def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping[str, str]) -> Starlette:
-    """One app that serves the chosen ones, which read their settings from `environment`.
+    """Return one app that serves the chosen apps, which read their settings from `environment`.
 
-    The one named `engine_name` starts first and is served while the others are imported and start, in the table's
-    order; requests to these wait. Without it the start waits for all. They stop in the reverse. A path that several
-    claim goes to the first. `state.started` is a future: whether all have started. If one cannot, leaving the lifespan
-    raises why.
+    The app named `engine_name` starts first and serves while the others are imported and start in the table's order;
+    requests to those wait. Without the engine, startup waits for all apps. They stop in reverse order. If several apps
+    claim a path, the first gets it. The future `state.started` says whether all have started. If an app cannot start,
+    leaving the lifespan raises the reason.
     """
     running: list[RunningApp] = []
     apps: list[Starlette] = []
@@ -194,7 +192,7 @@ async def _keep(
     started: asyncio.Future[bool],
     stopping: asyncio.Event,
 ) -> None:
-    """Build and start apps, and stop them when it is time: all in one task, as their lifespans need it."""
+    """Build, start and stop the apps in a single task, as their lifespans require."""
     async with AsyncExitStack() as stack:
         try:
             for late_app in late:
@@ -212,14 +210,14 @@ async def _keep(
 
 
 def _before_stop(apps: Iterable[Starlette]) -> None:
-    """Have each app answer the requests that wait for something to happen, for those stop first."""
+    """Make each app answer the requests that wait for an event, so that they end first."""
     for app in apps:
         if before_stop := getattr(app.state, "before_stop", None):
             before_stop()
 
 
 def mount(app: Starlette, path: str, inner: Starlette) -> None:
-    """Let `app` serve `inner` under `path`, and start and stop it with itself."""
+    """Let `app` serve `inner` under `path`, and start and stop both together."""
     outer_lifespan = app.router.lifespan_context
 
     @asynccontextmanager

@@ -1,1 +1,1 @@
-"""Files: uploaded ones that wait for their job, and those that are kept."""
+"""Files: uploaded files that wait for their job, and kept files."""

@@ -1,4 +1,4 @@
-"""Blobs in a folder: the data directory, or one that several engines share."""
+"""Blobs in a folder: the data folder, or one that several engines share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kb.blobs.protocol import BLOCK_SIZE, DIGEST, KEPT, Blob, OpenBlob, Readable
 from kb.filesystem import sync, sync_descriptor
 
 PART: Final = ".part"
-"""How the name of a file ends that is being written."""
+"""The ending of an unfinished file."""
 
 
 class FolderBlobs:
@@ -33,7 +33,7 @@ class FolderBlobs:
         self._root = root
 
     def path(self, name: str) -> Path:
-        """Return where a blob is, if it is there.
+        """Return the path of a blob, whether or not it exists.
 
         Raises:
             FileNotFoundError: the name leads out of the folder.
@@ -44,7 +44,7 @@ class FolderBlobs:
         return self._root / path
 
     def put(self, name: str, content: Readable) -> None:
-        """Write a blob, whole or not at all; it is on the disk when this returns."""
+        """Write a blob, whole or not at all; it is on disk when this returns."""
         with self._reaching(), self._written(name) as part, part.open("xb") as file:
             while block := content.read(BLOCK_SIZE):
                 file.write(block)
@@ -52,7 +52,7 @@ class FolderBlobs:
             sync_descriptor(file.fileno())
 
     def copy(self, names: Mapping[str, str]) -> None:
-        """Give blobs other names also, as hard links where there can be such."""
+        """Give blobs a second name, as hard links if possible."""
         folders = set[Path]()
         with self._reaching():
             try:
@@ -70,26 +70,25 @@ class FolderBlobs:
             os.link(self.path(name), path)
         except FileExistsError:
             return
-        except OSError:  # a filesystem without hard links, or a full one: copying tells
+        except OSError:  # no hard links, or a full disk, which copying will detect
             with self._written(to) as part:
                 shutil.copyfile(self.path(name), part)
                 sync(part)
 
     def open(self, name: str) -> OpenBlob:
-        """Read a blob."""
         with self._reaching():
             file = self.path(name).open("rb")
             return OpenBlob(os.fstat(file.fileno()).st_size, self._blocks(file), file)
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """Have a blob as a file: it is one."""
+        """Provide the path of a blob."""
         with self._reaching():
             self.path(name).stat()
         yield self.path(name)
 
     def size(self, name: str) -> int | None:
-        """Return how many bytes a blob has; None if there is none."""
+        """Return the size of a blob in bytes; None if it does not exist."""
         try:
             with self._reaching():
                 return self.path(name).stat().st_size
@@ -97,18 +96,18 @@ class FolderBlobs:
             return None
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove those that are there."""
+        """Remove these blobs; missing ones are ignored."""
         with self._reaching():
             for name in names:
                 self.path(name).unlink(missing_ok=True)
 
     def list(self, prefix: str) -> Iterator[Blob]:
-        """Yield the blobs below a folder, and what is left of those that were not written whole."""
-        now, start = time.time(), len(str(self._root / "x")) - 1  # as Path writes it: it leaves "." out
+        """Yield the blobs below a folder, and remains of unfinished ones."""
+        now, start = time.time(), len(str(self._root / "x")) - 1  # as Path writes it: without "."
         with self._reaching():
             for folder, _, names in os.walk(self.path(prefix)):
                 for name in names:
-                    path = os.path.join(folder, name)  # noqa: PTH118 - for each of very many
+                    path = os.path.join(folder, name)  # noqa: PTH118 - faster, for very many files
                     try:
                         stat = os.lstat(path)
                     except FileNotFoundError:
@@ -117,7 +116,7 @@ class FolderBlobs:
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
-        """Say what the operating system says in the words of a place for files."""
+        """Translate errors of the operating system."""
         try:
             yield
         except OSError as error:
@@ -127,7 +126,7 @@ class FolderBlobs:
 
     @contextmanager
     def _written(self, name: str) -> Iterator[Path]:
-        """Have a file written beside a blob, and put in its place."""
+        """Provide a temporary file next to a blob, and rename it to the blob when the block ends."""
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = path.with_name(f"{path.name}.{uuid4().hex}{PART}")
@@ -146,16 +145,16 @@ class FolderBlobs:
 
 
 class KeptFiles:
-    """A folder of kept files as who looks after it sees it: those of a data directory, of a backup or an export."""
+    """A folder of kept files for maintenance: of a data folder, a backup or an export."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def path(self, content_hash: str) -> Path:
-        """Return where the file with this content is, if it is kept.
+        """Return the path of the file with this content, whether or not it is kept.
 
         Raises:
-            FileNotFoundError: it is no SHA-256.
+            FileNotFoundError: the hash is not a SHA-256.
         """
         return self._folder / kept_as(content_hash).removeprefix(KEPT)
 
@@ -164,7 +163,7 @@ class KeptFiles:
         return bool(DIGEST.fullmatch(content_hash)) and self.path(content_hash).exists()
 
     def digests(self) -> set[str]:
-        """Return the hashes of the files that are kept."""
+        """Return the hashes of the kept files."""
         return {path.name for path in self._folder.glob("??/*") if _is_kept(path)}
 
 
@@ -173,10 +172,10 @@ def _is_kept(path: Path) -> bool:
 
 
 class SharedFolder(FolderBlobs):
-    """A folder that several engines share, and that may be away.
+    """A folder that several engines share, and that may be unavailable.
 
     Args:
-        root: the folder. While `marker` is not in it, it is taken to be away: what should be mounted there may not be.
+        root: the folder. Without `marker` in it, it counts as unavailable, because it may not be mounted.
         marker: the name of a blob.
     """
 
@@ -188,18 +187,18 @@ class SharedFolder(FolderBlobs):
         self._marker = root / marker
 
     def put(self, name: str, content: Readable) -> None:
-        """Write a blob, if the folder is there."""
+        """Write a blob, if the folder is available."""
         self._check(self.path(name))
         super().put(name, content)
 
     def copy(self, names: Mapping[str, str]) -> None:
-        """Give blobs other names also, if the folder is there."""
+        """Give blobs a second name, if the folder is available."""
         for to in names.values():
             self._check(self.path(to))
         super().copy(names)
 
     def size(self, name: str) -> int | None:
-        """Return how many bytes a blob has, the marker, too, before there is one; None if there is none."""
+        """Return the size of a blob in bytes; None if it does not exist. The marker may be missing in a new folder."""
         if self.path(name) == self._marker and self._root.is_dir() and not self._is_there():
             return None
         return super().size(name)

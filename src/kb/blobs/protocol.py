@@ -1,4 +1,4 @@
-"""Where files are: in a folder, on S3, or in the database."""
+"""The storage of files: a folder, S3, or the database."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ BLOCK_SIZE: Final = 1 << 20
 STAGED: Final = "staging/"
 KEPT: Final = "files/"
 DIGEST: Final = re.compile("[0-9a-f]{64}")
-"""A SHA-256 in hex. What a row holds in its place, as another program may have written it, names no file."""
+"""A SHA-256 in hex. A row written by another program may hold something else, which names no file."""
 
 
 def staged_as(name: str) -> str:
-    """Return the name of the blob of a staged file."""
     return f"{STAGED}{name}"
 
 
 def kept_as(content_hash: str) -> str:
-    """Return the name of the blob of a kept file, which has the SHA-256 of its content.
+    """Return the name of the blob of a kept file, by the SHA-256 of its content.
 
     Raises:
-        FileNotFoundError: it is no SHA-256, so that no file is kept under it.
+        FileNotFoundError: the hash is not a SHA-256, so no file can have it.
     """
     if not DIGEST.fullmatch(content_hash):
         raise FileNotFoundError(f"no SHA-256: {content_hash!r}")
@@ -35,19 +34,19 @@ def kept_as(content_hash: str) -> str:
 
 
 def kept_names(content_hashes: Iterable[str]) -> Iterator[str]:
-    """Yield the names of the kept files with these hashes; what is no SHA-256 has none."""
+    """Yield the names of the kept files with these hashes; skip values that are not a SHA-256."""
     return map(kept_as, filter(DIGEST.fullmatch, content_hashes))
 
 
 class Readable(Protocol):
-    """What is read in blocks."""
+    """A source of blocks of bytes."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A blob that is listed; `age` is for how many seconds it has been there."""
+    """A listed blob; `age` is the time in seconds since it was written."""
 
     name: str
     size: int
@@ -55,54 +54,54 @@ class Blob:
 
 
 class OpenBlob(NamedTuple):
-    """A blob that is read: how many bytes it has, and these. To be closed where they are not read to their end."""
+    """A blob being read: its size in bytes, and its blocks. Close it unless all blocks are read."""
 
     size: int
     blocks: Generator[bytes]
     file: BinaryIO | None = None
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the file."""
         self.blocks.close()
-        if self.file:  # no block of which may have been asked for
+        if self.file:  # in case no block was read
             self.file.close()
 
 
 class Blobs(Protocol):
-    """Files by name, which never change. Safe to use from several threads, and where shared, from several engines.
+    """Files by name, which never change. Safe to use from several threads and, if shared, from several engines.
 
-    Every method raises `FilesUnavailable` where the place does not answer, and `DiskFull` where there is no room.
+    Every method raises `FilesUnavailable` if the storage does not answer, and `DiskFull` if it is full.
     """
 
     @property
     def is_shared(self) -> bool:
-        """Whether other engines put files there, too."""
+        """Whether other engines also write there."""
 
     @property
     def is_outside(self) -> bool:
-        """Whether it is neither in a database nor beside one, so that it must be told whose it is."""
+        """Whether the storage is separate from the database, so that it must record which database it belongs to."""
 
     def put(self, name: str, content: Readable) -> None:
-        """Write a blob, whole or not at all. It is durable, and so is its name, when this returns."""
+        """Write a blob, whole or not at all. The blob and its name are durable when this returns."""
 
     def copy(self, names: Mapping[str, str]) -> None:
-        """Give each of these blobs another name also, durably; a blob of that name may be written again.
+        """Give each of these blobs a second name, durably; an existing blob of that name may be overwritten.
 
         Raises:
-            FileNotFoundError: there is no such blob. Those before it have their names.
+            FileNotFoundError: a blob does not exist. The blobs before it have their new names.
         """
 
     def open(self, name: str) -> OpenBlob:
         """Read a blob. Raises as `copy`."""
 
     def local(self, name: str) -> AbstractContextManager[Path]:
-        """Have a blob as a file, to be read while the block lasts. Raises as `copy`."""
+        """Provide a blob as a local file for the duration of the block. Raises as `copy`."""
 
     def size(self, name: str) -> int | None:
-        """Return how many bytes a blob has; None if there is none."""
+        """Return the size of a blob in bytes; None if it does not exist."""
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove those that are there."""
+        """Remove these blobs; missing ones are ignored."""
 
     def list(self, prefix: str) -> Iterator[Blob]:
-        """Yield the blobs whose names begin so."""
+        """Yield the blobs whose names have this prefix."""

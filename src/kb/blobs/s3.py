@@ -1,4 +1,4 @@
-"""Blobs in a bucket of Amazon S3, or of what speaks its protocol."""
+"""Blobs in a bucket of Amazon S3 or a compatible service."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 
 PART_SIZE: Final = 8 << 20
 PARTS_AT_ONCE: Final = 2
-"""An upload holds so many parts in memory."""
+"""How many parts an upload holds in memory."""
 
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS, READ_SECONDS, REQUEST_SECONDS = 3, 30, 6 * 3600
-"""The last is for a whole file, which may be read as slowly as who asked for it does."""
+"""The last one limits the read of a whole file, which may be as slow as the client."""
 
 RETRY_SECONDS: Final = 5
-"""For how long a request is tried again that a server refused for the moment."""
+"""For how long a temporarily refused request is repeated."""
 
 SHOWN: Final = 300
-"""How much of an error is logged."""
+"""How many characters of an error are logged."""
 
 
 class S3Blobs:
     """See `kb.blobs.protocol.Blobs`.
 
     Args:
-        url: `s3://bucket/prefix`. Where it is, and the keys to it, are in the usual variables: `AWS_ACCESS_KEY_ID`,
+        url: `s3://bucket/prefix`. The address and keys come from the usual variables: `AWS_ACCESS_KEY_ID`,
             `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`.
         scratch: a folder for blobs while they are read as files.
 
     Raises:
-        SettingError: it is no such URL.
+        SettingError: the URL has another form.
     """
 
     is_shared = True
@@ -69,31 +69,30 @@ class S3Blobs:
             raise SettingError("KB_BLOB_URL: it is no s3://bucket/prefix") from error
 
     def put(self, name: str, content: Readable) -> None:
-        """Write a blob, in parts if it is large; the bucket has it whole or not at all."""
+        """Write a blob, in parts if it is large; the bucket gets all of it or nothing."""
         with _reaching(is_there=True):
             blocks = iter(partial(content.read, BLOCK_SIZE), b"")
             self._store.put(name, blocks, chunk_size=PART_SIZE, max_concurrency=PARTS_AT_ONCE)
 
     def copy(self, names: Mapping[str, str]) -> None:
-        """Give blobs other names also: the server copies them."""
+        """Give blobs a second name; the server copies them."""
         with _reaching():
             for name, to in names.items():
                 self._store.copy(name, to)
 
     def open(self, name: str) -> OpenBlob:
-        """Read a blob."""
         with _reaching():
             reply = self._store.get(name)
             return OpenBlob(reply.meta["size"], _blocks(reply))
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """Have a blob as a file, which is fetched."""
+        """Download a blob to a local file for the duration of the block."""
         with as_file(self.open(name), self._scratch) as path:
             yield path
 
     def size(self, name: str) -> int | None:
-        """Return how many bytes a blob has; None if there is none."""
+        """Return the size of a blob in bytes; None if it does not exist."""
         try:
             with _reaching():
                 return self._store.head(name)["size"]
@@ -101,13 +100,13 @@ class S3Blobs:
             return None
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove those that are there."""
+        """Remove these blobs; missing ones are ignored."""
         if batch := list(names):
             with _reaching():
                 self._store.delete(batch)
 
     def list(self, prefix: str) -> Iterator[Blob]:
-        """Yield the blobs whose names begin so."""
+        """Yield the blobs whose names have this prefix."""
         now = datetime.now(UTC)
         with _reaching(is_there=True):
             for part in self._store.list(prefix):
@@ -123,9 +122,9 @@ def _blocks(reply: GetResult) -> Generator[bytes]:
 
 @contextmanager
 def _reaching(*, is_there: bool = False) -> Iterator[None]:
-    """Say what went wrong in the words of a place for files; where a bucket alone is asked for, that it is absent, too.
+    """Translate errors of S3; with `is_there`, a missing object also means an unavailable bucket.
 
-    What the server said may tell where it is: that goes to the log, not to who asked.
+    The server's message may reveal its address, so it goes to the log, not to the client.
     """
     try:
         yield

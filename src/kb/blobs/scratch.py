@@ -1,4 +1,4 @@
-"""Blobs that are elsewhere, as files for as long as somebody reads them."""
+"""Remote blobs as local files while they are read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kb.blobs.protocol import OpenBlob
 
 
 class Blocks:
-    """The blocks of a blob as something to read from; see `kb.blobs.protocol.Readable`."""
+    """The blocks of a blob as a `kb.blobs.protocol.Readable`."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
         self._rest = b""
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes, at most those of a block; nothing behind the last."""
+        """Return the next bytes, at most one block; empty at the end."""
         block = self._rest or next(self._blocks, b"")
         self._rest = block[size:]
         return block[:size]
@@ -27,10 +27,10 @@ class Blocks:
 
 @contextmanager
 def as_file(blob: OpenBlob, scratch: Path) -> Iterator[Path]:
-    """Have a blob as a file in a folder, which is removed afterwards.
+    """Provide a blob as a file in a folder, and remove the file afterwards.
 
     Raises:
-        DiskFull: there is no room for it.
+        DiskFull: the disk has no room for the file.
     """
     path = scratch / uuid4().hex
     try:

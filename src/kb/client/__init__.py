@@ -1,1 +1,1 @@
-"""How programs speak to the engine: one client, three transports."""
+"""Access to the engine for programs: one client, three transports."""

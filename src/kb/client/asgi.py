@@ -1,4 +1,4 @@
-"""The way to an ASGI app in this process."""
+"""The transport to an ASGI app in this process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kb.client.transport import BrokenOff, Request, Response
 
 
 class ASGITransport:
-    """Calls the app as a server would; what it takes is not limited by time.
+    """Calls the app as a server would; calls have no time limit.
 
     Args:
-        app: it answers whatever happens, as those with a `RequestMiddleware` do.
-        address: of the one for whom calls are made, which the app counts wrong keys by.
+        app: an app that always answers, such as one with a `RequestMiddleware`.
+        address: the address of the caller, which the app uses to count wrong keys.
     """
 
     def __init__(self, app: ASGIApp, address: str | None = None) -> None:
@@ -22,7 +22,7 @@ class ASGITransport:
         self._client = (address, 0) if address else None
 
     async def ask(self, request: Request, seconds: float) -> Response:
-        """Have the app answer. For the errors see `Transport`."""
+        """Let the app answer. For the errors see `Transport`."""
         body, has_all, is_answered = iter(request.body), False, asyncio.Event()
         messages: list[Message] = []
 
@@ -47,11 +47,11 @@ class ASGITransport:
         return read_response(messages)
 
     async def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: no connection is open."""
 
 
 def asgi_scope(request: Request) -> Scope:
-    """Return the request as a server hands it to an app."""
+    """Return the request as a server passes it to an app."""
     path, _, query = request.target.partition("?")
     headers = {"host": "localhost", **request.headers}
     return {
@@ -70,7 +70,7 @@ def asgi_scope(request: Request) -> Scope:
 
 
 def read_response(messages: list[Message]) -> Response:
-    """Return what the app sent."""
+    """Return the response in the app's messages."""
     start, *parts = messages
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
     return Response(start["status"], headers, b"".join(part.get("body", b"") for part in parts))

@@ -1,4 +1,4 @@
-"""The client of the engine's HTTP API: the gateway, the command line and the tests all speak through it."""
+"""The client of the engine's HTTP API, used by the gateway, the command line and the tests."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ JSON = dict[str, Any]
 Around = Callable[[str, str], AbstractContextManager[Mapping[str, str]]]
 
 LONG_SECONDS: Final = 900
-"""How long a call may take in which the engine embeds a whole text."""
+"""The time limit in seconds of a call during which the engine embeds a whole text."""
 
 PAGE: Final = 500
 WAIT_SECONDS: Final = 30
-"""How long one request waits for a job: less than proxies keep a silent connection."""
+"""The time that one request waits for a job: less than proxies keep a silent connection."""
 
 PAUSE_SECONDS: Final = 0.2
-"""Between two such requests: an engine may allow none of them to wait (KB_MAX_WAIT_SECONDS=0)."""
+"""The pause between two such requests, because an engine may not let them wait (KB_MAX_WAIT_SECONDS=0)."""
 
 ENDED: Final = ("done", "failed")
-"""As in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_help.py)."""
+"""Also in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_help.py)."""
 
 PREFIX: Final = "/api/v1"
 VERSION: Final = HEADER.lower()
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 STANDARD = {"type", "title", "status", "detail"}
-"""The members of every problem (RFC 9457); what else there is belongs to the kind of error."""
+"""The members of every problem (RFC 9457); the others depend on the kind of error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +57,24 @@ class Form:
 class EngineClient:
     """One connection pool to one engine.
 
-    A call whose connection breaks, as kept ones do when the engine restarts, is made once more if that is safe: reads,
-    changes that come to the same when repeated, and additions, which carry an Idempotency-Key.
+    If a connection breaks, for example because the engine restarts, the client repeats the call once if that is safe:
+    reads, changes with the same result when repeated, and additions, which have an Idempotency-Key.
 
-    Methods answer the engine's JSON as it came, which keeps fields of a newer engine and costs no validation;
-    `kb.api.models` names the shapes. They raise the `KbError` that the engine answered with, or
+    Methods return the engine's JSON unchanged, which keeps fields of a newer engine and needs no validation;
+    `kb.api.models` defines the shapes. They raise the `KbError` that the engine answered with, or
     `EngineUnreachable`.
 
     Args:
-        base_url: where the engine is, without `/api/v1`.
+        base_url: the engine's URL, without `/api/v1`.
         token: the engine's key (KB_API_KEY), if it has one.
-        transport: another way to the engine than over the network.
+        transport: a transport other than the network.
         timeout: seconds to wait for a connection, and for each part of an answer.
-        around: what is entered for each call, given its method and path; it answers headers to be sent along.
-        agent: what calls, as history names it.
-        operation: what the requests of one command have in common, so that it can be taken back as a whole.
+        around: returns a context manager for each call, given its method and path; its value is more headers to send.
+        agent: the name of the calling program in the history.
+        operation: a key shared by the requests of one command, so that it can be undone as a whole.
 
     Attributes:
-        engine_version: what the engine last said its version is; None before it did.
+        engine_version: the engine's version as last received; None before the first answer.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class EngineClient:
         await self._transport.close()
 
     def begin_operation(self, key: str | None) -> None:
-        """Let the requests from now on be one operation; without a key, each is one by itself."""
+        """Combine the requests from now on into one operation; without a key, each request is an operation."""
         self._headers.pop(OPERATION, None)
         if key:
             self._headers[OPERATION] = key
@@ -140,7 +140,6 @@ class EngineClient:
         return await self._call("GET", "jobs", params=_given(status=status, limit=limit, cursor=cursor))
 
     async def iter_jobs(self, *, status: str | None = None) -> AsyncIterator[JSON]:
-        """Yield the jobs of all pages, newest first."""
         async for page in self._pages("jobs", None, {"status": status}):
             for job in page["jobs"]:
                 yield job
@@ -150,7 +149,7 @@ class EngineClient:
         return await self._call("GET", f"jobs/{job_id}", params=_wait(wait), timeout=self._timeout + wait)
 
     async def wait_for_job(self, job_id: int, timeout: float | None = None) -> JSON:  # noqa: ASYNC109 - of all of it
-        """Return the job when it is done or has failed.
+        """Return the job after it has finished or failed.
 
         Raises:
             TimeoutError: it has not ended after `timeout` seconds.
@@ -171,7 +170,7 @@ class EngineClient:
         return await self._call("DELETE", f"jobs/{job_id}", repeatable=False)
 
     async def documents(self, **query: object) -> JSON:
-        """GET /documents: a page, by `source_path`, `tag`, `doc_type`, `sort`, `limit`, `cursor` and so on."""
+        """GET /documents: a page, filtered by `source_path`, `tag`, `doc_type` and so on."""
         return await self._call("GET", "documents", params=_given(**query))
 
     async def iter_documents(self, **query: object) -> AsyncIterator[JSON]:
@@ -181,26 +180,26 @@ class EngineClient:
                 yield document
 
     async def count_documents(self, **query: object) -> int:
-        """Return how many documents there are on all pages; `query` as for `documents`."""
+        """Return the number of documents on all pages; `query` as for `documents`."""
         return int((await self.documents(limit=1, total=True, **query))["total"])
 
     async def move_document(self, document_id: int, source_path: str) -> JSON:
-        """PATCH /documents/{id}: its file has another path now."""
+        """PATCH /documents/{id}: change the path of its file."""
         return await self._call("PATCH", f"documents/{document_id}", json={"source_path": source_path})
 
     def document_pages(self, limit: int | None = None, **query: object) -> AsyncIterator[JSON]:
-        """Yield pages until there are `limit` documents, or all of them; `query` as for `documents`."""
+        """Yield pages up to `limit` documents, or all of them; `query` as for `documents`."""
         return self._pages("documents", limit, query)
 
     async def document(self, document_id: int, **query: object) -> JSON:
-        """GET /documents/{id}: the document with its chunks, or with `chunks` of them from the one `from_chunk` on.
+        """GET /documents/{id}: the document with its chunks, or with `chunks` of them starting at `from_chunk`.
 
-        Or with those at `chunk_id`, `page` or `heading`, and so many `around` them.
+        Or with the chunks at `chunk_id`, `page` or `heading`, and `around` chunks before and after them.
         """
         return await self._call("GET", f"documents/{document_id}", params=_given(**query))
 
     async def similar(self, document_id: int, *, top: int) -> JSON:
-        """GET /documents/{id}/similar: as the answer to a search."""
+        """GET /documents/{id}/similar: in the form of a search's answer."""
         return await self._call("GET", f"documents/{document_id}/similar", params={"top": top})
 
     async def text(self, document_id: int, *, unit: str, start: int, end: int) -> JSON:
@@ -212,7 +211,7 @@ class EngineClient:
         return (await self._request("GET", f"documents/{document_id}/file")).content
 
     async def pages(self, document_id: int) -> JSON:
-        """GET /documents/{id}/pages: how many a PDF has."""
+        """GET /documents/{id}/pages: the number of pages of a PDF."""
         return await self._call("GET", f"documents/{document_id}/pages")
 
     async def page_picture(self, document_id: int, number: int, chunk: int | None = None) -> bytes:
@@ -221,13 +220,13 @@ class EngineClient:
         return (await self._request("GET", path, params=_given(chunk=chunk))).content
 
     async def map(self) -> JSON:
-        """GET /map: where the documents lie in a plane."""
+        """GET /map: the positions of the documents on a plane."""
         return await self._call("GET", "map")
 
     async def delete_document(
         self, document_id: int, *, purge: bool = False, leave_out: bool = False, why: str | None = None
     ) -> JSON:
-        """DELETE /documents/{id}: to the bin; with `purge` for good, also from the bin.
+        """DELETE /documents/{id}: move it to the bin; with `purge`, delete it for good, even from the bin.
 
         With `leave_out`, a sync does not add its file again.
         """
@@ -243,13 +242,13 @@ class EngineClient:
         return await self._call("GET", f"documents/{document_id}/history/{number}")
 
     async def diff(self, document_id: int, number: int, to: int | None = None) -> JSON:
-        """GET /documents/{id}/history/{number}/diff: what differs from version `to`, or the newest, word by word."""
+        """GET /documents/{id}/history/{number}/diff: the word-by-word differences from version `to`, or the newest."""
         return await self._call("GET", f"documents/{document_id}/history/{number}/diff", params=_given(to=to))
 
     async def revert(
         self, document_id: int, version: int, *, if_match: str | None = None, why: str | None = None
     ) -> JSON:
-        """POST /documents/{id}/revert; with `if_match`, only while the content_hash is still that one."""
+        """POST /documents/{id}/revert; with `if_match`, only while the content_hash has this value."""
         return await self._call(
             "POST",
             f"documents/{document_id}/revert",
@@ -267,7 +266,7 @@ class EngineClient:
         return await self._call("POST", path, params=params, repeatable=False, timeout=LONG_SECONDS)
 
     async def bin(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
-        """GET /bin: a page of what was deleted and can be restored, the last deleted first."""
+        """GET /bin: a page of deleted documents that can be restored, the last deleted first."""
         return await self._call("GET", "bin", params=_given(limit=limit, cursor=cursor))
 
     async def undo(
@@ -279,16 +278,16 @@ class EngineClient:
         dry_run: bool = False,
         why: str | None = None,
     ) -> JSON:
-        """POST /undo: take back an operation, the last one by default, or all since a moment; or show what that is."""
+        """POST /undo: undo an operation, the last one by default, or all since a moment; or show what would change."""
         body = _given(since=since, operation=operation, key=key) | {"dry_run": dry_run}
         return await self._call("POST", "undo", params=_given(why=why), json=body, timeout=LONG_SECONDS)
 
     async def operations(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
-        """GET /operations: a page of what can be taken back, newest first."""
+        """GET /operations: a page of operations that can be undone, newest first."""
         return await self._call("GET", "operations", params=_given(limit=limit, cursor=cursor))
 
     async def folders(self) -> JSON:
-        """GET /folders: the folders that are kept in step, and the files that stay out."""
+        """GET /folders: the synced folders, and the files that sync skips."""
         return await self._call("GET", "folders")
 
     async def claim_folder(self, **claim: object) -> JSON:
@@ -313,7 +312,7 @@ class EngineClient:
     ) -> JSON:
         """PATCH /notes/{id} with the fields of `models.NoteUpdate`.
 
-        With `if_match`, only while the note's content_hash is still that one.
+        With `if_match`, only while the note's content_hash has this value.
         """
         headers = {"If-Match": f'"{if_match}"'} if if_match else {}
         return await self._call(
@@ -331,7 +330,7 @@ class EngineClient:
         return await self._call("GET", "keys")
 
     async def make_key(self, name: str, *, right: str, tags: Sequence[str] = (), path: str | None = None) -> JSON:
-        """POST /keys; the answer's `key` is what to send."""
+        """POST /keys; the answer's `key` is the new key."""
         body = _given(name=name, right=right, path=path) | {"tags": list(tags)}
         return await self._call("POST", "keys", json=body, repeatable=False)
 
@@ -345,15 +344,15 @@ class EngineClient:
         return await self._call("DELETE", f"keys/{quote(name, safe='')}", repeatable=False)
 
     async def own_rights(self) -> JSON:
-        """GET /key: what the key may do that is sent."""
+        """GET /key: the rights of the key in use."""
         return await self._call("GET", "key")
 
     async def identify_key(self, digest: str) -> JSON:
-        """POST /key/identify: whose key a text is that has this SHA-256."""
+        """POST /key/identify: the key with this SHA-256."""
         return await self._call("POST", "key/identify", json={"digest": digest})
 
     async def audit(self, **query: object) -> JSON:
-        """GET /audit: a page of who did what, by `document_id` and `by`, newest first."""
+        """GET /audit: a page of actions and their callers, by `document_id` and `by`, newest first."""
         return await self._call("GET", "audit", params=_given(**query))
 
     async def tags(self) -> JSON:
@@ -361,7 +360,7 @@ class EngineClient:
         return await self._call("GET", "tags")
 
     async def reembedding(self) -> JSON:
-        """GET /reembed: what the vectors are of, and how far others are made."""
+        """GET /reembed: the model of the vectors, and the progress of new ones."""
         return await self._call("GET", "reembed")
 
     async def reembed(self, action: str) -> JSON:
@@ -369,7 +368,7 @@ class EngineClient:
         return await self._call("POST", "reembed", json={"action": action}, timeout=LONG_SECONDS)
 
     async def maintenance(self) -> JSON:
-        """GET /maintenance: the backups, and what was done with the data."""
+        """GET /maintenance: the backups, and the past actions on the data."""
         return await self._call("GET", "maintenance")
 
     async def maintain(self, action: str) -> JSON:
@@ -385,7 +384,7 @@ class EngineClient:
         return await self._call("GET", "activity")
 
     async def status(self, top_tags: int = 0) -> JSON:
-        """GET /status, with that many of the tags used most."""
+        """GET /status, with this number of the most frequent tags."""
         answer = await self._call("GET", "status", params=_given(top_tags=top_tags or None))
         self.engine_version = str(answer.get("version", "of unknown version"))
         return answer
@@ -400,7 +399,7 @@ class EngineClient:
                 return
             left = None if left is None else left - len(page[path])
 
-    async def _call(self, method: str, path: str, **options: Any) -> JSON:  # noqa: ANN401 - those of `_request`
+    async def _call(self, method: str, path: str, **options: Any) -> JSON:  # noqa: ANN401 - the options of `_request`
         answer = await self._request(method, path, **options)
         try:
             content: JSON = answer.json()
@@ -459,7 +458,7 @@ class EngineClient:
             raise _error(answer)
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise self._redirected(answer.headers.get("location"))
-        # An engine older than clients can work with says its version only in /status.
+        # Engines too old for this client report their version only in /status.
         if VERSION not in answer.headers and path != "status":
             raise self._not_an_engine()
         return answer
@@ -491,8 +490,8 @@ def _json(content: object) -> tuple[Mapping[str, str], Iterable[bytes]]:
 
 
 def _form(form: Form) -> tuple[Mapping[str, str], Iterable[bytes]]:
-    """Headers and body of a form with a file, which is read while the body is gone through."""
-    import httpx2  # a tenth of a second, and most calls send no file
+    """Return the headers and the body of a form with a file, which is read during iteration."""
+    import httpx2  # slow to import (0.1 seconds), and most calls send no file
 
     encoded = httpx2.Request("POST", "http://-", data=form.fields, files={"file": (form.filename, form.content)})
     headers = {name: value for name, value in encoded.headers.items() if name != "host"}
@@ -501,7 +500,7 @@ def _form(form: Form) -> tuple[Mapping[str, str], Iterable[bytes]]:
 
 def _reason(error: OSError) -> str:
     if type(error).__module__ == "builtins" and error.errno:
-        return os.strerror(error.errno)  # the loops have texts of their own; others, such as TLS, have other numbers
+        return os.strerror(error.errno)  # event loops use their own texts, TLS and others their own numbers
     return error.strerror or str(error) or type(error).__name__
 
 
@@ -510,7 +509,7 @@ def _given(**fields: object) -> dict[str, Any]:
 
 
 def _error(answer: Response) -> errors.KbError:
-    """The error that a problem+json answer stands for; any other answer becomes a plain `KbError` of its status."""
+    """Return the error in a problem+json answer; for any other answer, a plain `KbError` with its status."""
     try:
         problem = answer.json()
         kind = errors.BY_CODE.get(problem["type"].rpartition(":")[2], errors.KbError)

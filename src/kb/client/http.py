@@ -1,6 +1,6 @@
-"""HTTP/1.1 to the engine, over connections that are kept.
+"""HTTP/1.1 to the engine, over connections that stay open.
 
-A call of httpx2 or httpcore2 takes 0.3 to 0.45 ms of CPU, as long as the engine for a small answer; this takes 0.03
+A call of httpx2 or httpcore2 takes 0.3 to 0.45 ms of CPU, as long as the engine for a small answer; this takes 0.03 ms
 (docs/adr/0012).
 """
 
@@ -30,7 +30,7 @@ class HTTPTransport:
     """A pool of connections to one server.
 
     Args:
-        base_url: with `http` or `https`; a path in it goes before every target.
+        base_url: with `http` or `https`; its path precedes every target.
     """
 
     def __init__(self, base_url: str) -> None:
@@ -42,7 +42,7 @@ class HTTPTransport:
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
 
     async def ask(self, request: Request, seconds: float) -> Response:
-        """Send the request over a connection that no other uses meanwhile. For the errors see `Transport`."""
+        """Send the request over a connection that no other request uses. For the errors see `Transport`."""
         async with asyncio.timeout(seconds):
             await self._slots.acquire()
         try:
@@ -81,7 +81,7 @@ class HTTPTransport:
     def _tls(self) -> ssl.SSLContext | None:
         if not self._is_secure:
             return None
-        import httpx2  # it knows where each system keeps its certificates
+        import httpx2  # it knows the location of certificates on each system
 
         return httpx2.create_ssl_context()
 
@@ -101,15 +101,15 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether something can be sent."""
+        """Whether data can be sent."""
         return not self._transport.is_closing()
 
     def close(self) -> None:
-        """Close it, whatever is under way."""
+        """Close it, even during an exchange."""
         self._transport.abort()
 
     async def exchange(self, head: bytes, request: Request, seconds: float) -> Response:
-        """Send a request and await its answer, which may come before all is sent. For the errors see `Transport`."""
+        """Send a request and await its answer, which may precede the request's end. For the errors see `Transport`."""
         self._seconds = seconds
         incoming = self._incoming = Incoming()
         try:
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def _send(self, head: bytes, request: Request, incoming: Incoming) -> bool:
-        """Return whether all of the request was wanted."""
+        """Return whether the whole request was sent; the server may answer early."""
         headers = {name.lower(): value for name, value in request.headers.items()}
         is_chunked = "transfer-encoding" in headers
         left = int(headers.get("content-length", 0))
@@ -146,39 +146,34 @@ class Connection(asyncio.Protocol):
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Part of asyncio's protocol."""
         self._transport = cast("asyncio.Transport", transport)
 
     def pause_writing(self) -> None:
-        """Part of asyncio's protocol."""
         self._may_write.clear()
 
     def resume_writing(self) -> None:
-        """Part of asyncio's protocol."""
         self._may_write.set()
 
     def data_received(self, data: bytes) -> None:
-        """Part of asyncio's protocol."""
         if self._incoming is None:
-            self.close()  # nothing was asked
+            self.close()  # no request is open
         else:
             self._extend_deadline()
             self._incoming.feed(data)
             if self._incoming.answer.done():
-                self._may_write.set()  # the rest of the request is not wanted
+                self._may_write.set()  # the server does not want the rest of the request
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Part of asyncio's protocol."""
         self._may_write.set()
         if self._incoming:
             self._incoming.end(str(error or "the connection was closed"))
 
 
 class Incoming:
-    """An answer while it comes. The parser calls what begins with `on_`.
+    """An incoming answer. The parser calls the methods that begin with `on_`.
 
     Attributes:
-        answer: is there when all of it has come; fails with `BrokenOff`.
+        answer: done after the whole answer has arrived; fails with `BrokenOff`.
         is_reusable: whether the connection can carry another exchange.
     """
 
@@ -197,14 +192,14 @@ class Incoming:
             self._fail(f"what came is no HTTP: {error}")
 
     def end(self, why: str) -> None:
-        """End an answer whose length only the end of the connection tells; fail any other."""
+        """Complete an answer that ends with the connection; fail any other."""
         if self._ends_with_connection:
             self.on_message_complete()
         else:
             self._fail(why)
 
     def on_message_begin(self) -> None:
-        """The first byte of an answer. One that nobody asked for makes the connection useless."""
+        """Handle the first byte of an answer; an unrequested answer makes the connection unusable."""
         if self.answer.done():
             self.is_reusable = False
 
@@ -218,7 +213,7 @@ class Incoming:
         self._content.append(body)
 
     def on_message_complete(self) -> None:
-        """The end of an answer; one that only says to wait for the other is none."""
+        """Handle the end of an answer; an interim answer (1xx) does not count."""
         answer = Response(self._parser.get_status_code(), self._headers, b"".join(self._content))
         self._headers, self._content, self._ends_with_connection = {}, [], False
         if answer.status >= HTTPStatus.OK and not self.answer.done():
@@ -229,7 +224,7 @@ class Incoming:
         self.is_reusable = False
         if not self.answer.done():
             self.answer.set_exception(BrokenOff(why))
-            self.answer.exception()  # whoever asked may have gone
+            self.answer.exception()  # the caller may have left
 
 
 def _parts(body: Iterable[bytes]) -> Iterator[bytes]:

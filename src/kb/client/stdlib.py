@@ -1,4 +1,4 @@
-"""Plain HTTP by the standard library: a command that asks once needs neither an event loop nor a pool."""
+"""Plain HTTP with the standard library: a command with one request needs neither an event loop nor a pool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class StdlibTransport:
-    """One connection for each request, which never waits for anything else.
+    """One connection for each request, without any await.
 
     Args:
         base_url: with `http`.
@@ -25,7 +25,7 @@ class StdlibTransport:
         self._host, self._port, self._path = url.hostname or "", url.port or 80, url.path
 
     async def ask(self, request: Request, seconds: float) -> Response:
-        """Send the request, and read all of the answer. For the errors see `Transport`."""
+        """Send the request, and read the whole answer. For the errors see `Transport`."""
         with closing(HTTPConnection(self._host, self._port, timeout=seconds)) as connection:
             connection.connect()
             try:
@@ -41,11 +41,11 @@ class StdlibTransport:
                 raise BrokenOff(str(error) or type(error).__name__) from None
 
     async def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: no connection is open."""
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Return what a coroutine answers that never waits."""
+    """Return the result of a coroutine that never awaits."""
     try:
         work.send(None)
     except StopIteration as ended:

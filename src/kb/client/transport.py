@@ -1,4 +1,4 @@
-"""What a client and its way to the engine say to each other."""
+"""The interface between the client and its transports."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Request:
     Args:
         method: in capitals.
         target: the path, percent-encoded, with its query.
-        headers: all but Host and those of the connection.
-        body: in parts; it can be gone through a second time.
+        headers: all except Host and the connection's own.
+        body: in parts; it can be iterated again.
     """
 
     method: str
@@ -31,47 +31,47 @@ class Response:
 
     Args:
         status: its number.
-        headers: by their names in lower case.
-        content: all of the body.
+        headers: by lower-case name.
+        content: the whole body.
     """
 
     status: int
     headers: Mapping[str, str]
     content: bytes
 
-    def json(self) -> Any:  # noqa: ANN401 - whatever was sent
-        """Return what the body says.
+    def json(self) -> Any:  # noqa: ANN401 - any JSON
+        """Return the parsed body.
 
         Raises:
-            ValueError: it is no JSON.
+            ValueError: it is not JSON.
         """
         return json.loads(self.content)
 
 
 class BrokenOff(ConnectionError):
-    """The connection ended before the answer did, or what came is no HTTP."""
+    """The connection ended before the answer did, or the answer is not HTTP."""
 
 
 class BodyUnreadable(Exception):
-    """What was to be sent could not be read, or is not as long as was announced; the connection is closed."""
+    """The request's body could not be read, or does not have its declared length; the connection is closed."""
 
 
 class Transport(Protocol):
-    """A way to the engine."""
+    """A way to reach the engine."""
 
     async def ask(self, request: Request, seconds: float) -> Response:
-        """Send the request, and read all of the answer.
+        """Send the request, and read the whole answer.
 
         Args:
-            request: it may have arrived even if there is no answer.
-            seconds: how long to wait for each part of the answer.
+            request: the request; it may have arrived even without an answer.
+            seconds: the time to wait for each part of the answer.
 
         Raises:
-            TimeoutError: nothing came for so long.
-            BrokenOff: there is no whole answer.
+            TimeoutError: nothing arrived within this time.
+            BrokenOff: the answer is incomplete.
             BodyUnreadable: the body could not be read; a part of it may have been sent.
-            OSError: there is no connection; nothing was sent.
+            OSError: the connection failed; nothing was sent.
         """
 
     async def close(self) -> None:
-        """End what is kept open."""
+        """Close all open connections."""

@@ -1,1 +1,1 @@
-"""The rules of the application: what becomes of content that comes in, changes or goes."""
+"""The rules of the application for content that is added, changed or deleted."""

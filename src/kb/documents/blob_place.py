@@ -1,4 +1,4 @@
-"""Where uploaded files are: beside a database in a file, in PostgreSQL, or in a place outside that engines share."""
+"""The place of uploaded files: next to a database file, in PostgreSQL, or in shared storage outside."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NAME: Final = "place"
-"""The file that names a data directory whose engine had its files for itself."""
+"""The file that names a data folder whose engine had files of its own."""
 
 MARKER: Final = "database"
-"""The blob that names the database whose files are in a place outside."""
+"""The blob that names the database whose files are in outside storage."""
 
 
 def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
-    """Return where the files of a store are.
+    """Return the storage for the files of a store.
 
     Args:
-        url: where they are, if not with the database.
+        url: the outside storage, if the files are not with the database.
         store: the database.
-        folder: of a database in a file the one with its files; of others one to fetch files into, below `staging`.
+        folder: for a database file, the folder with its files; for PostgreSQL, one for fetched files, below `staging`.
 
     Raises:
-        SettingError: the place is not this database's.
+        SettingError: the storage belongs to another database.
     """
     if store.keys is None:
         if url:
@@ -58,17 +58,17 @@ def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
 
 @contextmanager
 def blobs_apart(database_url: str | None, url: str | None, folder: Path, *, to_write: bool = False) -> Iterator[Blobs]:
-    """Where the files of a database are that no engine needs to have open.
+    """The storage for the files of a database that no engine needs to have open.
 
     Args:
         database_url: the database.
         url: see `open_blobs`.
-        folder: likewise.
-        to_write: whether the place becomes that of the database's files, if it has none yet.
+        folder: see `open_blobs`.
+        to_write: whether to bind the storage to the database, if it has none yet.
 
     Raises:
-        SettingError: the place is not this database's.
-        FilesUnavailable: it does not answer.
+        SettingError: the storage belongs to another database.
+        FilesUnavailable: the storage does not answer.
     """
     if not is_postgres(database_url):
         yield FolderBlobs(folder)
@@ -83,13 +83,13 @@ def blobs_apart(database_url: str | None, url: str | None, folder: Path, *, to_w
 
 
 def bind(store: Store, blobs: Blobs) -> None:
-    """Let a place be that of a database's files, and record that; check it afterwards.
+    """Bind a storage to a database and record that; on later calls check it.
 
-    So what is not mounted is not taken for a place that lost its files, nor another database's for one with leftovers.
+    This detects an unmounted folder, which would look like lost files, and the storage of another database.
 
     Raises:
-        SettingError: it is not this database's.
-        FilesUnavailable: it does not answer.
+        SettingError: the storage belongs to another database.
+        FilesUnavailable: the storage does not answer.
     """
     with cast("PostgresStore", store).blob_place() as place:
         _bind(place, blobs)
@@ -103,7 +103,7 @@ def _bind(place: BlobPlace, blobs: Blobs) -> None:
 
 
 def _is_new(place: BlobPlace, blobs: Blobs) -> bool:
-    """Return whether a place outside may become that of a database's files, and is not yet. Raises as `bind`."""
+    """Return whether an outside storage can be bound to a database and is not yet. Raises as `bind`."""
     if not blobs.is_outside:
         if place.is_outside:
             raise SettingError("KB_BLOB_URL: the files of this database are in a place outside it: name that place")
@@ -131,14 +131,14 @@ def _outside(url: str, scratch: Path) -> Blobs:
 
 
 def _named(blobs: Blobs) -> str | None:
-    """Return the database that a place names."""
+    """Return the id of the database that a storage names."""
     if blobs.size(MARKER) is None:
         return None
     return b"".join(blobs.open(MARKER).blocks).decode()
 
 
 def bring_in(store: Store, blobs: Blobs, folder: Path, data_dir: Path) -> None:
-    """Bring files that lie in a data directory, where engines once had them, to where every engine has them."""
+    """Move files from a data folder, where earlier engines kept them, to the shared storage."""
     place_file = data_dir / NAME
     if not place_file.exists():
         return
@@ -153,7 +153,7 @@ def bring_in(store: Store, blobs: Blobs, folder: Path, data_dir: Path) -> None:
         originals = KeptFiles(folder / "files")
         for digest in originals.digests():
             _move(originals.path(digest), kept_as(digest), blobs)
-    except FilesUnavailable as error:  # the next start goes on
+    except FilesUnavailable as error:  # the next start continues
         logger.error("files stay in %s: %s", folder, error.detail)
 
 

@@ -1,4 +1,4 @@
-"""A document goes: to the bin, or for good."""
+"""Delete a document: to the bin, or for good."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def delete(
     author: Author = NOBODY,
     check: Callable[[Transaction], None] = lambda _: None,
 ) -> Document:
-    """Move a document to the bin with the attachments that came in it; return what it was.
+    """Move a document and the attachments that came with it to the bin; return it as it was.
 
-    Where nothing is kept in the bin, it is deleted for good, with its original. `check` may raise before it goes.
+    If the bin is off, the document and its original are deleted for good. `check` may raise before the deletion.
 
     Raises:
-        NotFound: there is no such document.
+        NotFound: the document does not exist.
     """
     with store.write() as tx:
         document = existing_document(tx, document_id)
@@ -37,10 +37,12 @@ def delete(
 
 
 def purge(store: Store, originals: Originals, blobs: Blobs, document_id: int) -> Document:
-    """Delete a document for good, from the bin, too, with versions, originals and attachments, read or not; return it.
+    """Delete a document for good, even from the bin, with its versions, originals and attachments; return it.
+
+    Attachments that are still queued are also deleted.
 
     Raises:
-        NotFound: there is no such document.
+        NotFound: the document does not exist.
     """
     with store.write() as tx:
         binned = tx.history.binned(document_id)

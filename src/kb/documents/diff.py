@@ -1,4 +1,4 @@
-"""What differs between two texts, word by word."""
+"""Differences between two texts, word by word."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ DiffKind = Literal["equal", "insert", "delete"]
 
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 MAX_EDITS = 400
-"""Texts that differ in more words are said to differ as a whole, between what they begin and end with alike."""
+"""Texts with more changed words count as entirely different, between a common beginning and end."""
 
 
 class DiffPart(NamedTuple):
-    """A stretch of text that both have, or one of them."""
+    """A stretch of text that is in both texts, or only in one of them."""
 
     kind: DiffKind
     text: str
 
 
 def diff(before: str, after: str) -> list[DiffPart]:
-    """Return the stretches of both texts, in order: joined without insertions they are the one, else the other."""
+    """Return the stretches of both texts in order; those without insertions form the old text.
+
+    Those without deletions form the new text.
+    """
     old, new = TOKEN.findall(before), TOKEN.findall(after)
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -43,9 +46,12 @@ def _joined(changes: Sequence[DiffPart]) -> Iterator[DiffPart]:
 
 
 def _edits(old: Sequence[str], new: Sequence[str]) -> list[DiffPart]:
-    """Return the fewest changes from one to the other (Myers 1986), if they are few."""
+    """Return the fewest changes from one to the other (Myers 1986), if they are at most `MAX_EDITS`."""
     ends = {1: 0}
-    """How many old tokens the furthest path on each diagonal has passed; a diagonal is those less the new ones."""
+    """How many old tokens the furthest path on each diagonal has passed.
+
+    A diagonal is the number of old tokens passed less the number of new ones.
+    """
     trace: list[dict[int, int]] = []
     for edits in range(min(len(old) + len(new), MAX_EDITS) + 1):
         trace.append(dict(ends))
@@ -61,14 +67,14 @@ def _edits(old: Sequence[str], new: Sequence[str]) -> list[DiffPart]:
 
 
 def _next(ends: dict[int, int], diagonal: int, edits: int) -> int:
-    """Return where a path enters a diagonal: from the one above by an insertion, or from below by a deletion."""
+    """Return the start of a path on a diagonal: it comes from above by an insertion, or from below by a deletion."""
     if diagonal == -edits or (diagonal != edits and ends[diagonal - 1] < ends[diagonal + 1]):
         return ends[diagonal + 1]
     return ends[diagonal - 1] + 1
 
 
 def _walked(trace: Sequence[dict[int, int]], old: Sequence[str], new: Sequence[str]) -> list[DiffPart]:
-    """Return the changes of the path that reached the end, walked back."""
+    """Return the changes of the path that reached the end."""
     x, y, changes = len(old), len(new), list[DiffPart]()
     for edits in range(len(trace) - 1, -1, -1):
         diagonal, ends = x - y, trace[edits]

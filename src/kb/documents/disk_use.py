@@ -1,4 +1,4 @@
-"""How much room the files of a folder take, which is looked at now and then."""
+"""The disk space that the files of a folder use, measured from time to time."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from kb.blobs.protocol import KEPT, Blobs
 
 FRESH_SECONDS: Final = 300
 MOST_FILES: Final = 200_000
-"""Of a folder with more of them the size is not known: the disk has better things to do."""
+"""The size of a folder with more files stays unknown, to spare the disk."""
 
 MOST_SECONDS: Final = 3
-"""Likewise of one that takes longer to look through: someone waits for the page."""
+"""The size of a folder that takes longer to measure stays unknown, because somebody waits for the page."""
 
 
 class DiskUse:
-    """The size of a folder, remembered for some minutes.
+    """The size of a folder, cached for some minutes.
 
     Args:
-        sizes: yields those of its files; None if there is none.
-        most: files to look at.
-        clock: the seconds that have passed since some moment.
+        sizes: yields the size of each file; None if the folder does not exist.
+        most: the maximum number of files to measure.
+        clock: a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class DiskUse:
         self._size: int | None = None
 
     def size(self) -> int | None:
-        """Return its bytes, or None if it has too many files, takes too long, or is none.
+        """Return the size in bytes; None if there are too many files, reading is slow, or the folder is missing.
 
-        While someone else looks, what was known before is returned: who asks waits in a thread that others need.
+        While another thread measures, the last known size is returned: the caller occupies a thread that others need.
         """
         if self._sizes is not None and self._lock.acquire(blocking=False):
             try:
@@ -69,15 +69,14 @@ class DiskUse:
 
 
 def kept_sizes(blobs: Blobs) -> Iterator[int]:
-    """Yield the size of each kept file."""
     return (blob.size for blob in blobs.list(KEPT))
 
 
 def sizes(folder: str | Path) -> Iterator[int]:
-    """Yield the size of each file below a folder; what goes or cannot be read meanwhile is left out."""
+    """Yield the size of each file below a folder; skip files that vanish or cannot be read."""
     for path, _, names in os.walk(folder):
         for name in names:
             try:
-                yield os.lstat(os.path.join(path, name)).st_size  # noqa: PTH118 - for each of very many
+                yield os.lstat(os.path.join(path, name)).st_size  # noqa: PTH118 - faster, for very many files
             except OSError:
                 continue

@@ -1,4 +1,4 @@
-"""A text is changed in place, where a passage stands that may be written a little differently."""
+"""Edit a text in place; the passage to replace may differ slightly in how it is written."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kb.api.stream_safe import CONTROLS, IGNORED, SIGN
 from kb.formats.readers.front_matter import front_matter
 
 NEAREST: Final = 3
-"""How many lines are named that look most like what was not found."""
+"""How many of the most similar lines an error shows."""
 
 MAX_LINE: Final = 120
 
 MAX_PLACES: Final = 5
-"""So many lines are named of a passage that stands there several times."""
+"""How many line numbers an error shows for a passage that occurs several times."""
 
 QUOTES: Final = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u02b9\u2032\u2039\u203a\u00b4", "'"),
@@ -25,15 +25,15 @@ QUOTES: Final = {
 }
 DASHES: Final = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
 UNSEEN: Final = re.compile(f"[{IGNORED}{CONTROLS}]")
-"""What shows nowhere, such as the soft hyphen and blanks without a width."""
+"""Invisible characters, such as soft hyphens and zero-width spaces."""
 
 BLANKS_AND_DASHES: Final = re.compile(r"[^\S\n]+(?=\n)|(?<=[^\S\n])[^\S\n]+|(?<=-)-+")
-"""What a folded text does without: blanks at the ends of lines, and of several blanks or dashes all but one."""
+"""Parts that folding removes: blanks at line ends, and repeated blanks or dashes after the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What to do with a text: put `text` in its place, or `new` in the place of `old`, or add to its ends."""
+    """An edit of a text: replace it with `text`, replace `old` with `new`, or add to its start or end."""
 
     text: str | None = None
     old: str | None = None
@@ -43,14 +43,14 @@ class Edit:
 
     @property
     def rests_on_text(self) -> bool:
-        """Whether the result depends on the text before."""
+        """Whether the result depends on the old text."""
         return self.text is None
 
     def apply(self, before: str) -> str:
-        """Return the changed text; what is put before it comes after its front matter.
+        """Return the changed text; `prepend` goes after the front matter.
 
         Raises:
-            Invalid: `old` does not stand in it exactly once.
+            Invalid: `old` does not occur exactly once.
         """
         after = before if self.text is None else self.text
         if self.old is not None:
@@ -65,12 +65,12 @@ class Edit:
 
 
 def replace_once(text: str, old: str, new: str) -> str:
-    """Return the text with `new` in the place of `old`.
+    """Return the text with `old` replaced by `new`.
 
-    Where `old` does not stand there as it is, it may differ in quotes, dashes, blanks, line ends and code points.
+    If `old` does not occur exactly, it may differ in quotes, dashes, blanks, line ends and code points.
 
     Raises:
-        Invalid: `old` does not stand there exactly once; the message has the lines, or `extra` the nearest ones.
+        Invalid: `old` does not occur exactly once; the message names the lines, or `extra` the most similar ones.
     """
     places = [(position, position + len(old)) for position in starts(text, old)] or find_passage(text, old)
     if not places:
@@ -83,19 +83,19 @@ def replace_once(text: str, old: str, new: str) -> str:
             " you mean."
         )
     [(start, end)] = places
-    if text[start] == "\n" and text[start - 1 : start] == "\r":  # one line end
+    if text[start] == "\n" and text[start - 1 : start] == "\r":  # a line end of two characters
         start -= 1
     return text[:start] + adopt_line_ends(text, new) + text[end:]
 
 
 def adopt_line_ends(text: str, new: str) -> str:
-    """Return a passage with the line ends that a text has, if that has but one kind."""
+    """Return a passage with the line ends of a text, if the text uses only one kind."""
     has_only_crlf = "\r\n" in text and text.count("\n") == text.count("\r\n")
     return re.sub("\r?\n", "\r\n", new) if has_only_crlf else new
 
 
 def starts(text: str, part: str) -> list[int]:
-    """Return where a text stands in another one, also where it overlaps itself."""
+    """Return the positions of a text in another one, overlapping ones included."""
     positions = [text.find(part)]
     while positions[-1] >= 0:
         positions.append(text.find(part, positions[-1] + 1))
@@ -103,12 +103,12 @@ def starts(text: str, part: str) -> list[int]:
 
 
 def joined(first: str, second: str) -> str:
-    """Return both, on lines of their own."""
+    """Return both texts, each on lines of its own."""
     return first + second if first.endswith("\n") or second.startswith("\n") else f"{first}\n{second}"
 
 
 def nearest_lines(text: str, part: str) -> list[str]:
-    """Return the lines that share most words with a text, the most alike first."""
+    """Return the lines that share the most words with a text, most similar first."""
     words = set(_words(part))
     lines = dict.fromkeys(line.strip() for line in text.splitlines() if line.strip())
     alike = {line: len(words.intersection(_words(line))) / (len(words) + len(line) / 100) for line in lines}
@@ -121,9 +121,9 @@ def _words(text: str) -> list[str]:
 
 
 def find_passage(text: str, passage: str) -> list[tuple[int, int]]:
-    """Return the first and the last place, this one excluded, of each passage that reads as the wanted one does.
+    """Return the start and end of each passage that reads like the requested one; the end is exclusive.
 
-    It may have the sign in it that answers show in the place of what shows nowhere.
+    The passage may contain the sign that answers show in place of invisible characters.
     """
     folded, places = fold(text)
     return _find(folded, places, passage) or (
@@ -136,7 +136,7 @@ def _find(folded: str, places: list[int], passage: str) -> list[tuple[int, int]]
     bare = sought.rstrip(" ")
     if not bare.strip(f" \n{SIGN}"):
         return []
-    # A blank at its end stands for one, or for the end of a line, where blanks show nowhere.
+    # A blank at the end matches a blank or the end of a line, where blanks are invisible.
     ends_in_blank = "(?: |(?=\n)|\\Z)" if bare != sought else ""
     letters = "".join(f"[{SIGN}\n]?" if letter == SIGN else re.escape(letter) for letter in bare)
     pattern = re.compile(letters + ends_in_blank)
@@ -151,7 +151,7 @@ def _find(folded: str, places: list[int], passage: str) -> list[tuple[int, int]]
 
 
 def fold(text: str) -> tuple[str, list[int]]:
-    """Return a text in plain signs, and for each of them where it stands."""
+    """Return a text in plain characters, and the position of each of them in the original."""
     characters: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):
@@ -169,7 +169,7 @@ def fold(text: str) -> tuple[str, list[int]]:
 
 
 def plain(character: str) -> str:
-    """Return a sign as a keyboard has it."""
+    """Return a character as on a keyboard."""
     if character in "\r\u2028\u2029\x85":
         return "\n"
     if category(character) == "Zs" or character == "\t":
@@ -178,5 +178,5 @@ def plain(character: str) -> str:
 
 
 def is_whole(places: list[int], at: int) -> bool:
-    """Return whether a letter begins there, and none of its parts."""
+    """Return whether a whole character begins at this position, not a part of one."""
     return at in (0, len(places)) or places[at] != places[at - 1]

@@ -13,7 +13,7 @@ from kb.store.protocol import Documents
 from kb.store.rows import Chunk, ChunkPlace
 
 MAX_HEADINGS: Final = 12
-"""How many headings an error names."""
+"""How many headings an error lists."""
 
 MAX_HEADING: Final = 80
 
@@ -30,10 +30,10 @@ class ChunkTarget:
 
 
 def requested_target(chunk_id: int | None, page: int | None, heading: str | None) -> ChunkTarget | None:
-    """Return the place that was asked for, if one was.
+    """Return the requested place, if any.
 
     Raises:
-        Invalid: there is more than one.
+        Invalid: more than one place is given.
     """
     given = [value for value in (chunk_id, page, heading) if value is not None]
     if len(given) > 1:
@@ -42,10 +42,10 @@ def requested_target(chunk_id: int | None, page: int | None, heading: str | None
 
 
 def window(places: Sequence[ChunkPlace], document_id: int, place: ChunkTarget, around: int) -> tuple[int, int]:
-    """Return the index of the first chunk at a place, with `around` more before and after, and how many they are.
+    """Return the index of the first chunk at a place, with `around` more before and after, and the number of chunks.
 
     Raises:
-        Invalid: there is no such place; the message or `extra` names those that there are.
+        Invalid: the place does not exist; the message or `extra` names the existing ones.
     """
     chunks = _at(places, document_id, place)
     start = max(0, chunks[0].index - around)
@@ -61,7 +61,7 @@ def _at(places: Sequence[ChunkPlace], document_id: int, place: ChunkTarget) -> l
 
 
 def _under(places: Sequence[ChunkPlace], heading: str) -> list[ChunkPlace]:
-    """Return the chunks of the first section whose heading is this one, or else holds it."""
+    """Return the chunks of the first section with this heading, or else of the first whose heading contains it."""
     normalized = " ".join(heading.casefold().split())
     for fits in (str.__eq__, str.__contains__):
         for start, place in enumerate(places):
@@ -72,7 +72,7 @@ def _under(places: Sequence[ChunkPlace], heading: str) -> list[ChunkPlace]:
 
 
 def _paths(headings: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the paths to the headings of a chunk; from one that goes from a heading to another, the paths to both."""
+    """Yield the heading paths of a chunk; if it runs from one heading to another, the paths to both."""
     for depth, name in enumerate(headings):
         for part in (*name.split(RANGE), name):
             yield (*headings[:depth], part)
@@ -108,7 +108,7 @@ def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[Chun
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What was asked for, brought within what there is: `total` units, lines and pages from 1, characters from 0."""
+    """An excerpt, clipped to the document: `total` units; lines and pages count from 1, characters from 0."""
 
     start: int
     end: int
@@ -117,10 +117,10 @@ class Excerpt:
 
 
 def excerpt(chunks: Sequence[Chunk], unit: Unit, start: int | None, end: int | None) -> Excerpt:
-    """Return the chunks' text from `start` to `end`: from its beginning, to its end where one is not given.
+    """Return the chunks' text from `start` to `end`; by default from the beginning and to the end.
 
     Raises:
-        NotPaged: pages were asked of a document that has none.
+        NotPaged: pages are requested, but the document has none.
     """
     pieces = _pieces(chunks, unit)
     start, end = _within(start, end, 1, len(pieces))
@@ -128,7 +128,7 @@ def excerpt(chunks: Sequence[Chunk], unit: Unit, start: int | None, end: int | N
 
 
 def excerpt_of_characters(documents: Documents, document_id: int, start: int | None, end: int | None) -> Excerpt:
-    """Return the text from character `start` to `end`, as `excerpt` does, without reading the others."""
+    """Return the text from character `start` to `end`, as `excerpt` does, without reading the rest."""
     total = documents.extent(document_id).characters
     start, end = _within(start, end, 0, total)
     chunks = documents.chunks_between(document_id, start, end)
@@ -138,7 +138,7 @@ def excerpt_of_characters(documents: Documents, document_id: int, start: int | N
 
 
 def _within(start: int | None, end: int | None, first: int, total: int) -> tuple[int, int]:
-    """Bring both ends within what there is, counted from `first`."""
+    """Clip both ends to the existing units, counted from `first`."""
     start = first if start is None else min(max(start, first), total + first)
     end = total if end is None else min(end, total)
     return start, max(end, start - first)

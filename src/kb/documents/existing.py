@@ -1,4 +1,4 @@
-"""What a request names must be there."""
+"""Lookups of documents, versions and jobs that must exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def existing_document(tx: Transaction, document_id: int) -> Document:
     """Return a document.
 
     Raises:
-        NotFound: there is none with this id.
+        NotFound: no document has this id.
     """
     document = tx.documents.get(document_id)
     if document is None:
@@ -20,7 +20,7 @@ def existing_document(tx: Transaction, document_id: int) -> Document:
 
 
 def missing_document(tx: Transaction, document_id: int) -> NotFound:
-    """Return what is said of a document that is not there."""
+    """Return the error for a document that does not exist or is in the bin."""
     if binned := tx.history.binned(document_id):
         return NotFound(f"Document {document_id} has been in the bin since {binned.deleted_at}; it can be restored.")
     return NotFound(f"There is no document {document_id}.")
@@ -30,7 +30,7 @@ def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
     """Return a version of a document, which may be in the bin.
 
     Raises:
-        NotFound: there is no such document, or the version is not kept.
+        NotFound: the document does not exist, or the version is not kept.
     """
     for version in tx.history.versions(document_id, limit=1, before=number + 1):
         if version.number == number:
@@ -41,7 +41,7 @@ def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
 
 
 def author_of(tx: Transaction, document_id: int) -> Author:
-    """Return who made a document what it is."""
+    """Return the author of a document's latest version."""
     return next((version.author for version in tx.history.versions(document_id, limit=1)), NOBODY)
 
 
@@ -49,7 +49,7 @@ def existing_job(tx: Transaction, job_id: int) -> Job:
     """Return a job.
 
     Raises:
-        NotFound: there is none with this id.
+        NotFound: no job has this id.
     """
     job = tx.jobs.get(job_id)
     if job is None:

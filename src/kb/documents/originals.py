@@ -1,4 +1,4 @@
-"""The files that documents came from. Those of which pages were not read for want of OCR are read again."""
+"""The files that documents came from. PDFs with pages that were skipped without OCR are read again."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from kb.store.rows import Document, NewJob
 logger = logging.getLogger(__name__)
 
 OURS = re.compile(KEPT + r"([0-9a-f]{2})/\1[0-9a-f]{62}((\.[0-9a-f]{32})?\.part)?")
-"""What a kept file is called, and one that is being copied."""
+"""The names of kept files and of their unfinished copies."""
 
 PDF: Final = "pdf"
 
 
 class Originals:
-    """Files named by the SHA-256 of their content: the `content_hash` of the documents they became.
+    """Files named by the SHA-256 of their content: the `content_hash` of their documents.
 
-    The store notes which of them no document needs any more, in the transaction that makes it so; `sweep` removes them
-    after it. So a file is there as long as its document is, whatever fails in between.
+    The store records which files no document needs any more, in the transaction that makes it so; `sweep` removes them
+    afterwards. So a file exists as long as its document, even after a failure in between.
 
     Args:
-        blobs: where they are, and where files wait for their job.
-        keep: whether new ones are kept.
+        blobs: the storage of kept and staged files.
+        keep: whether to keep new files.
     """
 
     def __init__(self, blobs: Blobs, *, keep: bool) -> None:
@@ -42,10 +42,10 @@ class Originals:
         self._keep = keep
 
     def open(self, document: Document) -> OpenBlob:
-        """Read the file that a document came from.
+        """Open the file that a document came from.
 
         Raises:
-            NotFound: it came from none, or files were not kept.
+            NotFound: the document is a note, or its file was not kept.
         """
         try:
             if document.doc_type == NOTE:
@@ -55,47 +55,47 @@ class Originals:
             raise _no_original(document) from None
 
     def check(self, document: Document) -> None:
-        """See that the file is there. Raises as `open`."""
+        """Check that the file exists. Raises as `open`."""
         names = [] if document.doc_type == NOTE else kept_names([document.content_hash])
         if all(self.blobs.size(name) is None for name in names):
             raise _no_original(document)
 
     def local(self, content_hash: str) -> AbstractContextManager[Path]:
-        """Have the file with this content at a path, to be read while the block lasts.
+        """Provide the file with this content at a local path for the duration of the block.
 
         Raises:
-            FileNotFoundError: it is not kept.
+            FileNotFoundError: the file is not kept.
         """
         return self.blobs.local(kept_as(content_hash))
 
     def add(self, staged: str, content_hash: str) -> None:
-        """Keep a staged file, which stays where it is: its job may have to begin again. It is durable afterwards.
+        """Keep a durable copy of a staged file, which stays because its job may have to restart.
 
         Raises:
-            DiskFull: there is no room for it.
+            DiskFull: the disk has no room for the file.
         """
         name = kept_as(content_hash)
         if self._keep and self.blobs.size(name) is None:
             self.blobs.copy({staged_as(staged): name})
 
     def add_ahead(self, content_hashes: Mapping[str, str]) -> None:
-        """Keep staged files before the transaction that needs them: it then only checks, so others wait less for it.
+        """Keep staged files before the transaction that needs them, so that it only checks and blocks others less.
 
         Args:
             content_hashes: the SHA-256 of each staged file.
         """
         if self._keep:
             names = {staged_as(staged): kept_as(digest) for staged, digest in content_hashes.items()}
-            with suppress(FileNotFoundError):  # another engine has ended the job; the transaction finds that out
+            with suppress(FileNotFoundError):  # another engine has ended the job, which the transaction detects
                 self.blobs.copy(
                     {staged: kept_name for staged, kept_name in names.items() if self.blobs.size(kept_name) is None}
                 )
 
     def sweep_strays(self, store: Store) -> None:
-        """Remove the files, and parts of files, that were kept for documents that then were not written.
+        """Remove files, and parts of files, that were kept for documents that were then not written.
 
-        For when nothing is being written; where other engines write, too, only old ones go. In an empty database, which
-        may stand in the place of another, nothing goes.
+        Call it only while nothing is being written. If other engines also write, only old files are removed. With an
+        empty database, nothing is removed, because the files may belong to another database.
         """
         least = STRAY_SECONDS if self.blobs.is_shared else 0
         old = {blob.name for blob in self.blobs.list(KEPT) if blob.age >= least and OURS.fullmatch(blob.name)}
@@ -103,7 +103,7 @@ class Originals:
             suspects = old - _needed(tx)
         if not suspects:
             return
-        with store.write() as tx:  # a document that was written meanwhile may need one
+        with store.write() as tx:  # a document written in the meantime may need one
             if not any(tx.counts().documents.values()):
                 return
             strays = suspects - _needed(tx)
@@ -112,7 +112,7 @@ class Originals:
             logger.info("removed %s files that no document needs", len(strays))
 
     def sweep(self, store: Store) -> None:
-        """Remove the files that no document needs any more; where their place does not answer, the next time."""
+        """Remove the files that no document needs any more; if the storage does not answer, the next call does."""
         try:
             with store.write() as tx:
                 remove_while(tx, kept_names(tx.documents.take_unneeded_files()), self.blobs)
@@ -129,10 +129,10 @@ def _needed(tx: Transaction) -> set[str]:
 
 
 def queue_unread(store: Store, blobs: Blobs) -> None:
-    """Queue PDFs of which some pages were passed over as pictures. To be called before anything else is queued.
+    """Queue PDFs with pages that were skipped as pictures. Call it before anything else is queued.
 
-    What waits already may be newer than these files: then it is left for the next start, and likewise those for which
-    there is no room, or whose place does not answer.
+    If jobs are already waiting, they may be newer, so the PDFs are left for the next start. They are also left if the
+    disk is full or the storage does not answer.
     """
     queued = 0
     with store.write() as tx, suppress(DiskFull, FilesUnavailable):

@@ -1,4 +1,4 @@
-"""Pages of PDFs as pictures, drawn in a parser of their own: the worker's is at work."""
+"""Pages of PDFs as pictures, drawn in a separate parser process because the worker's is busy."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from kb.store.protocol import Store
 from kb.store.rows import Chunk, Document
 
 IDLE_SECONDS: Final = 60
-"""After so long without a page the process ends."""
+"""The process ends after this time without a request."""
 
 MAX_SLOW: Final = 1000
-"""So many pages that took too long are remembered."""
+"""How many pages that took too long are remembered."""
 
 MAX_COUNTS: Final = 10_000
-"""Of so many PDFs the number of pages is remembered."""
+"""For how many PDFs the page count is remembered."""
 
 ALL: Final = 0
-"""Stands for the pages of a PDF together, beside the numbers of each."""
+"""Used in place of a page number for all pages of a PDF."""
 
 Answer = TypeVar("Answer")
 
@@ -37,9 +37,9 @@ class PagePictures:
     """Draws one page after another.
 
     Args:
-        store: where the documents are.
-        originals: where their files are.
-        limits: what drawing one page may take.
+        store: the documents.
+        originals: the files of the documents.
+        limits: the limits for drawing one page.
     """
 
     def __init__(self, store: Store, originals: Originals, limits: Limits) -> None:
@@ -65,11 +65,11 @@ class PagePictures:
             self._timer.cancel()
 
     def draw(self, document: Document, number: int, index: int | None) -> bytes:
-        """Return a page, counted from 1, as PNG, with the chunk marked that has this index.
+        """Return a page, counted from 1, as PNG, with the chunk of this index marked.
 
         Raises:
-            NotFound: there is no such page or chunk, the file is not kept, or the page cannot be drawn.
-            NotPaged: the document is no PDF.
+            NotFound: the page or chunk does not exist, the file is not kept, or the page cannot be drawn.
+            NotPaged: the document is not a PDF.
             Stopped: the engine stops.
         """
         if document.doc_type != "pdf":
@@ -85,7 +85,7 @@ class PagePictures:
         return self._asked(document, number, f"Page {number} cannot be drawn", draw)
 
     def count(self, document: Document) -> int:
-        """Return how many pages there are. Raises as `draw`."""
+        """Return the number of pages. Raises as `draw`."""
         if document.doc_type != "pdf":
             raise NotPaged
         known = self._counts.get(document.content_hash)
@@ -102,7 +102,7 @@ class PagePictures:
         return number
 
     def _asked(self, document: Document, number: int, failure: str, ask: Callable[[Path], Answer]) -> Answer:
-        """Return what the parser says of a page; one that took too long is not tried again."""
+        """Return the answer of the parser for a page; a page that took too long is not tried again."""
         limits, page = self._sandbox.limits, (document.content_hash, number)
         too_slow = f"{failure}: that takes more than {limits.seconds:g} seconds."
         if page in self._slow:
@@ -114,14 +114,14 @@ class PagePictures:
                 raise NotFound(f"{failure}: {error.detail}.") from None
             self._slow.append(page)
             raise NotFound(too_slow) from None
-        except FileNotFoundError:  # it was deleted just now
+        except FileNotFoundError:  # it has just been deleted
             raise NotFound(f"No file is kept for document {document.id} any more.") from None
         finally:
             self._used = time.monotonic()
             self._await_idle()
 
     def _path(self, content_hash: str) -> Path:
-        """Return where a file can be read; the last one stays there, for whoever sees a page looks at the next."""
+        """Return a local path of a file; the last file stays there because a reader usually requests its next page."""
         if self._held is None or self._held[0] != content_hash:
             self._release_file()
             self._held = content_hash, self._file.enter_context(self._originals.local(content_hash))
@@ -157,7 +157,7 @@ def chunk_on_page(chunks: list[Chunk], number: int, index: int | None) -> tuple[
     """Return the text of a chunk, and how far down its page's text it begins, from 0 to 1.
 
     Raises:
-        NotFound: there is no such chunk.
+        NotFound: the chunk does not exist.
     """
     if index is None:
         return "", 0

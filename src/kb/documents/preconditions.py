@@ -1,4 +1,4 @@
-"""If-Match: a change is refused if the document was changed since it was read."""
+"""If-Match: refuse a change if the document was changed since it was read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kb.api.models import NOTE
 from kb.store.rows import Document
 
 MAX_SHOWN: Final = 20_000
-"""How much of a note's text is shown to whoever changed another one."""
+"""How many characters of a note's current text an error shows after a conflict."""
 
 
 def check_match(document: Document, if_match: Collection[str] | None, shown: Callable[[], str] | None = None) -> None:
-    """Refuse to change what was changed since it was read; `shown` is the text that stands there now.
+    """Refuse a change of a document that was changed since it was read; `shown` returns its current text.
 
     Raises:
-        Changed: the content_hash is none of `if_match`.
+        Changed: the `content_hash` is not in `if_match`.
     """
     if if_match is not None and document.content_hash not in if_match:
         kind = "Note" if document.doc_type == NOTE else "Document"

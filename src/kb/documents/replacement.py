@@ -1,4 +1,4 @@
-"""Which note a new one may replace."""
+"""Rules for notes that replace other notes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kb.store.rows import Content
 
 
 def check_replaceable(tx: Transaction, replaced: int) -> None:
-    """Refuse to replace what is no note.
+    """Refuse to replace a document that is not a note.
 
     Raises:
-        NotFound: there is no such document.
-        NotANote: it is another kind of document.
+        NotFound: the document does not exist.
+        NotANote: the document is not a note.
     """
     document = tx.documents.get(replaced)
     if document is None:
@@ -30,10 +30,10 @@ def check_replaceable(tx: Transaction, replaced: int) -> None:
 
 
 def check_current(tx: Transaction, replaced: int, content_hash: str, source_path: str | None) -> None:
-    """Refuse a second note in the place of one, which would part the succession.
+    """Refuse a second replacement of a note, which would split the succession.
 
-    A note that is there already, with this content or at this path, may be said to replace again what it replaces, be
-    it in turn.
+    A note that already exists, with this content or at this path, may name a note again that it replaces, directly or
+    through others.
 
     Raises:
         AlreadyReplaced: another note replaces this one.
@@ -51,21 +51,21 @@ def check_current(tx: Transaction, replaced: int, content_hash: str, source_path
 
 
 def replacement_remedy(tx: Transaction, replaced: int) -> str:
-    """Return what the sender of a note can do that was to replace another one, in whose place a note stands by now."""
+    """Return advice for the sender of a note whose target another note has replaced in the meantime."""
     current = tx.documents.successors([replaced])[replaced][-1]
     return f"Send it again with replaces={current}, or try the job again once note {current} is deleted."
 
 
 def rival_successors(tx: Transaction, document_id: int, replaced: int) -> set[int]:
-    """Return what stands in the place of a note, but for a document that may replace it and what replaced that one."""
+    """Return the notes that replace a note, except a given document and the notes that replace that document."""
     successors = tx.documents.successors([replaced, document_id])
     return set(successors.get(replaced, ())).difference([document_id], successors.get(document_id, ()))
 
 
 def drop_taken_link(tx: Transaction, document_id: int, content: Content, together: Collection[int] = ()) -> Content:
-    """Return what a document comes back with: a link only if no other note was put in that place meanwhile.
+    """Return content without its link to a replaced note if another note has replaced that note in the meantime.
 
-    `together` are documents that become again what they were with it, and are in nobody's way.
+    Documents in `together` are restored at the same time and do not count as other notes.
     """
     if content.replaces is None or rival_successors(tx, document_id, content.replaces).issubset(together):
         return content

@@ -1,4 +1,4 @@
-"""A document becomes again what it was: a former version, or out of the bin."""
+"""Restore a document: to an earlier version, or from the bin."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def revert(
     check: Callable[[Transaction], None] = lambda _: None,
     together: Collection[int] = (),
 ) -> Document:
-    """Make a document what one of its versions was; return it. The versions in between stay.
+    """Return a document to one of its versions; return it. The versions in between stay.
 
-    It does not replace again what another note replaces now. `check` may raise before it changes; `together` are the
-    documents that become with it what they were.
+    The link to a replaced note is dropped if another note replaces it now. `check` may raise before the change;
+    `together` are the documents restored along with this one.
 
     Raises:
-        NotFound: there is no such document or version.
-        Changed: its content_hash is none of `if_match`.
-        Occupied: another document has the path that it had.
+        NotFound: the document or version does not exist.
+        Changed: the `content_hash` is not in `if_match`.
+        Occupied: another document has the path of that version.
     """
     author = replace(author, why=author.why or f"reverted to version {number}")
     with store.read() as tx:
@@ -70,14 +70,14 @@ def restore(
     check: Callable[[Transaction], None] = lambda _: None,
     together: Collection[int] = (),
 ) -> Document:
-    """Bring a document back from the bin, with the attachments that went with it; return it.
+    """Restore a document from the bin, with the attachments deleted along with it; return it.
 
-    It does not replace again what another note replaces now. `check` may raise before they come back; `together` are
-    the documents that become with it what they were.
+    The link to a replaced note is dropped if another note replaces it now. `check` may raise before the change;
+    `together` are the documents restored along with this one.
 
     Raises:
-        NotFound: there is no such document.
-        NotInBin: it was not deleted.
+        NotFound: the document does not exist.
+        NotInBin: the document is not deleted.
         Occupied: another document has its path.
     """
     author = replace(author, why=author.why or "restored from the bin")
@@ -101,7 +101,7 @@ def restore(
 def restored_content(
     document: Document, chunks: Sequence[Chunk], embedder: Embedder, checkpoint: Callable[[], None]
 ) -> Content:
-    """Return what a document held, embedded anew."""
+    """Return the content that a document had, with new embeddings."""
     embedder = embedder.current
     chunker = Chunker(embedder)
     draft = Draft(
@@ -135,7 +135,7 @@ def _content(document: Document) -> Document:
 
 def _write(tx: Transaction, document: Document, version: Version, content: Content, author: Author) -> None:
     former, tags = version.document, version.document.tags
-    # What came inside another document is where that one is.
+    # A part of another document keeps the path that follows from that document.
     is_moved = former.source_path != document.source_path and tx.documents.part_of(document.id) is None
     becomes = replace(former, replaces=content.replaces)
     is_same = is_same_content(replace(document, source_path=former.source_path), becomes)
@@ -161,7 +161,7 @@ def _binned(tx: Transaction, document_id: int) -> Binned:
 
 
 def _deleted_together(tx: Transaction, document_id: int) -> list[Binned]:
-    """Return a document in the bin, and after it what came inside it and went with it."""
+    """Return a document in the bin, followed by its parts that were deleted with it."""
     binned = _binned(tx, document_id)
     parts = [part for id_ in tx.history.parts_in_bin(document_id) if (part := tx.history.binned(id_))]
     together = [part for part in parts if part.deleted_at == binned.deleted_at]
@@ -181,5 +181,5 @@ def _check_place(tx: Transaction, document: Document) -> None:
 
 
 def _occupant(tx: Transaction, document: Document) -> Document | None:
-    """Return the document that has the path of a former one."""
+    """Return the document that now has the path of a deleted or earlier one."""
     return None if document.source_path is None else tx.documents.at_path(document.source_path)

@@ -1,4 +1,4 @@
-"""Content that comes in meets what is there already, or in the bin."""
+"""Save incoming content: to an existing document, to one in the bin, or to a new one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def save(
     part_of: int | None = None,
     author: Author = NOBODY,
 ) -> tuple[int, bool]:
-    """Write content that came in; return the document's id, and whether it held this content (requirement E-11).
+    """Write incoming content; return the document's id, and whether it already held this content (requirement E-11).
 
-    The same content under the same path is the same document, whose tags grow; new content under a known path, a new
-    title, or another reading of the same file replaces what the document there holds, and the tags that only the old
-    content asked for go. A file that comes back, by its path or by what it holds, takes its document out of the bin.
-    Everything else is a new document. `part_of` is the document whose file the content came in.
+    The same content at the same path is the same document and adds its tags. New content at a known path, a new title,
+    or a new reading of the same file replaces the content of that document and removes the tags that only the old
+    content set. A file that returns, with the path or content of a document in the bin, restores that document.
+    Everything else is a new document. `part_of` is the document whose file contained the content.
 
-    Another reading of the same file is no change of the document: it leaves no version and no other `updated_at`.
+    A new reading of the same file does not count as a change: it makes no version and keeps `updated_at`.
     """
     same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
     document = same or (tx.documents.at_path(source_path) if source_path is not None else None)
@@ -51,7 +51,7 @@ def merge(
     is_same: bool,
     author: Author = NOBODY,
 ) -> None:
-    """Write content into a document that is there, as `save` does; `is_same` says that it held that before."""
+    """Write content into an existing document, as `save` does; `is_same` means that it held this content before."""
     given, tags = tags, [*tags, *content.own_tags]
     same = document if is_same else None
     content = _linked(tx, content, document, author)
@@ -73,16 +73,16 @@ def merge(
 
 
 def without_given_tags(content: Content, document: Document, given: Sequence[str] = ()) -> Content:
-    """Return content that asks only for tags that no one gave the document: theirs stay when it no longer asks."""
+    """Return the content without its own tags that somebody gave the document: these stay if the text drops them."""
     by_hand = {*document.tags, *given}.difference(document.own_tags)
     return replace(content, own_tags=tuple(tag for tag in content.own_tags if tag not in by_hand))
 
 
 def _linked(tx: Transaction, content: Content, document: Document | None, author: Author) -> Content:
-    """Return content that replaces a document that is there, and another than its own; or what its own replaces.
+    """Return content whose `replaces` names another existing document, or else the link that the document has.
 
-    Where its own was replaced by that one before, it stands behind it from now on: what was said last holds. Where its
-    own stands in the place of that one already, if only in turn, it keeps its link: those in between keep their places.
+    If that document had replaced this one, the order is reversed: the later statement holds. If this document already
+    replaces it, directly or through others, it keeps its link, so that those in between keep their places.
     """
     target_id = content.replaces
     if document is None:
@@ -98,18 +98,18 @@ def _linked(tx: Transaction, content: Content, document: Document | None, author
 
 
 def _has_other_origin(content: Content, document: Document) -> bool:
-    """Return whether the content comes from somewhere else, or replaces another document."""
+    """Return whether the content has another origin, or replaces another document."""
     return content.source not in (None, document.source) or content.replaces != document.replaces
 
 
 def _has_other_title(content: Content, document: Document) -> bool:
-    """Return whether the content brings a title: one that was given, or the new name of the file it is called after."""
+    """Return whether the content has a new title: a given one, or a new file name if the old one was the title."""
     is_called_after_file = bool(content.filename) and document.title == PurePath(document.filename or "").stem
     return content.title != document.title and (content.title_given or is_called_after_file)
 
 
 def _has_other_text(tx: Transaction, content: Content, document: Document) -> bool:
-    """Return whether an older reader made another text of the file."""
+    """Return whether an older reader extracted another text from the file."""
     text = "".join(chunk.text for chunk in content.chunks)
     if tx.documents.extent(document.id).characters != len(text):
         return True
@@ -118,10 +118,10 @@ def _has_other_text(tx: Transaction, content: Content, document: Document) -> bo
 
 
 def find_in_bin(tx: Transaction, content: Content, source_path: str | None, part_of: int | None) -> Binned | None:
-    """Return the document in the bin that a file is again: the one at its path, or else one that held the same.
+    """Return the document in the bin that a file restores: the one at its path, or else one with the same content.
 
-    Of several that held the same, one of the same file name goes first, then the last deleted. What came inside
-    another file comes back inside that one only.
+    Of several with the same content, one with the same file name comes first, then the one deleted last. A part of
+    another file is only restored as a part of that file.
     """
     if source_path is None or content.doc_type == NOTE:
         return None
@@ -146,9 +146,9 @@ def bring_back(
     tags: Sequence[str],
     author: Author = NOBODY,
 ) -> int:
-    """Take a document out of the bin, with the content that its file has now; return its id.
+    """Restore a document from the bin with the current content of its file; return its id.
 
-    It keeps its id, its history and its tags, without those that only its former content asked for.
+    It keeps its id, history and tags, without the tags that only its earlier content set.
     """
     before = binned.document
     tx.history.restore(before.id, content, author)

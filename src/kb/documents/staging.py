@@ -1,4 +1,4 @@
-"""Uploaded files that wait for their job, and those that came inside others: each of these becomes a job of its own.
+"""Uploaded files that wait for their job, and files found inside others, each of which becomes its own job.
 
 Requirement E-10.
 """
@@ -25,13 +25,13 @@ from kb.store.protocol import Store, Transaction
 from kb.store.rows import Job, NewJob
 
 STRAY_SECONDS: Final = 86_400.0
-"""How old a file that nothing in the database names is removed, where others may have put it and not yet named it."""
+"""The age in seconds at which a file unknown to the database is removed; a younger one may be about to be recorded."""
 
 AT_ONCE: Final = 20
-"""How many files are removed before it is asked whether they may still be."""
+"""How many files are removed before checking again that this is still allowed."""
 
 OURS: Final = re.compile(STAGED + r"[0-9a-f]{32}(\.[0-9a-f]{32}\.part)?")
-"""What a staged file is called, and one that is being written. What else is in a shared place is not kb's."""
+"""The names of staged files and of unfinished ones. Other files in shared storage are not kb's."""
 
 _MAX_NAME: Final = 200
 
@@ -43,8 +43,8 @@ def stage(content: Readable, blobs: Blobs) -> tuple[str, str]:
         Its name, and the SHA-256 of its content.
 
     Raises:
-        DiskFull: there is no room for it; nothing of it is left.
-        FilesUnavailable: the place of the files does not answer; what is left of it is removed later on.
+        DiskFull: the disk has no room for the file; nothing of it is left.
+        FilesUnavailable: the file storage does not answer; a later sweep removes any rest.
     """
     name, reader = uuid4().hex, DigestReader(content)
     blobs.put(staged_as(name), reader)
@@ -52,43 +52,42 @@ def stage(content: Readable, blobs: Blobs) -> tuple[str, str]:
 
 
 def discard(name: str | None, blobs: Blobs) -> None:
-    """Remove a staged file that no job will ask for; where its place does not answer, a sweep does it later on."""
+    """Remove a staged file that no job needs; if the storage does not answer, a later sweep removes it."""
     if name:
         with suppress(FilesUnavailable, StoreUnavailable):
             blobs.remove([staged_as(name)])
 
 
 def sweep_staged(store: Store, blobs: Blobs) -> None:
-    """Remove old staged files that no job waits with; younger ones may be of a job that is just being queued."""
+    """Remove old staged files that no job waits with; the job of a younger file may not be queued yet."""
     old = {blob.name for blob in blobs.list(STAGED) if blob.age >= STRAY_SECONDS and OURS.fullmatch(blob.name)}
     if not old:
         return
-    # A kept file that is staged again is as old as it was where it is a hard link: who does that writes.
+    # A kept file staged again as a hard link keeps its old age, but staging it takes the write lock, as this does.
     with store.write() as tx:
         remove_while(tx, old - set(map(staged_as, tx.jobs.staged())), blobs)
 
 
 def remove_while(tx: Transaction, names: Iterable[str], blobs: Blobs) -> None:
-    """Remove files while a transaction lasts that keeps others from naming them.
+    """Remove files during a transaction that keeps others from recording them.
 
     Raises:
-        StoreUnavailable: it has ended, as PostgreSQL sees to where a place for files takes too long.
+        StoreUnavailable: the transaction has ended, because PostgreSQL ends it if the file storage takes too long.
     """
     left = iter(names)
     while some := list(islice(left, AT_ONCE)):
-        tx.jobs.pending()  # which raises
+        tx.jobs.pending()  # raises if the transaction has ended
         blobs.remove(some)
 
 
 class DigestReader:
-    """Reads a file, and knows the SHA-256 of what was read."""
+    """Reads a file and computes the SHA-256 of the bytes read."""
 
     def __init__(self, file: Readable) -> None:
         self._file = file
         self._digest = sha256()
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes."""
         block = self._file.read(size)
         self._digest.update(block)
         return block
@@ -101,9 +100,9 @@ class DigestReader:
 
 @contextmanager
 def staged_jobs(job: Job, attachments: Sequence[Attachment], blobs: Blobs) -> Iterator[list[NewJob]]:
-    """Stage the files that came with a job's file, and give their jobs; unless the block ends well, discard them.
+    """Stage the files found in a job's file and yield their jobs; discard the files if the block fails.
 
-    Those of jobs that may have been queued stay: a sweep removes what no job waits with.
+    Files whose jobs may have been queued stay; a sweep removes the files without a job.
     """
     jobs: list[NewJob] = []
     try:
@@ -145,6 +144,6 @@ def _names(attachments: Sequence[Attachment]) -> Iterator[str]:
 
 
 def _basename(filename: str) -> str:
-    """Return a name without folders and line breaks, cut at its front: its end says what kind of file it is."""
+    """Return a name without folders and line breaks, cut at the front because the end shows the file type."""
     name = one_line(clean(filename)).replace("\\", "/").rpartition("/")[2]
     return name[-_MAX_NAME:].strip(". ") or "attachment"

@@ -1,4 +1,4 @@
-"""What is sent becomes a job: once for each idempotency key, again when it is retried, and none when it is dropped."""
+"""Jobs: queue content once per idempotency key, retry failed jobs, and drop jobs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from kb.store.protocol import Store
 from kb.store.rows import NOBODY, Author, Job, NewJob
 
 LATER: Final = ("thread", "source", "replaces")
-"""The fields that notes had not always: without them a note's hash is what it was."""
+"""Fields that older notes did not have: if they are None, the hash of a note stays the same."""
 
 
 def submit_note(
     store: Store, blobs: Blobs, note: NoteRequest, idempotency_key: str | None = None, author: Author = NOBODY
 ) -> JobAccepted:
-    """Queue a note; one that carries pictures as base64 becomes a Markdown file, which is kept as it was sent.
+    """Queue a note; a note with embedded base64 pictures becomes a Markdown file, kept as it was sent.
 
     Raises:
-        KeyReused: the key came with something else before.
-        NotFound, NotANote: it is to replace what is not there, or is no note.
-        AlreadyReplaced: another note replaces that one.
+        KeyReused: the key was used for another request.
+        NotFound, NotANote: the document to replace does not exist, or is not a note.
+        AlreadyReplaced: another note replaces that note.
         DiskFull, FilesUnavailable: a file cannot be kept now.
     """
     job = NewJob(
@@ -66,12 +66,12 @@ def submit_file(
     idempotency_key: str | None = None,
     author: Author = NOBODY,
 ) -> JobAccepted:
-    """Queue a file, which is staged.
+    """Stage a file and queue its job.
 
     Raises:
-        DiskFull: there is no room for it.
-        FilesUnavailable: the place of the files does not answer.
-        KeyReused: the key came with something else before.
+        DiskFull: the disk has no room for the file.
+        FilesUnavailable: the file storage does not answer.
+        KeyReused: the key was used for another request.
     """
     staged, digest = stage(content, blobs)
     job = NewJob(
@@ -90,11 +90,11 @@ def submit_file(
 
 
 def retry(store: Store, job_id: int) -> JobAccepted:
-    """Queue a failed job again, whose content was kept: one that failed for a reason of the engine's.
+    """Queue a failed job again. Its content must have been kept, as after an internal error.
 
     Raises:
-        NotFound: there is no such job.
-        NotRetryable: it has not failed, its content was not kept, or it would overwrite what came later for its path.
+        NotFound: the job does not exist.
+        NotRetryable: the job has not failed, its content was not kept, or it would overwrite newer content at its path.
     """
     with store.write() as tx:
         job = existing_job(tx, job_id)
@@ -106,13 +106,13 @@ def retry(store: Store, job_id: int) -> JobAccepted:
 
 
 def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
-    """Forget a job that has not become a document; what it waited with goes, and nothing of it will be written.
+    """Delete a job that has not become a document, along with its staged file; nothing of it will be written.
 
-    The worker notices at its next step that a running one is gone, and removes its file.
+    If the job is running, the worker notices at its next step and removes the file.
 
     Raises:
-        NotFound: there is no such job.
-        JobDone: it is a document already.
+        NotFound: the job does not exist.
+        JobDone: the job has become a document.
     """
     with store.write() as tx:
         job = existing_job(tx, job_id)
@@ -125,7 +125,7 @@ def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
 
 
 def receipt(job: Job) -> JobAccepted:
-    """Return what the sender of a job is told of it."""
+    """Return the receipt for the sender of a job."""
     return JobAccepted(
         job_id=job.id,
         status=job.status,
@@ -137,7 +137,7 @@ def receipt(job: Job) -> JobAccepted:
 
 
 def _submit_staged(store: Store, blobs: Blobs, job: NewJob) -> JobAccepted:
-    """Queue a job whose file is staged; the file goes if the job is not queued."""
+    """Queue a job with a staged file; remove the file if the job is not queued."""
     is_queued = False
     try:
         accepted, is_queued = _submit(store, job)
@@ -151,7 +151,7 @@ def _submit_staged(store: Store, blobs: Blobs, job: NewJob) -> JobAccepted:
 
 
 def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:
-    """Queue a job, unless its key is one of a job before. Return the receipt, and whether the job was queued."""
+    """Queue a job, unless an earlier job has its key. Return the receipt, and whether the job was queued."""
     with store.write() as tx:
         before = tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
         if before is None:
@@ -171,7 +171,6 @@ def _why_not_retried(job: Job) -> str:
 
 
 def _distinct(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return each tag once, in order."""
     return tuple(dict.fromkeys(tags))
 
 

@@ -1,4 +1,4 @@
-"""What an operation changed, or what was changed since a moment, is taken back."""
+"""Undo an operation, or all changes since a point in time."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from kb.store.rows import NOBODY, Author, Binned, Document, Operation, Version
 UndoAction = Literal["delete", "restore", "revert", "retag"]
 
 ORDER: dict[UndoAction, int] = {"delete": 0, "restore": 1, "revert": 2, "retag": 2}
-"""What was added goes first: it may stand where something else stood."""
+"""The order of undo steps. Deletions come first, because an added document may hold the path of an earlier one."""
 
 ALL = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedUndo:
-    """What is done to take back the changes of a document: `version` is what it becomes again.
+    """The step that undoes the changes of a document; `version` is the version to return to.
 
-    `skipped` says why nothing is done. `state` is the document's newest version, and whether it is in the bin;
-    `part_of` is the document that one in the bin came inside.
+    `skipped` is the reason if the step does nothing. `state` is the number of the newest version and whether the
+    document is in the bin. `part_of` is the document whose file a document in the bin came from.
     """
 
     document_id: int
@@ -47,31 +47,31 @@ class PlannedUndo:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is known of a document: its versions, newest first, and its place in the bin."""
+    """The history of a document: its versions, newest first, and its entry in the bin."""
 
     versions: list[Version]
     binned: Binned | None
 
     @property
     def newest(self) -> Document:
-        """The document as it stands, or stood when it was deleted."""
+        """The current document, or the document at its deletion."""
         return self.versions[0].document
 
     @property
     def at(self) -> str:
-        """When it was changed last."""
+        """The time of the last change."""
         return self.binned.deleted_at if self.binned else self.versions[0].at
 
     @property
     def step(self) -> PlannedUndo:
-        """The step that would delete it."""
+        """The step that would delete the document."""
         state = self.versions[0].number, self.binned is not None
         part_of = self.binned.part_of if self.binned else None
         return PlannedUndo(self.newest.id, self.newest.title, "delete", state=state, part_of=part_of)
 
 
 class PastChange(NamedTuple):
-    """A change: the version that it made, which a deletion does not, who made it, in which operation, and when."""
+    """A change: the version that it made (a deletion makes none), its author, operation and time."""
 
     number: int | None
     author: Author
@@ -81,9 +81,9 @@ class PastChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which changes are taken back: those of an operation, or those since a moment, or of these what a key changed.
+    """The changes to undo: all of an operation, or all since a point in time, optionally only of one key.
 
-    A change is of the moment when its command was given, however long its job ran.
+    A change counts from the time of its command, however long its job ran.
     """
 
     operation: Operation | None = None
@@ -92,7 +92,7 @@ class Scope:
 
     @property
     def reason(self) -> str:
-        """Why what is taken back changes, as history has it."""
+        """The reason that the history gives for the undo."""
         if self.operation:
             return f"undo of operation {self.operation.id}"
         return f"undo of what changed since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else "undo"
@@ -100,7 +100,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What takes back the changes of a scope: a step for each document, and the jobs that end before they are done."""
+    """The steps that undo a scope, one per document, and the jobs to drop before they are done."""
 
     scope: Scope
     steps: list[PlannedUndo]
@@ -115,16 +115,16 @@ def carry_out(
     author: Author = NOBODY,
     checkpoint: Callable[[], None] = lambda: None,
 ) -> list[PlannedUndo]:
-    """Do what was planned; return what was done.
+    """Carry out a plan; return the steps done.
 
-    Each document is taken back in a transaction of its own; those that cannot be are skipped. Done again, the same
-    finds nothing that is left to do.
+    Each document has its own transaction; documents that cannot be undone are skipped. A second call with the same
+    scope finds nothing left to do.
     """
     author = replace(author, why=author.why or planned.scope.reason)
     for job_id in planned.jobs:
-        with suppress(KbError):  # it has ended meanwhile
+        with suppress(KbError):  # it has ended in the meantime
             drop(store, originals.blobs, job_id)
-    if planned.jobs:  # some of them may have been done since
+    if planned.jobs:  # some of them may have ended since the plan was made
         planned = plan(store, planned.scope)
     together = {step.document_id for step in planned.steps if not step.skipped}
     bring_back = partial(restore, store, embedder, checkpoint=checkpoint, together=together)
@@ -132,7 +132,7 @@ def carry_out(
 
     def done(step: PlannedUndo) -> PlannedUndo:
         try:
-            # What came inside another document has gone, or come back, with it.
+            # A part of another document was deleted or restored with that document.
             with suppress(NotFound, NotInBin):
                 if step.action == "delete":
                     delete(store, originals, step.document_id, author, _unchanged(step))
@@ -151,10 +151,10 @@ def carry_out(
 
 
 def find_operation(store: Store, number: int | None, of: Caller) -> Operation:
-    """Return an operation by its number; without one, the last of a caller's of which something is left.
+    """Return an operation by its number, or else the caller's last operation with something left to undo.
 
     Raises:
-        NotFound: there is none, or it is not known any more.
+        NotFound: the operation does not exist, or is no longer known.
     """
     with store.read() as tx:
         last = tx.operations.page(limit=1, of=of) if number is None else []
@@ -165,10 +165,10 @@ def find_operation(store: Store, number: int | None, of: Caller) -> Operation:
 
 
 def plan(store: Store, scope: Scope) -> Plan:
-    """Return what takes back the changes of a scope, in the order in which it is done.
+    """Return the plan that undoes the changes of a scope, with its steps in order.
 
     Raises:
-        Invalid, HistoryGone: it is not known how things stood at the moment asked for.
+        Invalid, HistoryGone: the state at the requested time is unknown.
     """
     with store.read() as tx:
         if scope.since:
@@ -184,7 +184,7 @@ def plan(store: Store, scope: Scope) -> Plan:
 
 
 def _in_turn(steps: Sequence[PlannedUndo], act: Callable[[PlannedUndo], PlannedUndo]) -> list[PlannedUndo]:
-    """Take the steps one after another; what came inside a document that stays in the bin stays there with it."""
+    """Take the steps in order; parts of a document that stays in the bin also stay there."""
     taken: list[PlannedUndo] = []
     in_bin: set[int | None] = set()
     for step in steps:
@@ -198,7 +198,7 @@ def _in_turn(steps: Sequence[PlannedUndo], act: Callable[[PlannedUndo], PlannedU
 
 
 def _unchanged(step: PlannedUndo) -> Callable[[Transaction], None]:
-    """Return what refuses a document that is not as it was when the step was planned."""
+    """Return a check that refuses a document changed since the step was planned."""
 
     def check(tx: Transaction) -> None:
         [newest] = tx.history.versions(step.document_id, limit=1)
@@ -214,7 +214,7 @@ def _state_of_restored(step: PlannedUndo) -> tuple[int, bool]:
 
 
 def _check_since(tx: Transaction, instant: datetime) -> None:
-    """Refuse a moment of which it is not known how things stood."""
+    """Refuse a point in time for which the history has no state."""
     if instant > clock.own.now():
         raise Invalid("since: lies in the future.")
     begins = tx.history.begins()
@@ -223,7 +223,7 @@ def _check_since(tx: Transaction, instant: datetime) -> None:
 
 
 def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]) -> PlannedUndo | None:
-    """Return what takes back a document's changes; `begun` is when each operation was, as far as that was asked."""
+    """Return the step that undoes the changes of a document; `begun` caches the times of operations."""
     past = Past(tx.history.versions(document_id, limit=ALL), tx.history.binned(document_id))
     if scope.since and _is_after(past.at, clock.own.now()):
         return replace(past.step, skipped="Its last change lies in the future: a clock was put back.")
@@ -248,7 +248,7 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
 
 
 def _changes(past: Past) -> list[PastChange]:
-    """Return the changes of a document, the last one first."""
+    """Return the changes of a document, newest first."""
     binned = past.binned
     deleted = [PastChange(None, binned.author, binned.operation, binned.deleted_at)] if binned else []
     return deleted + [
@@ -257,7 +257,7 @@ def _changes(past: Past) -> list[PastChange]:
 
 
 def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int, str]) -> bool:
-    """Return whether a change is to be taken back."""
+    """Return whether a change is within the scope."""
     if scope.operation:
         return change.operation == scope.operation.id
     if scope.key is not None and change.author.by != scope.key:
@@ -272,7 +272,7 @@ def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int
 
 
 def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None:
-    """Return the step back to a version; to none if it is 0, or the document was in the bin then."""
+    """Return the step back to a version: a deletion for 0 or if the document was in the bin; None if unchanged."""
     newest = past.newest
     step = past.step
     target = next((version for version in past.versions if version.number == number), None)
@@ -289,7 +289,7 @@ def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None
 
 
 def _was_in_bin(past: Past, target: Version, since: datetime | None) -> bool:
-    """Return whether a document was in the bin before what followed a version; at the moment asked for, if one is."""
+    """Return whether a document was in the bin after a version: at `since`, or else before the next version."""
     following = next((version for version in past.versions if version.number == target.number + 1), None)
     if target.until is None or (following is None and since is None):
         return False

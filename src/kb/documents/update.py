@@ -1,4 +1,4 @@
-"""A document changes in place: a note, the tags of any, where one comes from."""
+"""Changes of an existing document: the text of a note, tags, the source path."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Chunk, Content, Document
 
 MAX_ATTEMPTS: Final = 20
-"""How often an edit is made anew on the text that someone else wrote meanwhile."""
+"""How often an edit is repeated because somebody else changed the text."""
 
 NO_EDIT: Final = Edit()
 
 
 @dataclass(frozen=True, slots=True)
 class NoteChange:
-    """What is to become of a note, and the `content_hash` it must have, one of `if_match`."""
+    """The changes to a note; its `content_hash` must be one of `if_match`."""
 
     edit: Edit = NO_EDIT
     title: str | None = None
@@ -47,18 +47,18 @@ def update_note(
     checkpoint: Callable[[], None] = lambda: None,
     author: Author = NOBODY,
 ) -> tuple[Document, list[Chunk]]:
-    """Change a note in place (requirements N-1 to N-6); return what was written.
+    """Change a note in place (requirements N-1 to N-6); return the changed note and its chunks.
 
-    The slow part, embedding, comes before the transaction; what it was based on is checked again inside, and an edit of
-    a text that someone else changed meanwhile is made anew on theirs. `check_text` may refuse what the note is
-    to hold; `checkpoint` is called again and again meanwhile, and may end the work by raising.
+    Embedding, the slow part, runs before the transaction, which then checks that the note is unchanged. If somebody
+    else changed the text, the edit is applied to the new text. `check_text` may refuse the new text. `checkpoint` is
+    called regularly and may stop the work by raising an error.
 
     Raises:
-        NotFound: there is no such document.
-        NotANote: it is another kind of document.
-        Changed: its content_hash is none of `if_match`.
-        Invalid: the edit does not fit its text.
-        TooManyTags: it would have more than `MAX_TAGS`.
+        NotFound: the document does not exist.
+        NotANote: the document is not a note.
+        Changed: the `content_hash` is not in `if_match`.
+        Invalid: the edit does not fit the text.
+        TooManyTags: the note would have more than `MAX_TAGS`.
     """
     for _ in range(MAX_ATTEMPTS):
         with store.read() as tx:
@@ -94,7 +94,7 @@ def _drafted(
     embedder: Embedder,
     checkpoint: Callable[[], None],
 ) -> Content | None:
-    """Return what the note is to hold; None if neither its text nor its title changes."""
+    """Return the new content of the note; None if neither its text nor its title changes."""
     if change.edit == NO_EDIT and change.title is None:
         return None
     after = change.edit.apply(before)
@@ -108,7 +108,7 @@ def _drafted(
 
 
 def _brings_title(edit: Edit, before: str) -> bool:
-    """Return whether a whole new text has a title in its front matter that the text before it had not."""
+    """Return whether a new text has a title in its front matter that the old text did not have."""
     return edit.text is not None and front_matter(edit.text).title not in (None, front_matter(before).title)
 
 
@@ -117,7 +117,7 @@ def _given_title(note: Document) -> str | None:
 
 
 def _tag_changes(note: Document, content: Content | None, change: NoteChange) -> tuple[list[str], list[str]]:
-    """Return the tags to add and to remove: those that were named, and others that only one of the texts asks for."""
+    """Return the tags to add and to remove: the requested tags, and tags that only one of the texts sets."""
     before = set(note.own_tags)
     after = before if content is None else set(content.own_tags)
     asked_for = (after - before).difference(change.tags_remove)
@@ -145,8 +145,8 @@ def change_tags(
     """Add tags to a document and remove others, in one step; return the document.
 
     Raises:
-        NotFound: there is no such document.
-        TooManyTags: it would have more than `MAX_TAGS`.
+        NotFound: the document does not exist.
+        TooManyTags: the document would have more than `MAX_TAGS`.
     """
     with store.write() as tx:
         before = set(existing_document(tx, document_id).tags)
@@ -160,11 +160,11 @@ def change_tags(
 
 
 def move(store: Store, document_id: int, source_path: str, author: Author = NOBODY) -> Document:
-    """Set where a document comes from; it stays the same document, of a new version. Return it.
+    """Change the source path of a document; return the document, which keeps its id and gets a new version.
 
     Raises:
-        NotFound: there is no such document.
-        PathTaken: another document comes from there.
+        NotFound: the document does not exist.
+        PathTaken: another document has this path.
     """
     with store.write() as tx:
         document = existing_document(tx, document_id)

@@ -2,5 +2,5 @@
 
 import os
 
-# From 1.29 ONNX Runtime reports to its makers unless it is told not to before it is loaded (requirement S-6).
+# Since 1.29, ONNX Runtime sends telemetry unless this is set before it is loaded (requirement S-6).
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"

@@ -1,11 +1,11 @@
-"""A model as the engine runs it: a folder with `model.onnx`, its weights, `tokenizer.json` and `manifest.json`.
+"""A converted model: a folder with `model.onnx`, its weights, `tokenizer.json` and `manifest.json`.
 
-The graph takes `input_ids` and `attention_mask`, int64 of shape (batch, sequence), and gives `embedding`, float32 of
-shape (batch, dimensions), each row of length 1. The manifest says of what it was made, by which converter, and what
-the other files hash to. Hashing them costs each start 60 ms, and nothing else would notice a damaged weight.
+The graph takes `input_ids` and `attention_mask`, int64 of shape (batch, sequence), and returns `embedding`, float32 of
+shape (batch, dimensions), each row of length 1. The manifest names the model's sources, the version of the converter,
+and the hashes of the other files. Hashing costs 60 ms per start, but otherwise nothing would detect a damaged weight.
 
-The weights stand in a file of their own, which ONNX Runtime maps: the table of words, which is half of them, is in
-memory only as far as it is read.
+The weights are in a separate file, which ONNX Runtime maps. Half of it is the table of words, which takes memory only
+for the parts that are read.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ DIMENSIONS = 384
 WINDOW = 256
 CONVERTER = 1
 INT8_CONVERTER = 2
-"""Raise them whenever the conversion changes: a model converted by another one is made again."""
+"""Raise them if the conversion changes: models with another version are converted again."""
 
 ONNX, DATA, MANIFEST = "model.onnx", "model.onnx.data", "manifest.json"
 MIN_APART = 1024
-"""From how many bytes on a tensor is in the file of the weights."""
+"""The minimum number of bytes of a tensor that is stored in the file of weights."""
 
 REQUIRED = ("model", "precision", "converter", "sources")
-"""What a manifest always says; it leaves out what is as in the default model."""
+"""The fields that a manifest always contains; it omits others that equal the default model's."""
 
 
 class InvalidArtifact(Exception):
-    """Why a folder holds no model that can be used, in words."""
+    """The reason why a folder contains no usable model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelManifest:
-    """What a model is.
+    """The description of a model.
 
     Args:
-        sources: the SHA-256 of the weights, and of other files, that it was made of.
+        sources: the SHA-256 of its source weights and of other source files.
         dimensions: the length of a vector.
-        window: the most tokens of one text that it reads.
-        query_prefix: what it reads before each query.
-        passage_prefix: what it reads before each passage.
-        pooling: how the vectors of the tokens become one: `mean`, `cls`, ….
+        window: the maximum number of tokens of one text that it reads.
+        query_prefix: the text that it reads before each query.
+        passage_prefix: the text that it reads before each passage.
+        pooling: the way to combine the vectors of the tokens: `mean`, `cls`, ….
         normalize: whether the model itself scales its vectors to length 1; the graph does in any case.
-        truncate_dim: how many dimensions the graph keeps, if not all.
+        truncate_dim: the number of dimensions that the graph keeps, if not all.
     """
 
     model: str = NAME
@@ -78,7 +78,7 @@ class ModelManifest:
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A verified model, ready to be loaded; `precision` is what it is run in."""
+    """A verified model, ready to be loaded; `precision` is the precision that it runs in."""
 
     onnx: Path
     tokenizer: Path
@@ -86,13 +86,13 @@ class ModelFiles:
     precision: str
 
     def stamps(self) -> list[tuple[int, int, int]]:
-        """Return what is another one as soon as a file that is loaded was changed or removed."""
+        """Return a value that changes if a loaded file is changed or removed."""
         stats = [path.stat() for path in (self.onnx, self.onnx.with_name(DATA)) if path.exists()]
         return [(stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in stats]
 
 
 def converter_version(precision: str) -> int:
-    """Return the number of the conversion that makes models of a precision."""
+    """Return the version of the converter for a precision."""
     return INT8_CONVERTER if precision == "int8" else CONVERTER
 
 
@@ -100,7 +100,7 @@ def load_model(folder: Path) -> ModelFiles:
     """Return the model in `folder`.
 
     Raises:
-        InvalidArtifact: there is none, it is damaged, or another version of the converter made it.
+        InvalidArtifact: the model is missing or damaged, or another version of the converter made it.
     """
     try:
         recorded = json.loads((folder / MANIFEST).read_bytes())
@@ -119,12 +119,12 @@ def load_model(folder: Path) -> ModelFiles:
 
 
 def save_model(folder: Path, model: ModelProto, tokenizer: Path, manifest: ModelManifest) -> None:
-    """Write a model into the new `folder`, down to the disk."""
-    import onnx  # slow, and who runs models has no need of it
+    """Write a model into the new `folder`, synced to disk."""
+    import onnx  # slow, and not needed to run models
 
     folder.mkdir()
     onnx.save_model(model, folder / ONNX, save_as_external_data=True, location=DATA, size_threshold=MIN_APART)
-    shutil.copymode(folder / ONNX, folder / DATA)  # it would be its owner's alone
+    shutil.copymode(folder / ONNX, folder / DATA)  # otherwise only its owner could read it
     shutil.copyfile(tokenizer, folder / TOKENIZER)
     defaults = asdict(ModelManifest())
     record = {name: value for name, value in asdict(manifest).items() if name in REQUIRED or value != defaults[name]}

@@ -1,4 +1,4 @@
-"""How fast a model is on this machine."""
+"""The speed of a model on this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUGH = 16
 
 
 def describe(embedder: Embedder) -> dict[str, object]:
-    """Return the model, where it runs, and why not elsewhere, by name."""
+    """Return the model, its device, and the reasons against other devices, by name."""
     spec, machine = embedder.spec, detect_machine()
     others = [device for device in DEVICES if device.name != embedder.device]
     faults = {device.name: machine.fault(device) or machine.library_fault(device) for device in others}
@@ -42,7 +42,7 @@ def describe(embedder: Embedder) -> dict[str, object]:
 
 
 def measure(embedder: Embedder, seconds: float) -> dict[str, float]:
-    """Chunks of 200 tokens and notes of 20 that it embeds a second, and the milliseconds of a query at the median.
+    """Return the chunks of 200 tokens and notes of 20 embedded per second, and the median milliseconds of a query.
 
     Takes about `seconds` in all, at least one round of each; with 0 a round has few texts and gives a rough figure.
     """
@@ -55,12 +55,12 @@ def measure(embedder: Embedder, seconds: float) -> dict[str, float]:
 
 
 def _rate(embed: Embed, words: int, texts: int, seconds: float) -> float:
-    """Texts a second, at the median of the rounds."""
+    """Return the texts per second, as the median of the rounds."""
     return texts / statistics.median(_times(embed, words, texts, seconds))
 
 
 def _times(embed: Embed, words: int, texts: int, seconds: float) -> list[float]:
-    """Return the seconds that each round took; the first one, which compiles and allocates, does not count."""
+    """Return the seconds of each round, without the first, which compiles and allocates."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     for number in count():

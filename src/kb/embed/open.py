@@ -1,4 +1,4 @@
-"""From the settings to an embedder."""
+"""Opens the embedder that the settings select."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def open_embedder(
     """Return the model on its device.
 
     Args:
-        model_dir: the folder of the model, if it is not the default one in the data directory.
-        data_dir: the data directory.
+        model_dir: the folder of the model, if it is not the default one in the data folder.
+        data_dir: the data folder.
         device: the device, or `auto`.
         precision: the precision, or `auto`.
-        begun_in: the precision that the database was begun in, if it holds vectors; `auto` stays with fp32 then.
-        on_batch: is told of each batch.
+        begun_in: the precision of the vectors in the database, if it has any; if that is fp32, `auto` keeps it.
+        on_batch: called after each batch.
 
     Raises:
         ModelError: the model or the device cannot be used, or not in this precision.
     """
     if precision != AUTO:
-        candidates(device, precision)  # refuses before anything is fetched
+        candidates(device, precision)  # raises before anything is downloaded
     return open_model(find_model(model_dir, data_dir), data_dir, device, precision, begun_in, on_batch)
 
 
@@ -72,6 +72,6 @@ def open_model(
 
 
 def _suits_int8(files: ModelFiles, device: str, begun_in: str | None) -> bool:
-    """Return whether the model was measured in int8, and this machine and database are made for that."""
+    """Return whether the model was tested in int8, and this machine and database suit int8."""
     is_measured = files.precision == FP32 and files.manifest.digest == SOURCES[WEIGHTS]
     return is_measured and device in (AUTO, "cpu") and begun_in != FP32 and detect_machine().multiplies_int8

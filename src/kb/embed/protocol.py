@@ -1,4 +1,4 @@
-"""What the engine asks of an embedding model."""
+"""The interface between the engine and an embedding model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """What a model is, and how it is fed.
+    """The properties and the input of a model.
 
     Args:
-        digest: the SHA-256 of the weights and of how they are put together, in hexadecimal.
+        digest: the SHA-256 of the weights and of their arrangement, in hexadecimal.
         precision: the arithmetic, such as `fp32`.
         dimensions: the length of a vector, after truncation.
-        window: the most tokens of one text that the model reads, prefix and special tokens included.
-        special_tokens: how many tokens the tokenizer adds to each text.
-        query_prefix: what the model reads before each query.
-        passage_prefix: what it reads before each passage.
+        window: the maximum number of tokens of one text that the model reads, prefix and special tokens included.
+        special_tokens: the number of tokens that the tokenizer adds to each text.
+        query_prefix: the text that the model reads before each query.
+        passage_prefix: the text that the model reads before each passage.
     """
 
     name: str
@@ -35,17 +35,17 @@ class ModelSpec:
 
 
 class Tokenizer(Protocol):
-    """The model's tokens, and how many of them it reads."""
+    """The tokens of a model, and its limit."""
 
     @property
     def spec(self) -> ModelSpec:
-        """The model that reads them."""
+        """The model that reads the tokens."""
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of `text`, special tokens included, without prefix or truncation."""
 
     def token_starts(self, text: str) -> list[int]:
-        """Return where each token of `text` begins, in characters, special tokens excluded."""
+        """Return the start of each token of `text`, in characters, special tokens excluded."""
 
 
 class Embedder(Tokenizer, Protocol):
@@ -53,7 +53,7 @@ class Embedder(Tokenizer, Protocol):
 
     @property
     def current(self) -> Embedder:
-        """The model itself, where another may be in use from one call to the next."""
+        """The model itself, if another may be in use from one call to the next."""
 
     @property
     def models(self) -> Sequence[Embedder]:
@@ -61,17 +61,17 @@ class Embedder(Tokenizer, Protocol):
 
     @property
     def device(self) -> str:
-        """Where it runs: `cpu`, `cuda` or `rocm`."""
+        """The device: `cpu`, `cuda` or `rocm`."""
 
     @property
     def provider(self) -> str:
-        """The execution provider that is really active, in ONNX Runtime's words."""
+        """The active execution provider, as ONNX Runtime names it."""
 
     def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         """Return vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`.
 
-        On the CPU one core does if it is not `alone`, for others have something to do; the vectors are the same.
+        Unless `alone`, the CPU uses one core and leaves the others to other work; the vectors are the same.
         """
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of what queries are to find, likewise."""
+        """Return the vectors of passages, in the same form."""

@@ -1,1 +1,1 @@
-"""From a file or a note to chunks with vectors."""
+"""Turn files and notes into chunks with vectors."""

@@ -1,4 +1,4 @@
-"""The model at work, which may give way to another one while the engine runs."""
+"""The model in use, which may change while the engine runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ATTEMPTS: Final = 3
 
 
 class ActiveModel:
-    """The embedder that is in use. What takes several steps takes `current` once: another may be in use after each."""
+    """The embedder in use. Work of several steps reads `current` once, because it may change after each step."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.current = embedder
@@ -36,51 +36,46 @@ class ActiveModel:
 
     @property
     def models(self) -> Sequence[Embedder]:
-        """The models that may be in use at the moment that a transaction sees."""
+        """The models that may be in use in the current transaction."""
         return [self.current, *([self._next] if self._next else [])]
 
     def announce(self, embedder: Embedder | None) -> None:
-        """Say which model may come into use; None for no other."""
+        """Announce a model that may come into use; None for no other."""
         self._next = embedder
 
     def use(self, embedder: Embedder) -> None:
-        """Have a model in use."""
+        """Put a model into use."""
         self.current = embedder
 
     @property
     def spec(self) -> ModelSpec:
-        """What the model is."""
+        """The specification of the model."""
         return self.current.spec
 
     @property
     def device(self) -> str:
-        """Where it runs."""
+        """The device that it runs on."""
         return self.current.device
 
     @property
     def provider(self) -> str:
-        """The execution provider."""
         return self.current.provider
 
     def count_tokens(self, text: str) -> int:
-        """Return the number of tokens of a text."""
         return self.current.count_tokens(text)
 
     def token_starts(self, text: str) -> list[int]:
-        """Return where each token of a text begins."""
         return self.current.token_starts(text)
 
     def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
-        """Return the vectors of queries."""
         return self.current.embed_queries(texts, alone=alone)
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of passages."""
         return self.current.embed_passages(texts)
 
 
 def again_if_model_changed(act: Callable[P, T]) -> Callable[P, T]:
-    """Return what does `act` once more where another model came into use before it could write."""
+    """Return a function that repeats `act` if another model came into use before it could write."""
 
     @wraps(act)
     def attempt(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -95,10 +90,10 @@ def again_if_model_changed(act: Callable[P, T]) -> Callable[P, T]:
 
 
 def open_model_for(space: VectorSpace, settings: Settings, on_batch: OnBatch = lambda *_: None) -> Embedder:
-    """Return the model that makes the vectors of a space, wherever it is to be found.
+    """Return the model of a vector space, wherever it is.
 
     Raises:
-        ModelError: it is not to be found, or cannot be used.
+        ModelError: the model is not found, or cannot be used.
     """
     for files in _candidates(space, settings):
         if (files.manifest.digest, files.manifest.model) == (space.digest, space.model):
@@ -112,11 +107,11 @@ def open_model_for(space: VectorSpace, settings: Settings, on_batch: OnBatch = l
 
 
 def _candidates(space: VectorSpace, settings: Settings) -> Iterator[ModelFiles]:
-    """Yield the models in the folders where it may be: the one that is set, the one that was recorded, the default."""
+    """Yield the models in the possible folders: the setting, the recorded folder, the default."""
     folders = [settings.model_dir, Path(space.folder) if space.folder else None, None]
     for folder in dict.fromkeys(folders):
         if folder is None and space.digest != SOURCES[WEIGHTS]:
-            continue  # the default model would be fetched for nothing
+            continue  # the default model would be downloaded in vain
         try:
             yield find_model(folder, settings.data_dir)
         except ModelError:

@@ -1,4 +1,4 @@
-"""From a text with its structure to chunks that the model can read whole (requirement N-1)."""
+"""Split a structured text into chunks that the model can read whole (requirement N-1)."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from kb.lexical.document_names import HEADING_MARK
 from kb.store.rows import ChunkPosition, NewChunk
 
 CHUNK_TOKENS = 200
-"""How long a chunk may be where the window is large enough; the rest is for what the chunk stands under."""
+"""The maximum length of a chunk if the window is large enough; the rest is for the chunk's header."""
 
 HEADER_SHARE = 5
-"""One part in so many of what the model reads is kept for a chunk's header, if it is as long as that."""
+"""A long header may use one part in this many of the window."""
 
 SHORTEST_SECTION = 16
-"""A section of fewer tokens, such as a lone heading, goes together with the one that follows."""
+"""A section with fewer tokens, such as a lone heading, is merged with the next one."""
 
 CHUNK_BYTES, STORED_BYTES, INDEXED_BYTES = 1700, 2, 1
-"""What a chunk takes in the database beside its text, a character of a header, and the same in the index."""
+"""Sizes in bytes in the database: a chunk without its text, a stored character, an indexed character."""
 
 SECTIONS_SHARE, SECTIONS_FREE = 12, 1 << 19
-"""What all sections may take, beside the text itself: so many bytes a character of it, and these."""
+"""The limit for all sections besides the text: bytes per character of the text, plus a constant."""
 
 JOINED_CHARS = 800
-"""How long sections are at least where they must be joined to take less."""
+"""The minimum length of a section if sections must be merged to use less space."""
 
 TOKEN_CHARS = 20
-"""What a token may hold: the model reads a word of any length as one token, and knows nothing of it then."""
+"""The maximum length of a token: the model reads a word of any length as one token without meaning."""
 
 RANGE = " \u2013 "
-"""What stands between the headings of the first and the last of several sections in one passage."""
+"""The text between the headings of the first and last section of a passage."""
 
 LONGEST_RANGE = 300
 SPACE = re.compile(r"[ \t\r\n]")
 
 RECOUNTED = 2
-"""How many times as much text as a chunk holds has its tokens counted again where a word was cut before it."""
+"""After a cut within a word, tokens are recounted in this many times the text of a chunk."""
 
 BLOCK_CHARS = 1 << 16
-"""How much text is tokenised at a time."""
+"""How many characters are tokenised at a time."""
 
-# Where a text may be cut, the best places first: paragraphs, lines, sentences, clauses, words. Only white space that
-# separates words for the model, too: then the tokens on both sides stay what they were.
+# Places to cut a text, best ones first: paragraphs, lines, sentences, clauses, words. Only at white space that
+# also separates words for the model, so that the tokens on both sides stay the same.
 BREAKS = [
     re.compile(pattern)
     for pattern in (
@@ -64,9 +64,10 @@ BREAKS = [
 
 
 class Chunker:
-    """Splits texts into chunks that a model reads whole, each under as much of its header as then fits the window.
+    """Splits texts into chunks that a model reads whole, each with as much of its header as fits the window.
 
-    Its work grows with the text alone. `checkpoint` is called again and again, and may end it by raising.
+    The work grows only with the length of the text. `checkpoint` is called regularly and may stop it by raising an
+    error.
     """
 
     def __init__(self, tokenizer: Tokenizer, checkpoint: Callable[[], None] = lambda: None) -> None:
@@ -77,11 +78,13 @@ class Chunker:
         self._room = spec.window - tokenizer.count_tokens(spec.passage_prefix)
 
     def split(self, extracted: Extracted, title: str | None) -> Iterator[tuple[NewChunk, str]]:
-        """Split a text at its structure: each chunk, and what the model reads of it. Joined, chunks give the text back.
+        """Split a text at its structure: yield each chunk and the model's input for it.
+
+        Joined, the chunks are the text.
 
         Args:
             extracted: the text.
-            title: what someone named the document; part of the header of each chunk.
+            title: the title that somebody gave the document; part of the header of each chunk.
         """
         tokens = _Tokens(extracted, self._tokenizer, self._checkpoint)
         lines = _Lines(extracted.text)
@@ -96,7 +99,7 @@ class Chunker:
                 start = end
 
     def passage(self, header: str, text: str) -> str:
-        """Return what the model reads of a chunk that was cut before, as `split` gives it."""
+        """Return the model's input for an existing chunk, the same as from `split`."""
         stands_under = _Header(header, self._tokenizer.token_starts(header))
         room = self._room - len(self._tokenizer.token_starts(text))
         while True:
@@ -112,9 +115,9 @@ class Chunker:
         return _Header(text, self._tokenizer.token_starts(text))
 
     def _next_passage(self, tokens: _Tokens, header: _Header, start: int, limit: int) -> tuple[int, str]:
-        """Return where the chunk that begins at `start` ends, and what the model reads of it.
+        """Return the end of the chunk that begins at `start`, and the model's input for it.
 
-        A part may have more tokens than it had within the whole: then the header gives way, and at last the text.
+        A part may have more tokens than it had within the whole: then the header is cut, and finally the text.
         """
         size = min(CHUNK_TOKENS, self._room - min(len(header.starts), self._room // HEADER_SHARE))
         reserve = 0
@@ -132,12 +135,12 @@ class Chunker:
 
 
 class _Cited(NamedTuple):
-    """A section to cut, whose heading is searched; chunks of several sections are cited under another.
+    """A section to split, whose heading is searched; chunks of several sections are cited under another heading.
 
     Args:
         section: the section, with the short ones before it.
-        heading: what chunks that begin in those are cited under.
-        single: where those end.
+        heading: the citation heading of chunks that begin in the short ones.
+        single: the end of the short ones.
     """
 
     section: Section
@@ -146,7 +149,7 @@ class _Cited(NamedTuple):
 
 
 def _merged(extracted: Extracted, tokens: _Tokens, title: str) -> Sequence[_Cited]:
-    """Return the sections to cut: as they are but for the shortest, unless that takes too much for such a text."""
+    """Return the sections to split, with only the shortest merged, unless that takes too much space for the text."""
     merged = list(_merge_short(extracted, tokens))
     headers = sum(len(title) + sum(map(len, cited.section.heading)) for cited in merged)
     takes = CHUNK_BYTES * len(merged) + (STORED_BYTES + INDEXED_BYTES) * headers
@@ -157,7 +160,7 @@ def _merged(extracted: Extracted, tokens: _Tokens, title: str) -> Sequence[_Cite
 
 
 def _join(sections: Iterable[Section]) -> list[Section]:
-    """Join sections on the same page until each is a chunk's worth; they stand under the headings they share."""
+    """Merge sections on the same page until each is as long as a chunk; the headings that they share remain."""
     joined: list[Section] = []
     for section in sections:
         last = joined[-1] if joined else None
@@ -170,13 +173,13 @@ def _join(sections: Iterable[Section]) -> list[Section]:
 
 
 def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the headings at which two paths begin alike."""
+    """Return the common beginning of two heading paths."""
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return tuple(heading for heading, _ in pairs)
 
 
 def _merge_short(extracted: Extracted, tokens: _Tokens) -> Iterator[_Cited]:
-    """Yield the sections, too short ones joined with the next on the same page."""
+    """Yield the sections, with too short ones merged with the next on the same page."""
     pending: list[Section] = []
     for section in extracted.sections:
         if pending and pending[-1].page != section.page:
@@ -191,7 +194,7 @@ def _merge_short(extracted: Extracted, tokens: _Tokens) -> Iterator[_Cited]:
 
 
 def _merge(sections: Sequence[Section], tokens: _Tokens) -> _Cited:
-    """Return sections as one, under the heading of the last."""
+    """Return several sections as one, under the heading of the last."""
     last = sections[-1]
     is_short = tokens.count(last.start, last.end) < SHORTEST_SECTION
     cited = _together([section.heading for section in sections], are_short=is_short)
@@ -199,9 +202,9 @@ def _merge(sections: Sequence[Section], tokens: _Tokens) -> _Cited:
 
 
 def _together(paths: Sequence[tuple[str, ...]], *, are_short: bool) -> tuple[str, ...]:
-    """Return what several sections are cited under: what short ones share, else from which to which they go.
+    """Return the citation heading of several sections: the shared path of short ones, else the first and last heading.
 
-    A heading that the next one goes on from does not count.
+    The heading of a section that contains the next one does not count.
     """
     ends = [path for path, later in pairwise(paths) if later[: len(path)] != path]
     shared = reduce(_shared, [*ends, paths[-1]])
@@ -216,13 +219,13 @@ def _range(first: tuple[str, ...], last: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What a chunk stands under, and where its tokens begin."""
+    """The header of a chunk, and where its tokens begin."""
 
     text: str
     starts: list[int]
 
     def truncate(self, tokens: int) -> str:
-        """Return as much as has at most so many tokens, cut before a word; nothing of what has none."""
+        """Return a beginning of the header with at most `tokens` tokens, cut before a word; empty without tokens."""
         if not self.starts:
             return ""
         if len(self.starts) <= tokens:
@@ -231,9 +234,9 @@ class _Header:
 
 
 def _blocks(extracted: Extracted) -> Iterator[tuple[int, int]]:
-    """Yield where the parts begin and end that are tokenised one by one; no token reaches over their ends."""
+    """Yield the start and end of the blocks to tokenise; no token crosses their ends."""
     text, start = extracted.text, 0
-    # A section may begin within a word, which then has other tokens; at the start of a line it does not.
+    # A section may begin within a word and so change its tokens, but not at the start of a line.
     edges = (section.start for section in extracted.sections if section.start and text[section.start - 1] != "\n")
     for edge in (*edges, len(text)):
         while start < edge:
@@ -245,10 +248,10 @@ def _blocks(extracted: Extracted) -> Iterator[tuple[int, int]]:
 
 
 class _Tokens:
-    """Where the model's tokens begin in a text that is cut from its beginning to its end.
+    """The token starts of a text that is cut from its beginning to its end.
 
-    Where a word was cut, the tokens after the cut are others than those of the whole: those are in `_recounted`, which
-    stands for all between the cut and `_recounted_end`.
+    After a cut within a word, the tokens differ from the tokens of the whole text: the new ones are in `_recounted`,
+    which replaces all starts between the cut and `_recounted_end`.
     """
 
     def __init__(self, extracted: Extracted, tokenizer: Tokenizer, checkpoint: Callable[[], None]) -> None:
@@ -262,14 +265,14 @@ class _Tokens:
             self._starts.extend(start + offset for offset in tokenizer.token_starts(self.text[start:end]))
 
     def count(self, start: int, end: int) -> int:
-        """Return how many tokens `text[start:end]` has. What stands before the last cut is not asked for any more."""
+        """Return how many tokens `text[start:end]` has. Text before the last cut must not be requested any more."""
         recounted = bisect_left(self._recounted, end) - bisect_left(self._recounted, start)
         return recounted + max(0, bisect_left(self._starts, end) - self._first_after(start))
 
     def chunk_end(self, start: int, end: int, size: int) -> int:
-        """Return where the chunk of up to `size` tokens that begins at `start` ends: at `end` or the best place before.
+        """Return the end of the chunk from `start` with at most `size` tokens: `end`, or the best place before it.
 
-        What is left is cut into even parts, for a short rest would make a poor chunk.
+        The rest of the text is cut into even parts, because a short last chunk would be a poor one.
         """
         tokens = max(self.count(start, end), -(-(end - start) // TOKEN_CHARS))
         parts = -(-tokens // size)
@@ -284,7 +287,7 @@ class _Tokens:
         return self._split_word(start, latest, size)
 
     def _advance(self, start: int, tokens: int) -> int:
-        """Return the character after so many tokens."""
+        """Return the position after this many tokens."""
         following = self._recounted[bisect_left(self._recounted, start) :]
         index = self._first_after(start) + tokens - len(following)
         if tokens < len(following):
@@ -294,14 +297,14 @@ class _Tokens:
         return min(by_tokens, start + tokens * TOKEN_CHARS)
 
     def _first_after(self, start: int) -> int:
-        """Return the index in `_starts` of the first token at or after `start` that was not counted again."""
+        """Return the index in `_starts` of the first token at or after `start` that was not recounted."""
         return bisect_left(self._starts, max(start, self._recounted_end))
 
     def _split_word(self, start: int, end: int, size: int) -> int:
-        """Return the last place before `end` that leaves a chunk of the right size.
+        """Return the last position before `end` that leaves a chunk of the right size.
 
-        The two parts of a word have other tokens than the whole: the first is counted again here, and so are the
-        tokens of what follows, as far as the next chunks reach.
+        The two parts of a word have other tokens than the whole word. The first part is recounted here, and so is the
+        text after it, as far as the next chunks reach.
         """
         while len(starts := self._tokenizer.token_starts(self.text[start:end])) > size:
             end = start + min(starts[size], (end - start) * 9 // 10)
@@ -326,7 +329,7 @@ class _Lines:
         self._line = 1
 
     def place(self, start: int, end: int, heading: tuple[str, ...], page: int | None) -> ChunkPosition:
-        """The place of `text[start:end]`; lines are those of its words, without the white space around them."""
+        """Return the position of `text[start:end]`; its lines ignore the surrounding white space."""
         inside = self._text[start:end]
         first = start + len(inside) - len(inside.lstrip())
         last = start + max(len(inside.rstrip()) - 1, 0)
@@ -340,7 +343,7 @@ class _Lines:
         )
 
     def _line_at(self, position: int) -> int:
-        """Return the line of a character at or after the last one that was asked for."""
+        """Return the line of a character at or after the last one requested."""
         self._line += self._text.count("\n", self._position, position)
         self._position = position
         return self._line

@@ -1,4 +1,4 @@
-"""From a note or a file to what the store keeps of it. Notes that are added and notes that are updated go this way."""
+"""Turn a note or a file into the content that the store keeps, both for new and for updated notes."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from kb.parser.sandbox import Sandbox
 from kb.store.rows import Content, NewChunk, VectorSpace
 
 NOT_READ = "Not read: "
-"""How the last line of a document begins that says what of its file was not read."""
+"""The beginning of a document's last line if parts of its file were not read."""
 
 DOC_TYPES = frozenset({NOTE, *FORMATS})
 TITLE_CHARS = 80
-"""How much of a note's first line stands for its title."""
+"""How many characters of a note's first line become its title."""
 
 TITLE_LINES = 100
-"""Among how many lines one with words is looked for."""
+"""Among how many lines the first one with words is searched for."""
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 MARKS = re.compile(r"^(?:[*_\->]+(?: |$)|[> ]|#+(?![^\s#]))+|(?:(?:^| )[#*_\->]+)+$")
-"""Markdown's marks at both ends of a line, apart from its words; a # before a word makes a tag of it."""
+"""Markdown marks at both ends of a line; a # directly before a word is a tag and stays."""
 
 MAX_DEPTH = 3
-"""How deep files may be inside others: a message in a message in a message."""
+"""How deep files may be nested: a message in a message in a message."""
 
 MAX_ATTACHMENTS = 100
 """How many files inside one file become documents."""
@@ -52,9 +52,9 @@ SLICE = 64
 
 @dataclass(frozen=True, slots=True)
 class Draft(Content):
-    """A document that lacks only its vectors: `inputs` is what the model shall read, one text a chunk.
+    """A document without vectors; `inputs` are the texts for the model, one per chunk.
 
-    `attachments` came inside its file. `space` is that of the model whose window the chunks fit.
+    `attachments` were found inside its file. `space` is the space of the model whose window the chunks fit.
     """
 
     inputs: Sequence[str] = ()
@@ -72,14 +72,14 @@ def draft_note(
     content_hash: str | None = None,
     checkpoint: Callable[[], None] = lambda: None,
 ) -> Draft:
-    """Return a note; one without a title, of its own either, is listed under its first line.
+    """Return the draft of a note; without any title, it is listed under its first line.
 
     Args:
-        text: what it says.
-        title: its title.
+        text: the text.
+        title: the title, if one is given.
         embedder: the model.
-        content_hash: the SHA-256 of the text, where it is at hand.
-        checkpoint: is called again and again, and may end the work by raising.
+        content_hash: the SHA-256 of the text, if known.
+        checkpoint: is called regularly and may stop the work by raising an error.
     """
     content_hash = content_hash or sha256(text.encode()).hexdigest()
     embedder = embedder.current
@@ -109,20 +109,20 @@ def draft_file(
     *,
     depth: int = 0,
 ) -> Draft:
-    """Return a file's draft.
+    """Return the draft of a file.
 
     Args:
-        path: where the file is.
-        filename: what its sender called it.
-        title: the title that someone gave it.
+        path: the file.
+        filename: the sender's name for it.
+        title: the title that somebody gave it.
         embedder: the model.
-        sandbox: what reads it.
-        content_hash: the SHA-256 of its bytes, where it is at hand.
-        checkpoint: is called again and again, and may end the work by raising.
-        depth: how many files it came inside; of such there may be many: each must take less.
+        sandbox: reads the file.
+        content_hash: the SHA-256 of its bytes, if known.
+        checkpoint: is called regularly and may stop the work by raising an error.
+        depth: how many files it is nested in; nested files may be many, so each has lower limits.
 
     Raises:
-        Unreadable: no text can be got out of it, or it would take more than the limits allow, for the reason given.
+        Unreadable: no text can be extracted, or only beyond the limits; the message has the reason.
         Stopped: the sandbox was stopped.
     """
     limits, size, is_part = sandbox.limits, path.stat().st_size, depth > 0
@@ -151,7 +151,7 @@ def draft_file(
 
 
 def most_attachments(depth: int) -> int:
-    """Return how many of the files inside a file become documents, which itself came inside so many."""
+    """Return how many of the files inside a file at this depth become documents."""
     return MAX_ATTACHMENTS if depth < MAX_DEPTH else 0
 
 
@@ -164,10 +164,10 @@ def embed_draft(draft: Draft, embedder: Embedder, checkpoint: Callable[[], None]
 def embed_slices(
     drafts: Sequence[Draft], embedder: Embedder, checkpoint: Callable[[], None] = lambda: None
 ) -> Iterator[NDArray[np.float32]]:
-    """Embed what the drafts hold, a slice at a time.
+    """Embed the chunks of the drafts, a slice at a time.
 
     Raises:
-        ModelChanged: one was cut for another model.
+        ModelChanged: a draft was made for another model.
     """
     embedder = embedder.current
     if any(draft.space not in (None, VectorSpace.of(embedder.spec)) for draft in drafts):
@@ -179,7 +179,7 @@ def embed_slices(
 
 
 def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
-    """Return the drafts with the vectors that `embed_slices` made of them."""
+    """Return the drafts with the vectors that `embed_slices` returned for them."""
     vectors = np.concatenate(slices) if slices else NO_VECTORS
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
     kept_fields = [{name: getattr(draft, name) for name in OF_CONTENT} for draft in drafts]
@@ -190,7 +190,7 @@ def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float
 
 
 def first_line(text: str) -> str:
-    """Return the first line with words in it, without Markdown's marks and not longer than a title."""
+    """Return the first line with words, without Markdown marks and at most as long as a title."""
     written = islice(filter(str.strip, text.splitlines()), TITLE_LINES)
     lines = (" ".join(UNPRINTABLE.sub(" ", line[: 10 * TITLE_CHARS]).split()) for line in written)
     line = next(filter(None, (MARKS.sub("", without_emphasis(line)) for line in lines)), "(untitled)")
@@ -212,7 +212,7 @@ def _draft(doc_type: str, title: str, content_hash: str, passages: Iterable[tupl
 
 
 def _bounded(passages: Iterable[tuple[NewChunk, str]], room: float, too_large: str) -> Iterator[tuple[NewChunk, str]]:
-    """Yield the passages as long as what they take in the database, a little more than it is, finds room."""
+    """Yield the passages while their size in the database, estimated slightly high, fits the limit."""
     header = ""
     for chunk, text in passages:
         room -= CHUNK_BYTES + STORED_BYTES * len(chunk.text.encode()) + INDEXED_BYTES * len(chunk.header)
@@ -225,7 +225,7 @@ def _bounded(passages: Iterable[tuple[NewChunk, str]], room: float, too_large: s
 
 
 def with_line(extracted: Extracted) -> Extracted:
-    """Return a document whose last line says what was not read, if anything; the line ends its last section."""
+    """Return a document with a last line that lists the parts not read, if any; it belongs to the last section."""
     if not extracted.omitted or not extracted.sections:
         return extracted
     *others, last = extracted.sections

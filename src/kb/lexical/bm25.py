@@ -6,17 +6,17 @@ import math
 
 K1 = 1.2
 B = 0.75
-"""BM25's parameters, which are fixed in FTS5."""
+"""BM25's parameters, fixed in FTS5."""
 
 
 LEAST_IDF = 1e-6
-"""That of a word which stands in more than half of all chunks."""
+"""The inverse document frequency of a word in more than half of all chunks."""
 
 CONTEXT_B = 0.5
-"""How much length counts of a text together with its neighbours: less than its own, for it says less about it."""
+"""The weight of length for a text with its neighbours: lower than `B`, because this length says less about the text."""
 
 
 def inverse_document_frequency(frequency: int, count: int) -> float:
-    """Return how much a word counts that stands in so many of all chunks."""
+    """Return the weight of a word that is in `frequency` of `count` chunks."""
     idf = math.log((count - frequency + 0.5) / (frequency + 0.5)) if count else 0.0
     return idf if idf > 0 else LEAST_IDF

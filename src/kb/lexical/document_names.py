@@ -1,4 +1,4 @@
-"""What documents are called: their title, their file without its ending, and the folders they are in."""
+"""The names of documents: their title, their file without its extension, and their folders."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final
 from kb.lexical.function_words import STOP_WORDS
 
 LONGEST: Final = 200
-"""How many characters of a word, or of a whole name, are kept."""
+"""The number of characters kept of a word, or of a whole name."""
 
 MOST: Final = 64
-"""How many words of a document's names are kept."""
+"""The number of words kept of a document's names."""
 
 STOP_WORD: Final = re.compile(
     rf"(?<![^\W_]|['\u2019.])(?:{'|'.join(sorted(STOP_WORDS))})(?:['\u2019](?:s|t|re|ll|ve|d|m))?(?![^\W_]|['\u2019+#])",
@@ -25,39 +25,39 @@ ENDING: Final = re.compile(r"\.[^\W_]{1,8}$")
 
 
 HEADING_MARK, ALIAS_MARK = " › ", ", "
-"""What separates headings, and aliases, in the header of a passage."""
+"""The separators of headings, and of aliases, in the header of a passage."""
 
 FILE_MARK: Final = "/"
-"""Before the name of a file among the words by which a document is found; no word begins so."""
+"""Precedes a file name among the words that find a document; no word begins with it."""
 
 WITHIN: Final = re.compile(r".*\.[^\W_]{1,8}#(?=.)|.*#(?=.)", re.DOTALL)
-"""What comes before the name of a file inside another one, such as a mail."""
+"""The prefix of the name of a file inside another file, such as an attachment."""
 
 
 def file_name(path: str, *, is_part: bool = False) -> str:
-    """Return the name of a file without its folders, or without the file that it is part of."""
+    """Return the name of a file without its folders, or without the file that contains it."""
     path = path.rstrip("/").replace("\\", "/")
     return (WITHIN.sub("", path, count=1) if is_part else path).rpartition("/")[2]
 
 
 def folded_name(source_path: str | None, title: str, is_part: bool) -> str:
-    """Return the name of a document's file, or else its title, as a filter by name compares it."""
+    """Return the name of a document's file, or else its title, in the form that a filter by name compares."""
     return folded(title if source_path is None else file_name(source_path, is_part=is_part))
 
 
 def folded(name: str) -> str:
-    """Return a name, or a pattern of names, in one case and composed."""
+    """Return a name, or a pattern of names, case-folded and composed."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def file_stem(path: str, *, is_part: bool = False) -> str:
-    """Return the name of a file without its ending."""
+    """Return the name of a file without its extension."""
     name = file_name(path, is_part=is_part)
     return ENDING.sub("", name) or name
 
 
 def with_aliases(title: str, aliases: Iterable[str]) -> str:
-    """Return a title as it is in the header of passages, with aliases and authors if there are any."""
+    """Return a title as in the header of passages, with any aliases and authors."""
     said = ALIAS_MARK.join(aliases)
     return f"{title} ({said})" if said else title
 
@@ -72,25 +72,24 @@ def parse_aliases(title: str, header: str) -> list[str]:
 
 
 def folder_names(source_path: str) -> list[str]:
-    """Return the names of the folders of a path."""
     return list(PurePosixPath(IS_URL.sub("", source_path.replace("\\", "/"))).parts[:-1])
 
 
 def file_ending(path: str) -> str:
-    """Return the ending of a file's name, without its dot; an empty text if it has none."""
+    """Return a file extension without its dot; an empty text if the name has none."""
     match = ENDING.search(path)
     return match[0][1:] if match else ""
 
 
 def tokens_of_names(tokens: Callable[[str], Sequence[str]], names: Sequence[str], source_path: str) -> list[str]:
-    """Return by which words a document's names are found, each name also as a whole."""
+    """Return the words that find a document by its names, and each name as a whole."""
     words = [word for name in (*names, *folder_names(source_path)) for word in telling(tokens, name)]
     wholes = [whole for name in names if (whole := whole_name(telling(tokens, name)))]
     return list(dict.fromkeys(token[:LONGEST] for token in (*wholes, *words)))[:MOST]
 
 
 def telling(tokens: Callable[[str], Sequence[str]], name: str) -> list[str]:
-    """Return the words of a name, without those that say nothing unless there are no others."""
+    """Return the words of a name without stop words, or all words if the name has no others."""
     if not name:
         return []
     name = unicodedata.normalize("NFC", name)
@@ -98,5 +97,5 @@ def telling(tokens: Callable[[str], Sequence[str]], name: str) -> list[str]:
 
 
 def whole_name(words: Iterable[str]) -> str:
-    """Return a name as a whole, as one of the words by which it is found; no word has a blank."""
+    """Return a name as a single token, which no word equals because it contains spaces."""
     return f" {' '.join(words)}"[:LONGEST]

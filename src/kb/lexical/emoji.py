@@ -1,4 +1,4 @@
-"""Emojis as words: the tokenizer leaves them out, so each is indexed by its number behind the text."""
+"""Emojis as words: FTS5's tokenizer drops them, so kb indexes each by its number, after the text."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from collections.abc import Iterator
 from typing import Final
 
 MARK: Final = "\ue2a4"
-"""Before the number; the private characters before this one are marks of languages."""
+"""Precedes the number; the private characters before this one are language marks."""
 
 EMOJI: Final = re.compile(
     "[\u2600-\u27bf\u2b50\u2b55\U0001f300-\U0001f3fa\U0001f400-\U0001faff]|[\U0001f1e6-\U0001f1ff]{2}"
 )
-"""One sign, or the two letters of a flag; tones of skin are none, and a family is found by each of its members."""
+"""One emoji, or the two letters of a flag. Skin tones do not match, and a family matches once for each member."""
 
 NUMBERS: Final = re.compile(rf"{MARK}([0-9]{{4,6}})")
 INDEXED: Final = re.compile(rf"(?:{NUMBERS.pattern})+")
-"""An emoji as it is indexed. People may write the mark as well: it is a sign in some fonts."""
+"""An indexed emoji. The mark alone may also occur in texts, because some fonts use it as a sign."""
 
 
 def emojis(text: str) -> list[str]:
-    """Return the emojis of a text as they are indexed."""
+    """Return the emojis of a text as indexed."""
     return [indexed(match) for match in found_in(text)]
 
 
 def found_in(text: str) -> Iterator[re.Match[str]]:
-    """Yield the emojis of a text."""
     return iter(()) if text.isascii() else EMOJI.finditer(text)
 
 
 def indexed(match: re.Match[str]) -> str:
-    """Return an emoji that was found as it is indexed."""
+    """Return a matched emoji as indexed."""
     return "".join(f"{MARK}{ord(letter)}" for letter in match[0])
 
 
 def written(word: str) -> str:
-    """Return an emoji of a query as people write it, and any other word as it is."""
+    """Return an indexed emoji as people write it; other words stay unchanged."""
     sign = NUMBERS.sub(lambda match: chr(int(match[1])), word) if INDEXED.fullmatch(word) else ""
     return sign if EMOJI.fullmatch(sign) else word

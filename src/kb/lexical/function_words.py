@@ -1,4 +1,4 @@
-"""Words that say nothing about what a text is about, in several languages: nobody asks whether a document has them."""
+"""Words without meaning of their own, in several languages: nobody asks for documents that contain them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STOPPED = """
     yours
 """
 STOP_WORDS = frozenset(STOPPED.split())
-"""Those that stand in most English texts: they cost a search most of its time and tell documents apart least."""
+"""The words in most English texts: they take most of a search's time and distinguish documents least."""
 
 ENGLISH = """
     although another anybody anyone anything besides cannot despite either else ever every everybody everyone everything

@@ -1,7 +1,7 @@
 """The postings of words at each snapshot that a transaction may see.
 
-Words are loaded when they are asked for, by whoever asks, and are kept up to a limit. Chunks that are written later are
-pending: they are added to a word when it is next asked for. A reader takes only what stands in its own snapshot's rows.
+Words are loaded on request and kept up to a limit. New chunks are pending: they are added to a word when it is next
+requested. A reader uses only the rows of its own snapshot.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from kb.lexical.snapshot import IndexedChunk, Key, LexicalSnapshot
 
 KEPT_SNAPSHOTS = 16
 HEADER_WEIGHT = 2
-"""How much more a word counts in a header than in a text."""
+"""The weight of a word in a header, relative to the text."""
 
 MAX_PENDING = 256
-"""How many new chunks wait before they are added to all words that are kept."""
+"""The number of pending chunks that triggers an update of all kept words."""
 
 PENDING_SHARE = 8
-"""They take at most one part in so many of the memory."""
+"""Pending chunks take at most one part in this many of the memory limit."""
 
 CHUNK_SIZE, TOKEN_SIZE, COUNT_SIZE = 300, 250, 130
-"""About how many bytes the objects take of a chunk, of a token that it is the first to have, and of one in a chunk."""
+"""The approximate bytes of the objects for a chunk, for a new token, and for one token of a chunk."""
 
 MOST_ADDED = 10_000
-"""How many new tokens are kept apart from the others, as objects."""
+"""The number of new tokens that are kept apart from the others, as objects."""
 
 
 class Pending:
-    """New chunks that are not yet added to the words that are kept, by their tokens.
+    """New chunks, by token, that are not yet added to the kept words.
 
-    One writer changes it while readers look: these ask for rows that nobody changes.
+    One writer changes it while readers look; they request only rows that no longer change.
 
     Args:
-        first: the row of the first.
+        first: the row of the first chunk.
     """
 
     def __init__(self, first: int) -> None:
@@ -56,7 +56,6 @@ class Pending:
         return len(self._chunks)
 
     def add(self, added: Iterable[IndexedChunk]) -> None:
-        """Append chunks."""
         for row, chunk in enumerate(added, self.first + len(self)):
             text, header = [*map(intern, chunk.text)], [*map(intern, chunk.header)]
             self._chunks.append((text, header))
@@ -72,7 +71,7 @@ class Pending:
                 self.nbytes += COUNT_SIZE
 
     def cut(self, end: int) -> None:
-        """Forget the chunks from a row on."""
+        """Remove the chunks from row `end` on."""
         for text, header in self._chunks[end - self.first :]:
             self.nbytes -= CHUNK_SIZE + getsizeof(text) + getsizeof(header)
             for token in {*text, *header}:
@@ -83,11 +82,11 @@ class Pending:
         del self._chunks[end - self.first :]
 
     def has(self, key: Key) -> bool:
-        """Return whether all tokens of a word are in some of the chunks."""
+        """Whether each token of a word is in one of the chunks."""
         return all(token in self._counts for token in key)
 
     def counts(self, key: Key, start: int, end: int) -> dict[int, int]:
-        """Return the rows from `start` to before `end` in which a word stands, and how often."""
+        """Return the number of occurrences of a word in each row from `start` to before `end` that contains it."""
         columns = [self._between(token, start, end) for token in key]
         if len(key) == 1:
             return columns[0]
@@ -105,13 +104,13 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Word:
-    """A word that is kept.
+    """A kept word.
 
     Args:
-        postings: where it stands in the rows before `end`.
-        since: the snapshot it was loaded at: it lacks chunks that were deleted before.
-        epoch: that of its rows.
-        end: the row after those that were looked through.
+        postings: its occurrences in the rows before `end`.
+        since: the snapshot at which it was loaded; it lacks chunks that were deleted earlier.
+        epoch: the epoch of its rows.
+        end: the row after the rows that were read.
     """
 
     postings: Postings
@@ -124,8 +123,8 @@ class LexicalIndex:
     """The snapshots that transactions may still see, and words. One writer at a time; any number of readers.
 
     Args:
-        snapshot: the newest.
-        limit: how many bytes words may take; those that were not used for longest go first.
+        snapshot: the newest snapshot.
+        limit: the maximum number of bytes that words may take; the least recently used are dropped first.
     """
 
     def __init__(self, snapshot: LexicalSnapshot, limit: int) -> None:
@@ -143,25 +142,24 @@ class LexicalIndex:
 
     @property
     def newest(self) -> int:
-        """The number of the newest snapshot."""
         return self._newest
 
     @property
     def size(self) -> int:
-        """How many bytes words take, and chunks that are pending."""
+        """The bytes that words and pending chunks take."""
         return self._words_size + self._pending.nbytes
 
     @property
     def is_half_full(self) -> bool:
-        """Whether words take half of what they may."""
+        """Whether words take half of the limit."""
         return self.size > self._limit // 2
 
     def snapshot(self, number: int) -> LexicalSnapshot | None:
-        """Return the snapshot of this number, if it is kept."""
+        """Return the snapshot with this number; None if it is not kept."""
         return self._snapshots.get(number)
 
     def postings(self, snapshot: LexicalSnapshot, key: Key, load: Callable[[], Postings]) -> Postings:
-        """Return a word's postings in a snapshot; `load` finds them if they are not kept, once for all who ask."""
+        """Return a word's postings in a snapshot; `load` reads missing ones, once for concurrent callers."""
         if (postings := self._find(snapshot, key)) is not None:
             return postings
         with self._lock:
@@ -174,7 +172,7 @@ class LexicalIndex:
         return loaded
 
     def publish(self, number: int, added: Sequence[IndexedChunk], removed: Collection[int]) -> None:
-        """Make the next snapshot, visible to those who read its number."""
+        """Publish the next snapshot to readers of its number."""
         with self._writing:
             before = self._snapshots[self._newest]
             snapshot = before.changed(number, removed)
@@ -185,10 +183,10 @@ class LexicalIndex:
                 self._settle(before)
             following = snapshot.with_chunks(added)
             pending = Pending(snapshot.size) if is_renumbered else self._pending
-            pending.cut(snapshot.size)  # what is there of a change that failed here
+            pending.cut(snapshot.size)  # the remains of a failed change
             pending.add(added)
             self.terms.add(token for chunk in added for token in (*chunk.text, *chunk.header))
-            with self._lock:  # readers wait: what takes long is done
+            with self._lock:  # readers wait: the slow part is done
                 if is_renumbered:
                     self._pending, self._kept_from = pending, pending.first
                     self._drop([key for key, word in self._words.items() if word.epoch != before.epoch])
@@ -202,7 +200,7 @@ class LexicalIndex:
             before.release()
 
     def withdraw(self) -> None:
-        """Take the newest snapshot back: its transaction was rolled back."""
+        """Withdraw the newest snapshot after its transaction was rolled back."""
         with self._writing, self._lock:
             withdrawn = self._snapshots.pop(self._newest)
             self._newest -= 1
@@ -217,7 +215,7 @@ class LexicalIndex:
                     self._words[key] = replace(word, postings=word.postings.before(snapshot.size), end=snapshot.size)
 
     def reset(self, snapshot: LexicalSnapshot) -> None:
-        """Forget every word, and take `snapshot` for the newest if it has its number."""
+        """Drop every word, and let `snapshot` replace the newest if it has the same number."""
         self.terms.since = None
         with self._writing, self._lock:
             self._drop(self._words)
@@ -227,7 +225,7 @@ class LexicalIndex:
                 self._begin(snapshot.size)
 
     def replace(self, snapshot: LexicalSnapshot) -> None:
-        """Make a snapshot the newest whose chunks are those before, but have other words."""
+        """Publish a snapshot with the same chunks but other words."""
         self.terms.since = None
         with self._writing, self._lock:
             snapshot = snapshot.at_epoch(self._snapshots[self._newest].epoch + 1)
@@ -238,7 +236,7 @@ class LexicalIndex:
             self._begin(snapshot.size)
 
     def _find(self, snapshot: LexicalSnapshot, key: Key) -> Postings | None:
-        """Return the postings of a word that is kept, with those of chunks that are pending up to the snapshot."""
+        """Return the postings of a kept word, including pending chunks up to the snapshot; None if it is not kept."""
         with self._lock:
             word = self._words.get(key)
             if word is None or word.since > snapshot.number or not _fits(word, snapshot):
@@ -247,7 +245,7 @@ class LexicalIndex:
             pending, is_newest_epoch = self._pending, self._snapshots[self._newest].epoch == snapshot.epoch
         if word.end >= snapshot.size and word.epoch == snapshot.epoch:
             return word.postings.before(snapshot.size)
-        # Outside of the lock: two who do this at once write the same into the buffers, for no committed row changes.
+        # Outside of the lock: concurrent callers write the same into the buffers, because committed rows never change.
         postings = word.postings
         if word.epoch != snapshot.epoch and snapshot.numbers is not None:
             postings = postings.renumbered(snapshot.numbers)
@@ -260,24 +258,24 @@ class LexicalIndex:
         return postings
 
     def _keep(self, snapshot: LexicalSnapshot, key: Key, postings: Postings) -> None:
-        """Keep what was loaded at a snapshot, if every chunk is pending that was added since."""
+        """Keep a word loaded at a snapshot if every chunk added since is still pending."""
         with self._lock:
             if snapshot.size >= self._kept_from and snapshot.epoch == self._snapshots[self._newest].epoch:
                 self._put(key, Word(postings, snapshot.number, snapshot.epoch, snapshot.size))
 
     def _settle(self, snapshot: LexicalSnapshot) -> None:
-        """Add the chunks that are pending to the words that are kept; no older word is kept from now on."""
+        """Add the pending chunks to the kept words; from now on, no older word is kept."""
         with self._lock:
             self._kept_from = snapshot.size
             keys = list(self._words)
         for key in filter(self._pending.has, keys):
-            # Again if a reader of an earlier snapshot came first.
+            # Repeat if a reader of an earlier snapshot came first.
             while (word := self._words.get(key)) and (word.epoch != snapshot.epoch or word.end < snapshot.size):
                 if self._find(snapshot, key) is None:
                     break
 
     def _begin(self, row: int) -> None:
-        """Let nothing be pending; the next new chunk has this row."""
+        """Clear the pending chunks; the next new chunk gets this row."""
         self._pending = Pending(row)
         self._kept_from = row
 
@@ -301,32 +299,32 @@ def _size(key: Key, word: Word) -> int:
 
 
 def occurrences(tokens: list[str], key: Key) -> int:
-    """Return how often the tokens of a phrase follow each other."""
+    """Return the number of times that the tokens of a phrase follow each other."""
     starts = range(len(tokens) - len(key) + 1) if key[0] in tokens else ()
     return sum(tuple(tokens[start : start + len(key)]) == key for start in starts)
 
 
 def _fits(word: Word, snapshot: LexicalSnapshot) -> bool:
-    """Return whether a word has the snapshot's rows, or those of the epoch before."""
+    """Whether a word has the rows of the snapshot, or of the epoch before."""
     return word.epoch == snapshot.epoch or (word.epoch == snapshot.epoch - 1 and snapshot.numbers is not None)
 
 
 class TermFilter:
-    """Tells of most tokens that stand nowhere that they do not, without looking in the database.
+    """Detects, without a query to the database, most tokens that occur nowhere.
 
-    A token takes eight bytes: its hash. It stays when its last chunk is deleted, and of another one the hash may be the
-    same: whether one that may be there is, only the database knows. One writer and one reader of the database at a
-    time; any number of those who ask.
+    A token takes eight bytes for its hash. The hash stays when the last chunk with the token is deleted, and another
+    token may have the same hash, so only the database is certain about the other tokens. One writer and one reader of
+    the database at a time; any number of callers of `possible`.
     """
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
         self._state = np.empty(0, np.int64), set[int]()
         self.since: int | None = None
-        """The snapshot from which on every token is there; None while the database was not read."""
+        """The first snapshot whose tokens are all known; None until the database has been read."""
 
     def add(self, tokens: Iterable[str]) -> None:
-        """Add those of chunks that are written."""
+        """Add the tokens of new chunks."""
         new = _hashes({*tokens})
         with self._changing:
             hashes, added = self._state
@@ -335,7 +333,7 @@ class TermFilter:
                 self._state = np.union1d(hashes, np.fromiter(added, np.int64)), set()
 
     def fill(self, blocks: Iterable[Sequence[str]], number: int) -> None:
-        """Add those that the database has at a snapshot."""
+        """Add the tokens of the database at a snapshot."""
         read = np.concatenate([np.empty(0, np.int64), *map(_hashes, blocks)])
         with self._changing:
             hashes, added = self._state
@@ -343,7 +341,7 @@ class TermFilter:
         self.since = number
 
     def possible(self, tokens: Sequence[str], number: int) -> Sequence[str]:
-        """Return those of the tokens that may stand in a chunk of a snapshot."""
+        """Return the tokens that may occur in a chunk of a snapshot."""
         since = self.since
         if since is None or number < since:
             return tokens
@@ -357,7 +355,7 @@ def _hashes(tokens: Collection[str]) -> NDArray[np.int64]:
 
 
 def _among(some: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of some are among the hashes, which ascend."""
+    """Return a mask of the values that are in the ascending `hashes`."""
     if not hashes.size:
         return np.zeros(some.size, np.bool_)
     present: NDArray[np.bool_] = hashes[np.minimum(np.searchsorted(hashes, some), hashes.size - 1)] == some

@@ -1,4 +1,4 @@
-"""In which language a text is written, guessed from its letters."""
+"""The language of a text, guessed from its letters."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ CODES = """
     zxx
 """
 GUESSED: Final = frozenset(CODES.split())
-"""What texts may be in; the more rare ones there are, the less sure each guess is. `zxx` is none, such as code."""
+"""The possible languages; rare ones make guesses less certain. `zxx` is text without a language, such as code."""
 
 ONE: Final = {"nn": "no", "zxx": ""}
-"""Both kinds of Norwegian are one, as their stems are."""
+"""Both kinds of Norwegian count as one, because their stems do."""
 
 SURE, AGREED = 0.6, 2 / 3
-"""How probable a guess is at least, and in which share of a text at least: a text may be in several languages."""
+"""The minimum probability of a guess, and the minimum share of a text, which may be in several languages."""
 
 LETTERS = 15
-"""How many letters a text has at least: what is shorter may be in many languages."""
+"""The minimum number of letters: a shorter text may be in many languages."""
 
 CHUNKS, CHARACTERS = 6, 600
-"""How many chunks of a document are read, and how much of each."""
+"""The number of chunks of a document that are read, and of characters in each."""
 
 PIECES, SHORTEST_PIECE = 12, 80
-"""In how many pieces, of how many characters at least, it is looked whether that is in one language."""
+"""The number of pieces that are checked for a single language, and their minimum number of characters."""
 
 UNWRITTEN: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|<[^<>]*>|\S*[\d_/\\{}=<>|@]\S*", re.DOTALL)
-"""Code, addresses, markup, names and numbers, which are in no language."""
+"""Code, addresses, markup, names and numbers, which have no language."""
 
 LETTER: Final = re.compile(r"[^\W\d_]")
 _loading = threading.Lock()
 
 
 def guessed(texts: Sequence[str]) -> str | None:
-    """Return the ISO 639-1 code of the language that a document's texts are in; None if it is not clear, or several."""
+    """Return the ISO 639-1 code of the language of a document's texts; None if it is unclear or mixed."""
     step = max(1, -(-len(texts) // CHUNKS))
     text = " ".join(" ".join(UNWRITTEN.sub(" ", text[: 2 * CHARACTERS])[:CHARACTERS].split()) for text in texts[::step])
     if sum(1 for _ in islice(LETTER.finditer(text), LETTERS)) < LETTERS:
@@ -62,7 +62,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _most_likely(text: str) -> str | None:
-    """Return the language of a text if it is sure enough."""
+    """Return the language of a text; None if the guess is too uncertain."""
     likely = Counter[str]()
     for language, probability in islice(_identifier().rank(text), 3):
         likely[ONE.get(language, language)] += probability
@@ -77,7 +77,7 @@ def _identifier() -> Any:  # noqa: ANN401 - py3langid declares no types
 
 @cache
 def _load() -> Any:  # noqa: ANN401 - py3langid declares no types
-    """Return what guesses, in a third of the memory that all its languages take; it takes half a second."""
+    """Return the classifier, in a third of the memory that all its languages would take. Loading takes 0.5 seconds."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     every = LanguageIdentifier.from_model_file(MODEL_FILE)
@@ -87,7 +87,7 @@ def _load() -> Any:  # noqa: ANN401 - py3langid declares no types
 
 
 def _mapped(steps: array[int]) -> Any:  # noqa: ANN401 - an array, or a view that is read as one
-    """Return the same numbers in a temporary file, of which texts touch few pages; in memory if there is no room."""
+    """Return the same numbers in a temporary file, of which texts use few pages; in memory if the disk is full."""
     try:
         with TemporaryFile() as file:
             steps.tofile(file)

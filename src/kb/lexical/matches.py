@@ -1,4 +1,4 @@
-"""The chunks that have any of some words, with their scores by BM25."""
+"""The chunks that contain any of some words, with their BM25 scores."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from kb.lexical.postings import Postings
 from kb.lexical.snapshot import Admitted, Key, LexicalSnapshot
 
 SLACK = 1e-5
-"""How far single precision may be off, relatively: what is so near to the limit is scored in double precision too."""
+"""The relative error of single precision: rows this close to the limit are also scored in double precision."""
 
 
 LOOKUP = 4
-"""Looking a row up in a word's postings costs about as much as adding up so many of them."""
+"""The cost of finding a row in a word's postings, relative to adding one row's score."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occurrences:
-    """How much a word counts, and how often it stands in each of some chunks, twice in a header.
+    """The weight of a word, and its number of occurrences in each chunk; those in a header count twice.
 
     Args:
-        idf: how much it counts.
-        counts: how often it stands in each.
-        frequency: in how many of all chunks it stands.
-        of: how many chunks there are.
+        idf: the weight.
+        counts: the number of occurrences in each chunk.
+        frequency: the number of chunks with the word.
+        of: the number of all chunks.
     """
 
     idf: float
@@ -40,7 +40,7 @@ class Occurrences:
 
 
 class Matches:
-    """The chunks of a snapshot that have any of some words; one that is given twice counts twice, as in FTS5.
+    """The chunks of a snapshot that contain any of some words. As in FTS5, a repeated word counts twice.
 
     Args:
         snapshot: the chunks.
@@ -55,7 +55,7 @@ class Matches:
         self._words = [(idf, postings) for idf, (_, postings) in zip(idfs, standing, strict=True)]
 
     def best(self, limit: int, admitted: Admitted | None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return rows, ascending, with their scores: the `limit` best are among them."""
+        """Return rows, ascending, with their scores; the `limit` best are among them."""
         if not self._words or not self._snapshot.count:
             return np.empty(0, np.int32), np.empty(0)
         work = sum(postings.size for _, postings in self._words)
@@ -68,14 +68,14 @@ class Matches:
         return rows[matched], scores[matched]
 
     def scores(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the scores of these rows, which are not of deleted chunks; NaN where none of the words stands."""
+        """Return the scores of these rows, whose chunks are not deleted; NaN for rows without any of the words."""
         if not self._words or not rows.size:
             return np.full(rows.size, np.nan)
         norms = K1 * (1 - B + B * self._snapshot.lengths[rows].astype(np.float64) / self._snapshot.mean_length)
         return self._added(norms, lambda postings: postings.counts_of(rows))
 
     def occurrences(self, rows: NDArray[np.int32]) -> Occurrences | None:
-        """Return those of the word in these rows; None unless it is one."""
+        """Return the occurrences of the only word in these rows; None if several words match, or none does."""
         if len(self._words) != 1:
             return None
         [(idf, postings)], [frequency] = self._words, self._frequencies
@@ -84,12 +84,12 @@ class Matches:
     def in_context(
         self, rows: NDArray[np.int32], places: NDArray[np.intp], weights: NDArray[np.floating[Any]]
     ) -> NDArray[np.float64]:
-        """Return the score of each group of rows as one text; NaN where none of the words stands.
+        """Return the score of each group of rows as one text; NaN for groups without any of the words.
 
         Args:
-            rows: those in groups, each once, ascending; a negative one is no row.
-            places: shape (n, m), where each of a group is among the rows.
-            weights: shape (m,), what an occurrence counts for in each.
+            rows: the rows of all groups, each once, ascending; a negative number is an empty place.
+            places: shape (n, m), the places of each group's rows in `rows`.
+            weights: shape (m,), the weight of an occurrence in each row of a group.
         """
         is_there = rows >= 0
         sums = np.where(is_there, self._snapshot.lengths[rows], 0)[places].sum(axis=1)
@@ -100,9 +100,9 @@ class Matches:
     def _added(
         self, norms: NDArray[np.float64], counts_of: Callable[[Postings], NDArray[np.floating[Any]]]
     ) -> NDArray[np.float64]:
-        """Return what the words add up to; NaN where none of them stands."""
+        """Return the sum of the words' scores; NaN without any of the words."""
         scores, matched = np.zeros(norms.size), np.zeros(norms.size, np.bool_)
-        for idf, postings in self._words:  # in the order of FTS5's operations: another one would round otherwise
+        for idf, postings in self._words:  # in the order of FTS5's operations: another order would round differently
             counts = counts_of(postings)
             scores += idf * (counts * (K1 + 1) / (counts + norms))
             matched |= counts > 0
@@ -113,15 +113,15 @@ class Matches:
         frequencies = self._snapshot.frequencies
         if (frequency := frequencies.get(key)) is None:
             frequency = self._snapshot.alive(postings.rows)
-            if self._snapshot.dead.size:  # else there was nothing to count
+            if self._snapshot.dead.size:  # otherwise nothing was counted
                 frequencies[key] = frequency
         return frequency
 
     def _candidates(self, limit: int, admitted: Admitted | None) -> NDArray[np.int32]:
         """Return the rows that may be among the `limit` best, ascending."""
         size = self._snapshot.size
-        # Of so many rows each the best is compared first: then the groups and the rows of the best of them are few. A
-        # group's rows are far apart, for numpy finds the highest of each column several times as fast as of each row.
+        # The best row of each group is compared first, so that few groups and few of their rows remain. The rows of a
+        # group are far apart, because numpy finds the maximum of each column several times as fast as of each row.
         height = max(1, math.isqrt(size // limit))
         width = -(-size // height)
         sums = self._summed(height * width)
@@ -135,7 +135,7 @@ class Matches:
         return (lines * width + near[columns]).astype(np.int32)
 
     def _summed(self, size: int) -> NDArray[np.float32]:
-        """Return every row's score in single precision, and zeros behind them."""
+        """Return every row's score in single precision, padded with zeros."""
         sums = np.zeros(size, np.float32)
         for idf, postings in self._words:
             counts = postings.counts.astype(np.float32)
@@ -150,8 +150,8 @@ class Matches:
 def term_frequencies(
     snapshot: LexicalSnapshot, rows: NDArray[np.int32], scores: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return how often a word stands in the rows that have it, which score so for it alone: BM25, solved for that."""
-    if not rows.size:  # nor may there be any chunk
+    """Return a word's count in each of the rows that contain it, from their BM25 scores for this word only."""
+    if not rows.size:  # the snapshot may be empty
         return np.empty(0, np.int64)
     lengths = snapshot.lengths[rows]
     norms = K1 * (1 - B + B * lengths / snapshot.mean_length)
@@ -161,7 +161,7 @@ def term_frequencies(
 
 
 def _bound(scores: NDArray[np.float32], limit: int) -> float:
-    """Return what each of the `limit` best reaches."""
+    """Return the lowest score among the `limit` best, less `SLACK`."""
     if scores.size <= limit:
         return 0.0
     return float(np.partition(scores, -limit)[-limit]) * (1 - SLACK)

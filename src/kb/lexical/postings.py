@@ -1,4 +1,4 @@
-"""In which rows a word stands, and how often."""
+"""The rows with a word, and its number of occurrences in each."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 Counts = NDArray[np.unsignedinteger[Any]]
 
 ROOM = 4
-"""Buffers that must grow grow by one in so many more, and at least by so many."""
+"""A buffer that must grow gets spare capacity: one entry for every `ROOM` needed, plus `ROOM`."""
 
 OVERHEAD = 600
-"""About how many bytes the objects take that hold one word's arrays."""
+"""The approximate bytes of the objects that hold one word's arrays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The first `size` entries of two buffers, which later postings of the word may share: only what follows changes.
+    """The first `size` entries of two buffers that later postings of the word may share. These never change.
 
     Args:
         row_buffer: rows, ascending.
-        count_buffer: how often the word stands in each, weighted by column.
-        size: how many.
+        count_buffer: the number of occurrences in each row, weighted by column.
+        size: the number of entries.
     """
 
     row_buffer: NDArray[np.int32]
@@ -34,7 +34,7 @@ class Postings:
 
     @classmethod
     def of(cls, rows: NDArray[np.int32], counts: NDArray[np.int64]) -> Postings:
-        """Return the postings of these rows; counts are kept as narrow as they fit."""
+        """Return the postings of these rows, with counts in the smallest type that fits."""
         dtype = np.min_scalar_type(int(counts.max(initial=0)))
         return cls(rows, counts.astype(dtype), rows.size)
 
@@ -48,24 +48,23 @@ class Postings:
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
+        """The bytes that they take."""
         return self.row_buffer.nbytes + self.count_buffer.nbytes + OVERHEAD
 
     def counts_of(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return how often the word, which stands in some row, stands in these."""
+        """Return the number of occurrences in each of these rows; the word must be in some row."""
         places = self.rows.searchsorted(rows)
         is_there = self.rows.take(places, mode="clip") == rows
         counts: NDArray[np.float64] = np.multiply(self.counts.take(places, mode="clip"), is_there, dtype=np.float64)
         return counts
 
     def before(self, row: int) -> Postings:
-        """Return the postings in the rows before this one."""
         if not self.size or self.row_buffer[self.size - 1] < row:
             return self
         return Postings(self.row_buffer, self.count_buffer, int(np.searchsorted(self.rows, row)))
 
     def extended(self, rows: Sequence[int], counts: Sequence[int]) -> Postings:
-        """Return the postings with some more, in rows after all there are."""
+        """Return the postings with more entries, in rows after all existing ones."""
         end = self.size + len(rows)
         dtype = np.promote_types(self.count_buffer.dtype, np.min_scalar_type(max(counts)))
         grown = self
@@ -76,7 +75,7 @@ class Postings:
         return Postings(grown.row_buffer, grown.count_buffer, end)
 
     def renumbered(self, numbers: NDArray[np.int32]) -> Postings:
-        """Return the postings in rows that have new numbers; a negative one is of a row that is no more."""
+        """Return the postings with new row numbers; a negative number removes the row."""
         rows = numbers.take(self.rows)
         alive = rows >= 0
         return Postings(rows[alive], self.counts[alive], int(np.count_nonzero(alive)))
@@ -88,7 +87,7 @@ class Postings:
 
 
 def merged(spellings: Sequence[Postings]) -> Postings:
-    """Return the postings of spellings of one word, which occurs in a row as often as the most frequent of them."""
+    """Return the postings of spellings of one word, with the count of the most frequent spelling in each row."""
     if len(spellings) == 1:
         return spellings[0]
     rows = np.concatenate([spelling.rows for spelling in spellings])

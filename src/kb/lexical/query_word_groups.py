@@ -10,9 +10,9 @@ from kb.lexical.word_variants import spellings
 
 
 def alternatives(words: Iterable[str]) -> list[list[str]]:
-    """Return words, those in one list that are spellings or stems of the same: they count as one.
+    """Return the words in lists; spellings and stems of the same word share a list and count as one.
 
-    They are all apart if one is a beginning: FTS5, which then looks for all, counts each.
+    If any word is a prefix, each word has its own list, because FTS5 then counts each.
     """
     given = list(words)
     languages = {language for word in given if (language := stem_language(word))}

@@ -1,9 +1,9 @@
-"""Texts as they are indexed: FTS5's tokenizer parts words at marks, and takes all that stands together for one word.
+"""Texts as indexed: FTS5's tokenizer splits at marks and treats an unbroken run of letters as one word.
 
-Letters are composed, since macOS names files otherwise. Marks that do not tell words apart are left out, as FTS5 does
-itself in Latin; those that do, such as the vowel signs of Devanagari, stand among private characters. Scripts without
-spaces are indexed as pairs of letters, which overlap, with the last letter once more by itself; so each of their
-letters begins a token. Korean is written with spaces, but what it puts behind its words hides them likewise.
+Letters are composed, because macOS decomposes file names. Marks that do not distinguish words are removed, as FTS5
+itself does for Latin. Marks that do, such as the vowel signs of Devanagari, become private characters. Scripts without
+spaces are indexed as overlapping pairs of letters, plus the last letter on its own, so that each letter begins a token.
+Korean uses spaces, but its particles would hide words in the same way.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ MARKED: Final = (*range(0x0E00, 0x0F00), *range(0x1000, 0x10A0), *range(0x1780, 
 
 MARKS: Final = "".join(chr(code) for code in MARKED if unicodedata.category(chr(code)).startswith("M"))
 UNSEEN: Final = "\u200b-\u200d\u2060"
-"""They say where a line may break, and are no part of what is written."""
+"""They allow line breaks and are not part of the text."""
 
 PRIVATE: Final = {ord(mark): ord(mark) + 0xE000 for mark in MARKS} | dict.fromkeys((0x200B, 0x200C, 0x200D, 0x2060))
 
 POINTS: Final = (0x0640, *range(0x0332, 0x0370), *range(0x0483, 0x0488), *range(0x0591, 0x0780), *range(0x07EB, 0x0800))
-"""What Greek, Cyrillic, Hebrew, Arabic and their neighbours have above, below or within words, and seldom write."""
+"""Marks above, below or within words in Greek, Cyrillic, Hebrew, Arabic and related scripts, seldom typed."""
 
 VOWEL_SIGNS: Final = (*range(0x0780, 0x07C0), *range(0x0900, 0x0E00), *range(0x0F00, 0x1000))
-"""Thaana, the scripts of India, and Tibetan: without their marks words are others."""
+"""Thaana, the scripts of India, and Tibetan: without their marks, words change."""
 
 ACCENTED: Final = (*range(0x0370, 0x0400), *range(0x1F00, 0x2000), *map(ord, "ЀЁЍѐёѝآأؤإئٱۀۂۓ"))
-"""Letters that are the same without their marks: those of Greek, and some; й and ї are letters of their own."""
+"""Letters that are equal without their marks: the Greek ones and a few more. The letters й and ї are not among them."""
 
 TATWEEL, FINAL_SIGMA, SIGMA = 0x0640, 0x03C2, 0x03C3
 
@@ -69,17 +69,17 @@ LETTER_MARKS: Final = "".join(chr(code) for code in range(0x0300, 0x3100) if _is
 LETTER_WITH_MARKS: Final = re.compile(
     f"{LANGUAGES.pattern}|.[{LETTER_MARKS}{SOFT_HYPHEN}{SUPERSCRIPTS}{VOICED}]*", re.DOTALL | re.IGNORECASE
 )
-"""A letter with all that may be one with it in another way of writing; in Korean, a syllable."""
+"""A letter with everything that may compose with it; in Korean, a syllable."""
 
 LETTER: Final = re.compile(f"[{LETTERS}]")
 WITH_MARKS: Final = re.compile(f"[{LETTERS}][{MARKS}{UNSEEN}]*")
 RUN: Final = re.compile(f"[{LETTERS}][{LETTERS}{MARKS}{UNSEEN}]*")
 SIGNS: Final = re.compile(r"\W*")
-"""What may stand behind a run without being of another word."""
+"""Signs after a run that do not begin another word."""
 
 
 def folded(text: str) -> str:
-    """Return a text with each letter in the one way that it is indexed."""
+    """Return a text with each letter in its indexed form."""
     if text.isascii():
         return compatible(text) if has_names(text) else text
     written = composed(compatible(text))
@@ -87,7 +87,7 @@ def folded(text: str) -> str:
 
 
 def aligned(text: str) -> tuple[str, Sequence[int]]:
-    """Return a text folded, and where in it as it was each character begins; behind the last, how long it was."""
+    """Return a folded text, and the original position of each of its characters, followed by the original's length."""
     if folded(text) == text:
         return text, range(len(text) + 1)
     letters, starts = list[str](), list[int]()
@@ -99,12 +99,12 @@ def aligned(text: str) -> tuple[str, Sequence[int]]:
 
 
 def has_run(text: str) -> bool:
-    """Return whether some of a text is of these scripts."""
+    """Whether a text contains one of these scripts."""
     return not text.isascii() and LETTER.search(text) is not None
 
 
 def segmented(text: str) -> str | None:
-    """Return a text as it is indexed; None if that is as it is."""
+    """Return a text as indexed; None if it does not change."""
     written = folded(text)
     if has_run(written):
         return RUN.sub(lambda run: f" {' '.join(_tokens(run[0]))} ".translate(PRIVATE), written)
@@ -112,7 +112,7 @@ def segmented(text: str) -> str | None:
 
 
 def varied(text: str, language: str | None = None) -> str | None:
-    """Return what is indexed behind a text: other forms of its words, and their stems; None if they have none."""
+    """Return the words to index after a text: other forms of its words, and their stems; None without such words."""
     written = folded(text)
     if language is None:
         return variants(written)
@@ -121,11 +121,11 @@ def varied(text: str, language: str | None = None) -> str | None:
 
 
 def as_phrase(text: str, *, begins: bool = False) -> str:
-    """Return what stands in an indexed text where this stands in the text itself.
+    """Return the indexed form of a text as a phrase.
 
-    With `begins`, a star says of a letter at the end that a token begins with it.
+    With `begins`, a final letter gets a star: a token begins with it.
     """
-    # Not with one pattern for the last run: it would try every end of each, for minutes where there are many letters.
+    # A pattern for the last run would try every end of every run, which takes minutes in a text of many letters.
     written = folded(text)
     runs = [*RUN.finditer(written)] if has_run(written) else []
     if not runs or not SIGNS.fullmatch(written, runs[-1].end()):
@@ -136,7 +136,7 @@ def as_phrase(text: str, *, begins: bool = False) -> str:
 
 
 def parts(word: str) -> list[str]:
-    """Return what to look for instead of a word: its pairs of letters, and what is of another script."""
+    """Return the words to search for instead of a word: its pairs of letters, and its parts in other scripts."""
     if not has_run(word):
         return [word]
     rows, end = list[str](), 0
@@ -148,17 +148,15 @@ def parts(word: str) -> list[str]:
 
 
 def is_letter(word: str) -> bool:
-    """Return whether a word is one letter, so that it may be but the beginning of what is meant."""
+    """Whether a word is a single letter, which may be only the beginning of the intended word."""
     return WITH_MARKS.fullmatch(word) is not None
 
 
 def places(run: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the tokens of a run of letters, each with where it begins and ends."""
+    """Yield the tokens of a run of letters, each with its start and end."""
     starts = [letter.start() for letter in WITH_MARKS.finditer(run)]
     ends = [*starts[2:], len(run), len(run)]
-    for start, end, token in zip(
-        starts, ends, _tokens(run), strict=False
-    ):  # of a lone letter there is one end too many
+    for start, end, token in zip(starts, ends, _tokens(run), strict=False):  # a single letter has one end too many
         yield start, end, token.translate(PRIVATE)
 
 

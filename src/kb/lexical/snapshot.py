@@ -1,4 +1,4 @@
-"""Which chunks a transaction sees, each with a row."""
+"""The chunks that a transaction sees, each with a row."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MAX_ID = 2**31 - 1
 """The highest id of a chunk or a document that fits."""
 
 SPARSE = 8
-"""A table over all documents is worth its memory while ids are at most so many times as high as there are rows."""
+"""A table over all documents is worth its memory while the highest id is at most this many times the number of rows."""
 
 MIN_CAPACITY = 1024
 Key = tuple[str, ...]
-"""A word as the index has it: one token, or several that follow each other."""
+"""A word in the index: one token, or several that follow each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """A chunk that was added, with the tokens of its text and its header."""
+    """A new chunk, with the tokens of its text and its header."""
 
     id: int
     document_id: int
@@ -35,19 +35,19 @@ class IndexedChunk:
 
 @dataclass(frozen=True, eq=False)
 class LexicalSnapshot:
-    """The first `size` rows of three buffers that later snapshots may share. It never changes: threads may share it.
+    """The first `size` rows of three buffers that later snapshots may share. It is immutable and thread-safe.
 
     Args:
         number: the snapshot's number.
-        epoch: how often rows were given new numbers before.
-        size: how many rows.
+        epoch: the number of earlier renumberings of rows.
+        size: the number of rows.
         id_buffer: chunk ids, ascending.
         document_buffer: their documents.
-        length_buffer: how many tokens they have.
+        length_buffer: their numbers of tokens.
         dead: the rows of deleted chunks, ascending.
-        tokens: how many tokens the chunks have that are not deleted.
-        numbers: which row each row of the epoch before is; negative where there is none.
-        frequencies: in how many chunks a word stands, once counted.
+        tokens: the number of tokens in chunks that are not deleted.
+        numbers: the row of each row of the epoch before; negative for removed rows.
+        frequencies: the number of chunks with each word counted so far.
     """
 
     number: int
@@ -87,28 +87,28 @@ class LexicalSnapshot:
 
     @property
     def count(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return self.size - self.dead.size
 
     @property
     def mean_length(self) -> float:
-        """How many tokens a chunk has on average."""
+        """The average number of tokens per chunk."""
         return self.tokens / self.count
 
     @cached_property
     def norms(self) -> NDArray[np.float32]:
-        """What BM25 adds below the fraction for a chunk's length; infinite for a deleted one, which scores 0 so."""
+        """The length term in BM25's denominator; infinite for a deleted chunk, whose score is therefore 0."""
         norms = np.multiply(self.lengths, K1 * B / self.mean_length, dtype=np.float32, casting="same_kind")
         norms += np.float32(K1 * (1 - B))
         norms[self.dead] = np.inf
         return norms
 
     def release(self) -> None:
-        """Give back what can be computed again: few still ask a snapshot that another one followed."""
+        """Free values that can be computed again: few readers still use a snapshot that is not the newest."""
         self.__dict__.pop("norms", None)
 
     def rows_of(self, ids: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return the rows of those chunks that have one, and which these are."""
+        """Return the rows of the chunks that have one, and a mask of these chunks."""
         narrow_ids = ids.astype(np.int32)
         rows = np.searchsorted(self.ids, narrow_ids).astype(np.int32)
         present = rows < self.size
@@ -116,7 +116,7 @@ class LexicalSnapshot:
         return rows[present], present
 
     def alive(self, rows: NDArray[np.int32]) -> int:
-        """Return how many of these rows, which ascend, are of chunks that are not deleted."""
+        """Return the number of these ascending rows whose chunks are not deleted."""
         if not self.dead.size or not rows.size:
             return rows.size
         places = np.minimum(np.searchsorted(rows, self.dead), rows.size - 1)
@@ -140,14 +140,14 @@ class LexicalSnapshot:
         return Admitted(self, mask)
 
     def changed(self, number: int, removed: Collection[int]) -> LexicalSnapshot:
-        """Return the next snapshot, without the chunks that were removed."""
+        """Return the next snapshot, without the removed chunks."""
         rows, _ = self.rows_of(np.fromiter(removed, np.int64))
         tokens = self.tokens - int(self.lengths[rows].sum(dtype=np.int64))
         dead = np.sort(np.concatenate([self.dead, rows])) if rows.size else self.dead
         return LexicalSnapshot(number, self.epoch, self.size, *self._buffers, dead, tokens, self.numbers)
 
     def with_chunks(self, added: Sequence[IndexedChunk]) -> LexicalSnapshot:
-        """Return the snapshot with more chunks, whose ids ascend; the buffers are written only past this one's rows."""
+        """Return the snapshot plus chunks, by ascending id; the buffers change only after this snapshot's rows."""
         end = self.size + len(added)
         buffers = (
             self._buffers if end <= self.id_buffer.size else _with_room(self.ids, self.documents, self.lengths, end)
@@ -161,7 +161,7 @@ class LexicalSnapshot:
         )
 
     def with_lengths(self, number: int, ids: NDArray[np.int64], lengths: NDArray[np.int32]) -> LexicalSnapshot:
-        """Return the next snapshot, of which some chunks have other lengths."""
+        """Return the next snapshot, with new lengths for some chunks."""
         rows, present = self.rows_of(ids)
         buffer = self.length_buffer.copy()
         buffer[rows] = lengths[present]
@@ -170,11 +170,11 @@ class LexicalSnapshot:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether so many chunks were deleted that the others had better get new rows."""
+        """Whether enough chunks were deleted to renumber the rest."""
         return compaction.is_due(self.dead.size, self.size)
 
     def compacted(self) -> LexicalSnapshot:
-        """Return the same snapshot, as the first of the next epoch, without the rows of deleted chunks."""
+        """Return the same snapshot without the rows of deleted chunks, as the first of the next epoch."""
         alive = np.ones(self.size, np.bool_)
         alive[self.dead] = False
         numbers = np.cumsum(alive, dtype=np.int32) - np.int32(1)
@@ -184,7 +184,7 @@ class LexicalSnapshot:
         return LexicalSnapshot(self.number, self.epoch + 1, self.count, *buffers, none, self.tokens, numbers)
 
     def at_epoch(self, epoch: int) -> LexicalSnapshot:
-        """Return the same snapshot in another epoch, which knows no rows of the one before."""
+        """Return the same snapshot in another epoch, without a mapping from the rows of the epoch before."""
         return replace(self, epoch=epoch, numbers=None, frequencies={})
 
 
@@ -201,13 +201,13 @@ class Admitted:
         return np.flatnonzero(self.mask).astype(np.int32)
 
     def among(self, ids: NDArray[np.int64]) -> NDArray[np.bool_] | NDArray[np.int64]:
-        """Return the mask, if it is one over these chunks; else the ids of those admitted, ascending."""
+        """Return the mask if it covers exactly these chunks; otherwise the admitted ids, ascending."""
         same = np.array_equal(self.snapshot.ids, ids)
         return self.mask if same else self.snapshot.ids[self.rows].astype(np.int64)
 
 
 def group_key(keys: Sequence[Key]) -> Key:
-    """Return the key of spellings that count as one word; no token has a blank."""
+    """Return the key of spellings that count as one word; no token contains a space."""
     return keys[0] if len(keys) == 1 else tuple(" ".join(key) for key in ((), *keys))
 
 

@@ -1,4 +1,4 @@
-"""Words that no chunk has, and those of the full text that are spelled nearly alike."""
+"""Words that no chunk contains, and known words with nearly the same spelling."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from kb.lexical.snapshot import Key
 from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
 
 FAR = 2
-"""How many letters of a long word may be wrong, behind its first half."""
+"""The maximum number of wrong letters in the second half of a long word."""
 
 CORRECTED = 3
-"""For how many words of a query nearest ones are looked for."""
+"""The number of words of a query that are corrected."""
 
 NEAREST = 3
-"""How many are named."""
+"""The number of suggestions per word."""
 
 READ_STEMS = 10
-"""Of how many stems at most it is read how they are written."""
+"""The maximum number of stems whose written forms are read."""
 
 SCANNED = 4000
-"""How many stems that begin with half a word are looked through."""
+"""The maximum number of stems with the first half of a word that are compared."""
 
 READ = 3
-"""In how many chunks that is read."""
+"""The number of chunks in which the written form is read."""
 
 ENDING = 3
-"""How many letters a stem may have lost."""
+"""The maximum number of letters that a stem may lack."""
 
 
 class Vocabulary(Protocol):
@@ -39,26 +39,26 @@ class Vocabulary(Protocol):
         """Return the stems of a text's words."""
 
     def places(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return each word of a text: where it begins and ends, and its stem."""
+        """Return the start, end and stem of each word of a text."""
 
     def keys(self, word: str) -> list[Key]:
-        """Return what the full text has of a word; nothing if it has no token."""
+        """Return the keys of a word in the full text; an empty list if it has no token."""
 
     def known(self, stems: Sequence[str]) -> set[str]:
-        """Return those of the stems that stand somewhere, admitted or not."""
+        """Return the stems that occur somewhere, even outside the filter."""
 
     def begun(self, beginning: str, most: int) -> Iterable[str]:
-        """Return stems that begin so, likewise."""
+        """Return stems with this prefix, even outside the filter."""
 
     def some_with(self, key: Key, most: int) -> tuple[int, list[int]]:
-        """Return how many of the chunks have a word, and the first of them."""
+        """Return the number of chunks with a word, and the first of them."""
 
     def sources(self, chunk_ids: Sequence[int]) -> Iterable[str]:
-        """Return what chunks stand under and their texts, as they were written."""
+        """Return the titles, headings and texts of chunks, as written."""
 
 
 class Speller:
-    """Finds the words that none of some chunks has.
+    """Finds the words that none of some chunks contains.
 
     Args:
         vocabulary: the words of the chunks.
@@ -68,7 +68,7 @@ class Speller:
         self._vocabulary = vocabulary
 
     def unknown(self, words: Iterable[str]) -> dict[str, list[str]]:
-        """Return those of the words that no chunk has, each with others that some have, the nearest first."""
+        """Return the words that no chunk contains, each with known words, the nearest first."""
         keys = {word: self._vocabulary.keys(word) for word in words}
         missing = [word for word, stems in keys.items() if stems and not self._vocabulary.some_with(stems[0], 1)[0]]
         corrected = [word for word in missing if len(word) >= SHORTEST][:CORRECTED]
@@ -78,7 +78,7 @@ class Speller:
         letters = plain(word)
         made = self._made(letters)
         stems = dict.fromkeys(made, 1) | {stem: far for stem, far in self._begun(letters) if stem not in made}
-        # Those of other chunks do not count: who may not see them would miss what they took the place of.
+        # Stems of other chunks do not count: a caller who cannot see these would miss the suggestions they displace.
         ordered = sorted(stems, key=lambda stem: (stems[stem], stem))
         having = ((stem, *self._vocabulary.some_with((stem,), READ)) for stem in ordered)
         known = ((stem, count, first) for stem, count, first in having if count)
@@ -92,11 +92,11 @@ class Speller:
         return [written for *_, written in sorted(nearest)[:NEAREST]]
 
     def _made(self, word: str) -> set[str]:
-        """Return the stems of what the word becomes by one change."""
+        """Return the known stems that are one change away from the word."""
         return self._vocabulary.known(sorted(set(self._vocabulary.tokens(" ".join(sorted(edits(word)))))))
 
     def _begun(self, word: str) -> Iterator[tuple[str, int]]:
-        """Yield the stems that have the first half of a long word and go on nearly as it does, and how far they are."""
+        """Yield the stems with the first half of a long word and a similar second half, with their distances."""
         if len(word) < LONG:
             return
         half = word[: len(word) // 2]
@@ -106,7 +106,7 @@ class Speller:
                 yield stem, far
 
     def _written(self, stem: str, letters: str, chunk_ids: Sequence[int]) -> str | None:
-        """Return the word of that stem, in one of these chunks, which is most like these letters."""
+        """Return the word with that stem, from these chunks, that is nearest to these letters."""
         words = {
             text[start:end].lower()
             for text in self._vocabulary.sources(chunk_ids)

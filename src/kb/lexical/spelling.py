@@ -1,4 +1,4 @@
-"""Words that are spelled nearly alike."""
+"""Distances between spellings, and the possible corrections of a word."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from functools import cache
 from kb.lexical.segmentation import folded
 
 SHORTEST, LONGEST = 5, 32
-"""Shorter words are spelled like too many others to be corrected, and of longer ones no change is worth trying."""
+"""Shorter words resemble too many others to be corrected, and corrections of longer words are not worth the time."""
 
 REPLACED = 6
-"""How long a word is at least of which a letter may be another: a shorter one becomes another word too easily."""
+"""The minimum length of a word with a replaced letter: a shorter word too easily becomes another."""
 
 LONG = 8
-"""How long a word is at least of which two letters may be wrong."""
+"""The minimum length of a word with two wrong letters."""
 
 BLOCK = 128
-"""Letters of one alphabet are among so many characters."""
+"""The size of a block of characters, which contains the letters of one alphabet."""
 
 ALPHABETS = 3
-"""Of how many a word may be: one of more is no language's, and would become tens of thousands of others."""
+"""The maximum number of alphabets in a word: no language uses more, and there would be too many corrections."""
 
 
 def plain(word: str) -> str:
-    """Return a word as the index has it: without the marks of Latin letters, and of others those that are folded."""
+    """Return a word as indexed: without the marks of Latin letters, and with other letters folded."""
     return "".join(map(_plain, folded(word)))
 
 
 def _plain(letter: str) -> str:
-    """Return a letter as FTS5's tokenizer has it, which leaves out the marks of Latin letters alone."""
+    """Return a letter as FTS5's tokenizer indexes it, which removes the marks only of Latin letters."""
     parts = unicodedata.normalize("NFKD", letter)
     if not parts[0].isascii():
         return letter
@@ -37,15 +37,15 @@ def _plain(letter: str) -> str:
 
 
 def spelled_out(word: str) -> str:
-    """Return a word as those write it whose keyboards have no ß."""
+    """Return a word as typed on keyboards without ß."""
     return word.replace("ß", "ss")
 
 
 def edits(word: str) -> set[str]:
-    """Return what a word becomes when a letter behind the first is left out, put in or replaced, or two change places.
+    """Return the words that differ in one letter after the first: omitted, added, replaced, or swapped with the next.
 
-    ß and ss are one letter. People seldom mistake the first, and words that differ in it are rather two words. Of a
-    word in letters of many alphabets there is nothing.
+    ß and ss count as one letter. People seldom mistype the first letter, so words that differ in it are probably
+    different words. A word in too many alphabets has no corrections.
     """
     blocks = {ord(letter) // BLOCK for letter in word}
     if len(blocks) > ALPHABETS:
@@ -63,18 +63,18 @@ def edits(word: str) -> set[str]:
 
 @cache
 def alphabet(block: int) -> tuple[str, ...]:
-    """Return the letters of one alphabet that have no marks."""
+    """Return the unmarked lower-case letters of one alphabet."""
     characters = map(chr, range(block * BLOCK, (block + 1) * BLOCK))
     return tuple(character for character in characters if character.islower() and plain(character) == character)
 
 
 def may_be_near(first: str, second: str, far: int) -> bool:
-    """Return whether so few changes may lead from one to the other: each takes one letter away or adds one, or both."""
+    """Whether `far` changes may be enough: each removes one letter, adds one, or does both."""
     return abs(len(first) - len(second)) <= far and len(set(first) ^ set(second)) <= 2 * far
 
 
 def distance(first: str, second: str) -> int:
-    """Return how many letters must be left out, put in or replaced, or change places with the next one."""
+    """Return the number of letters to omit, add, replace or swap with the next."""
     before: list[int] = []
     row = list(range(len(second) + 1))
     for place, letter in enumerate(first, 1):

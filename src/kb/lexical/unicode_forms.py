@@ -1,4 +1,4 @@
-"""One form to compare of signs that Unicode has in several, such as full-width digits, ligatures and units."""
+"""A single form for signs that Unicode encodes in several ways, such as full-width digits, ligatures and units."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ RANGES: Final = (
     (0xFE30, 0xFFA0),
     (0xFFE0, 0xFFF0),
 )
-"""Where such signs are; Korean's single letters, which would join their neighbours, are left out."""
+"""The ranges of such signs, without single Korean letters, which would join their neighbours."""
 
 BEYOND: Final = "\U0001d400-\U0001d7ff\U0001f100-\U0001f169"
-"""Letters of mathematics, and in circles and squares: as ranges, since a pattern tries all single ones in turn."""
+"""Mathematical letters, and letters in circles and squares, as ranges because a pattern tests single ones in turn."""
 
 AS_WRITTEN: Final = frozenset("™℠")
-"""They stand at the end of a name, and their letters would become some of its own."""
+"""Signs at the end of a name, which would otherwise become letters of the name."""
 
 SUPERSCRIPTS: Final = "¹²³⁰⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉"
-"""Behind a letter they are digits, as in m² and H₂O; behind a digit they would make another number."""
+"""They are digits after a letter, as in m² and H₂O; after a digit they would make another number."""
 
 SOFT_HYPHEN: Final = "\u00ad"
 VOICED: Final = "\uff9e\uff9f"
-"""What half-width katakana have behind them where others have a mark."""
+"""The voicing marks that follow half-width katakana; other katakana are composed with them."""
 
 
 def _is_same(character: str) -> bool:
-    """Return whether a character has no other form that could take its place within a word."""
+    """Whether a character has no other form that could replace it within a word."""
     form = unicodedata.normalize("NFKC", character)
     is_mark_by_itself = form.startswith(" ") or "\u2044" in form
     return form == unicodedata.normalize("NFC", character) or is_mark_by_itself or character in AS_WRITTEN
@@ -55,14 +55,14 @@ LANGUAGES: Final = re.compile(
 
 
 def compatible(text: str) -> str:
-    """Return a text with each sign in the one form that words are compared in."""
+    """Return a text with each sign in the form used to compare words."""
     if not text.isascii() and _SUSPECT.search(text):
         text = _COMPATIBLE.sub(_compatible, text)
     return LANGUAGES.sub(_spelled, text) if has_names(text) else text
 
 
 def has_names(text: str) -> bool:
-    """Return whether a text may have such names; it takes little time to see that it has none."""
+    """Whether a text may contain such names; the check is fast."""
     return "#" in text or "++" in text or "\u266f" in text or ".net" in text or ".N" in text
 
 
@@ -71,7 +71,7 @@ def _compatible(match: re.Match[str]) -> str:
 
 
 def _spelled(match: re.Match[str]) -> str:
-    """Return such a name in letters, as many write it."""
+    """Return such a name in letters, as many people write it."""
     if match["plus"]:
         return f"{match['plus']}plusplus "
     return f"{match['sharp']}sharp " if match["sharp"] else "dotnet"

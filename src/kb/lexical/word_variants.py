@@ -1,7 +1,7 @@
-"""Other forms of words, under which they are found as well: they are indexed behind the text that has the words.
+"""Other forms of words, which also find them: they are indexed after the text with the words.
 
 `Łódź` is found as *Lodz*, `Größe` as *Groesse*, `getUserById` as *user by id*. The words themselves stay in their
-places, so that phrases are those of the text, and what is written as it was typed counts for more.
+places, so that phrases still match, and words as typed rank higher.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ PLAIN: Final = str.maketrans(
         **dict.fromkeys("\u02b9\u02bb\u02bc\u02bd\u02c8", ""),
     }
 )
-"""Letters that no decomposition makes plain, as people type them whose keyboards lack them."""
+"""Letters without a decomposition, with their substitutes on keyboards that lack them."""
 
 DIGRAPHS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "ǿ": "oe"})
-"""How German, Danish, Norwegian and Swedish write such letters where they must."""
+"""Substitutes for such letters in German, Danish, Norwegian and Swedish."""
 
 _LETTERS: Final = "".join(
     sorted({letter for code in (*PLAIN, *DIGRAPHS) for letter in (chr(code), *chr(code).upper())} - {*"SI"})
 )
 SPECIAL: Final = re.compile(f"[{_LETTERS}]")
 CAMEL: Final = re.compile(r"[A-Z](?:(?<=[a-z\d].)|(?<=[A-Z].)[a-z]{2})")
-"""Where a word begins within a name; from its capital letter on, which is found in a fifth of the time."""
+"""The beginning of a word within a name. Matching from its capital letter on takes a fifth of the time."""
 
 PART: Final = re.compile(r"[A-Z]+(?![a-rt-z]|s[a-z])s?|[A-Z]?[a-z]+|[A-Z]|\d+")
-"""A word within a name: letters that a capital one may begin, capital letters with the s of a plural, or digits."""
+"""A word within a name: letters with an optional initial capital, capitals with a plural s, or digits."""
 OTHERWISE_TYPED: Final = re.compile(
     rf"(?<![^\W_])(?=[^\W_]*?(?:[a-z\d][A-Z]|[A-Z]{{2}}[a-z]{{2}}|[{_LETTERS}]))[^\W_]+", re.UNICODE
 )
 """A word that may have other forms."""
 
 HAS_WORD: Final = re.compile("[A-Za-z][a-z]{2}")
-"""What a name has that is made of words: miRNAs, mTORC1 and PI3K are signs of a science, whose parts say nothing."""
+"""Occurs in names made of words, but not in terms such as miRNAs, mTORC1 and PI3K, whose parts carry no meaning."""
 
 SHORTEST_PART: Final = 2
 MOST_PARTS: Final = 8
-"""How many parts a name has at most: what has more is rather encoded than written."""
+"""The maximum number of parts of a name; a longer one is probably a code."""
 
 
 class Variant(NamedTuple):
-    """Other words for what stands from `start` to before `end`."""
+    """Other words for the text from `start` to before `end`."""
 
     start: int
     end: int
@@ -73,13 +73,13 @@ class Variant(NamedTuple):
 
 
 def variants(text: str) -> str | None:
-    """Return what is indexed behind a text, which is in its form to compare; None if that is nothing."""
+    """Return the words to index after a folded text; None without such words."""
     texts = dict.fromkeys(variant.text for variant in variants_in(text))
     return " ".join(texts) or None
 
 
 def variants_in(text: str) -> Iterator[Variant]:
-    """Yield the other forms of the words of a text, each where the word stands."""
+    """Yield the other forms of the words of a text, at the places of the words."""
     if text.isascii():
         if not CAMEL.search(text):
             return
@@ -93,7 +93,7 @@ def variants_in(text: str) -> Iterator[Variant]:
 
 
 def spellings(word: str) -> list[str]:
-    """Return how else a word is typed that has letters which not every keyboard has."""
+    """Return the other spellings of a word with letters that some keyboards lack."""
     if word.isascii() or not SPECIAL.search(word):
         return []
     lower = word.lower()
@@ -103,18 +103,18 @@ def spellings(word: str) -> list[str]:
 
 
 def name_parts(name: str) -> list[Variant]:
-    """Return the words of which a name such as getUserById is made, each where it stands."""
+    """Return the words in a name such as getUserById, each with its place."""
     return [Variant(start, end, name[start:end].lower()) for start, end in _telling(_spans(name))]
 
 
 def in_words(name: str) -> str | None:
-    """Return the words of such a name; None if it is of one word."""
+    """Return the words of such a name, separated by spaces; None if it is a single word."""
     words = [name[start:end].lower() for start, end in _telling(_spans(name))]
     return " ".join(words) if len(words) > 1 else None
 
 
 def _spans(name: str) -> list[tuple[int, int]]:
-    """Return where the words of a name stand; none if it is of one, or of too many."""
+    """Return the places of the words in a name; an empty list for one word or too many."""
     if not (name.isalnum() and CAMEL.search(name) and HAS_WORD.search(name)):
         return []
     spans = [part.span() for part in PART.finditer(name)]

@@ -1,1 +1,1 @@
-"""What is done to a knowledge base as a whole: examined, mended, backed up, restored, exported and imported."""
+"""Maintenance of a whole database: check, repair, backup, restore, export and import."""

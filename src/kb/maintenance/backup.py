@@ -1,4 +1,4 @@
-"""A backup is made while the engine works: the database and its files at one moment."""
+"""Back up the database and its files at one point in time, while the engine runs."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from kb.store.sqlite.backup import Snapshot
 logger = logging.getLogger(__name__)
 
 MOST_OPEN: Final = 256
-"""How many files that came since the last look are opened while writers wait; more are copied before another look."""
+"""How many files, new since the last look, are opened while writers wait; if there are more, they are copied first."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackupResult:
-    """A backup that was made.
+    """A finished backup.
 
     Args:
-        path: where it is.
-        manifest: what it is made of.
+        path: the folder or archive.
+        manifest: its contents.
         added: how many files no earlier backup in the folder had.
-        absent: how many files are neither there nor in an earlier backup: they were not kept, or are lost.
+        absent: how many files are neither kept nor in an earlier backup: they were not kept, or are lost.
     """
 
     path: Path
@@ -60,12 +60,12 @@ class BackupResult:
 def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[], None] = lambda: None) -> BackupResult:
     """Make a backup in the folder `target`, of which the newest `keep` stay, or in an archive (`.tar`).
 
-    With KB_BACKUP_KEY it is sealed. It holds one moment: the files are looked at while nobody can write, and opened, so
-    that none goes before it is copied. A restore that was cut off is finished first. `checkpoint` is called again and
-    again, and may end the work by raising.
+    With KB_BACKUP_KEY it is sealed. It shows one point in time: files are listed and opened while nobody can write, so
+    that none is deleted before it is copied. An interrupted restore is completed first. `checkpoint` is called
+    regularly and may stop the work by raising an error.
 
     Raises:
-        StoreError: the database cannot be read or is damaged, or the backup cannot be written. Nothing is left of it.
+        StoreError: the database is unreadable or damaged, or the backup cannot be written. Nothing is left of it.
     """
     finish_restore(settings)
     path = database_path(settings.database_url, settings.data_dir)
@@ -89,7 +89,7 @@ def prune(root: Path, keep: int) -> None:
     """Remove all backups of a folder but the newest `keep`, then the files that no backup needs."""
     for folder in backup_folders(root)[:-keep]:
         shutil.rmtree(folder.rename(folder.with_name(f"{folder.name}{PART}")))
-    for part in root.glob(f"*{PART}"):  # what was cut off
+    for part in root.glob(f"*{PART}"):  # interrupted backups
         if NAME.fullmatch(part.stem):
             shutil.rmtree(part, ignore_errors=True)
     try:
@@ -103,13 +103,13 @@ def prune(root: Path, keep: int) -> None:
 
 
 class Copier:
-    """Copies the files of one moment, then its database.
+    """Copies the files at one point in time, then the database.
 
     Args:
-        settings: where everything is.
-        moment: the database.
-        writer: where it is copied to.
-        checkpoint: is called again and again, and may end the work by raising.
+        settings: the settings of the engine.
+        moment: the snapshot of the database.
+        writer: the target.
+        checkpoint: is called regularly and may stop the work by raising an error.
     """
 
     def __init__(self, settings: Settings, moment: Snapshot, writer: Collector, checkpoint: Callable[[], None]) -> None:
@@ -122,7 +122,7 @@ class Copier:
         self._damaged: set[Path] = set()
 
     def copy(self) -> BackupManifest:
-        """Return what a backup of the copies is made of."""
+        """Copy everything; return the manifest."""
         with ExitStack() as stack:
             while True:
                 with self._moment.taken():
@@ -141,7 +141,7 @@ class Copier:
                         self._put(path, file, missing[path])
             paths |= {path: self._put(path, file, missing[path]) for path, file in opened.items()}
         lost = self._damaged | {path for path in missing if path not in opened}
-        # An earlier backup has them, and this one needs them. Without it, they may be files that were never kept.
+        # Needed files that an earlier backup has. Other files that are missing may never have been kept.
         saved = {digest for digest in needed - originals if self._writer.has(digest)}
         self.absent = len(needed - originals - saved)
         self._moment.copy(self._writer.database, self._checkpoint)
@@ -168,7 +168,7 @@ class Copier:
         return path in self._damaged or (digest is not None and self._writer.has(digest))
 
     def _put(self, path: Path, file: BinaryIO, expected: str | None) -> str:
-        """Copy a file; a damaged one takes no place of a sound one."""
+        """Copy a file; a damaged file does not replace an intact copy."""
         self._checkpoint()
         digest = self._writer.put(file)
         if expected not in (None, digest):

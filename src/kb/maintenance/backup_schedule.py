@@ -1,4 +1,4 @@
-"""Backups that the engine makes by itself."""
+"""Scheduled backups by the engine."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from kb.threads import BackgroundThread
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 300.0
-"""When a backup that failed is tried again."""
+"""The pause after a failed backup."""
 
 WAIT_SECONDS: Final = 3600.0
-"""After how long it is looked again whether a backup is due: clocks are put back and forth."""
+"""The longest pause between two checks whether a backup is due, because clocks may be changed."""
 
 
 class BackupSchedule(BackgroundThread):
-    """Makes a backup whenever the newest one is old enough; one that is not finished when it stops is none.
+    """Makes a backup as soon as the newest one is old enough; an unfinished one is discarded at the stop.
 
     Args:
-        settings: those of the engine.
-        folder: where the backups are.
+        settings: the settings of the engine.
+        folder: the backup folder.
     """
 
     def __init__(self, settings: Settings, folder: Path) -> None:
@@ -43,7 +43,7 @@ class BackupSchedule(BackgroundThread):
             pause = min(due, WAIT_SECONDS) if due > 0 else self._back_up()
 
     def _back_up(self) -> float:
-        """Make a backup; return for how long to wait then. While a clock is wrong no earlier backup goes."""
+        """Make a backup; return the pause after it. While the clock is wrong, no earlier backup is removed."""
         try:
             keep = sys.maxsize if clock.own.look() else self._settings.backup_keep
             made = back_up(self._settings, self._folder, keep, self._checkpoint)

@@ -1,13 +1,15 @@
-"""Backups as they lie on a disk: a folder that keeps many of them, or an archive of one.
+"""Backups on disk: a folder with many backups, or an archive of one.
 
 A folder:
 
     objects/ab/abcd…      files by the SHA-256 of their content, shared by all backups
     2026-11-21T…Z/        a backup: kb.db, manifest.json and manifest.json.sha256
 
-With a key (KB_BACKUP_KEY) there is a `manifest.json.hmac` that nobody can make without it: the manifest names all else.
+With a key (KB_BACKUP_KEY), a backup also has a `manifest.json.hmac`, which cannot be forged without the key. The
+manifest names everything else.
 
-An archive (`.tar`) has the same names, those of its one backup at its top. What is not finished is called `.part`.
+An archive (`.tar`) has the same names, but no folder for its one backup. The name of an unfinished backup ends in
+`.part`.
 """
 
 from __future__ import annotations
@@ -46,32 +48,31 @@ PART: Final = ".part"
 ARCHIVE: Final = ".tar"
 STAMP: Final = "%Y-%m-%dT%H-%M-%S.%fZ"
 NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{6}Z")
-"""What a finished backup is called."""
+"""The name of a finished backup."""
 DIGITS: Final = re.compile(r"[0-9a-f]{64}")
-"""A SHA-256."""
 UNFINISHED: Final = re.compile(r"[0-9a-f]{32}")
-"""What a file is called that is being written to a backup, before its ending."""
+"""The name, without its ending, of a file that is being copied to a backup."""
 STAGED: Final = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]*")
-"""What a file is called that waits for its job: a name in one folder."""
+"""The name of a staged file, in one folder."""
 BLOCK: Final = 1 << 20
 C = TypeVar("C", bound="Collector")
 LARGEST_MANIFEST: Final = 1 << 28
-"""In bytes: of a backup with some three million files."""
+"""In bytes: the manifest of a backup with about three million files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupManifest:
-    """What a backup is made of.
+    """The contents of a backup.
 
     Args:
-        made_at: its moment, in UTC.
-        kb: the version of the program that made it.
+        made_at: the time of the backup, in UTC.
+        kb: the version of kb that made it.
         schema: the version of the database's schema.
         database: the SHA-256 of the database.
-        counts: how many rows there are.
+        counts: row counts by table.
         originals: the SHA-256 of each kept file.
-        staged: the files that wait for their job: their names, and the SHA-256 of each.
-        missing: the files that could not be copied, for they are not what they were or not there.
+        staged: the name and SHA-256 of each staged file.
+        missing: the files that could not be copied because they are damaged or missing.
     """
 
     made_at: str
@@ -85,19 +86,18 @@ class BackupManifest:
 
     @property
     def objects(self) -> set[str]:
-        """The SHA-256 of every file."""
         return {*self.originals, *self.staged.values()}
 
     def dump(self) -> bytes:
-        """Return the manifest as it is written."""
+        """Return the text of the manifest file."""
         return (json.dumps({"kb-backup": FORMAT} | asdict(self), indent=1) + "\n").encode()
 
     @classmethod
     def load(cls, raw: bytes) -> BackupManifest:
-        """Return the manifest that was written so.
+        """Return the manifest written by `dump`.
 
         Raises:
-            ValueError: it is none, or of a later format.
+            ValueError: the text is not a manifest, or has another format.
         """
         try:
             fields: dict[str, Any] = json.loads(raw)
@@ -116,12 +116,12 @@ class BackupManifest:
 
 
 def object_name(digest: str) -> str:
-    """Return where a file is kept."""
+    """Return the name of a file within the backups."""
     return f"{OBJECTS}/{digest[:2]}/{digest}"
 
 
 def copy(source: Readable, target: Path) -> str:
-    """Write what is left of `source` to a new file, which is on the disk then; return the SHA-256."""
+    """Write the rest of `source` to a new file and sync it to disk; return its SHA-256."""
     digest = sha256()
     with target.open("xb") as file:
         while block := source.read(BLOCK):
@@ -133,29 +133,29 @@ def copy(source: Readable, target: Path) -> str:
 
 
 def stream_digest(file: BinaryIO) -> str:
-    """Return the SHA-256 of what is left of a file."""
-    return file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # that of an archive reads like a file
+    """Return the SHA-256 of the rest of a file."""
+    return file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a member of an archive reads like a file
 
 
 class Collector(Protocol):
-    """What files and a database are copied to."""
+    """The target for copies of the files and the database."""
 
     database: Path
-    """Where its copy of the database belongs."""
+    """The path for the copy of the database."""
 
     def has(self, digest: str) -> bool: ...
     def put(self, file: BinaryIO) -> str:
-        """Keep a file; return its SHA-256."""
+        """Store a file; return its SHA-256."""
 
     def discard(self) -> None:
-        """Remove what is not finished."""
+        """Remove unfinished files."""
 
 
 class Writer(Collector, Protocol):
-    """What a backup is written with."""
+    """Writes one backup."""
 
     def finish(self, manifest: BackupManifest) -> Path:
-        """Make a backup of it, on the disk and under its name; return where it is."""
+        """Complete the backup on disk and give it its final name; return its path."""
 
 
 class FolderWriter:
@@ -172,11 +172,11 @@ class FolderWriter:
         self.database = self._part / DATABASE
 
     def has(self, digest: str) -> bool:
-        """Return whether a backup has this file."""
+        """Return whether a backup in the folder has this file."""
         return bool(DIGITS.fullmatch(digest)) and (self._root / object_name(digest)).exists()
 
     def put(self, file: BinaryIO) -> str:
-        """Keep a file for this backup and others; return its SHA-256."""
+        """Store a file for this and other backups; return its SHA-256."""
         part = self._objects / f"{uuid4().hex}{PART}"
         try:
             digest = copy(file, part)
@@ -189,7 +189,7 @@ class FolderWriter:
         return digest
 
     def finish(self, manifest: BackupManifest) -> Path:
-        """Give the backup its name, once all of it is on the disk."""
+        """Give the backup its final name, once all of it is on disk."""
         for name, content in _signed(manifest, self._key):
             copy(io.BytesIO(content), self._part / name)
         for folder in (self._part, self._objects, self._root):
@@ -199,15 +199,14 @@ class FolderWriter:
         return self._target
 
     def discard(self) -> None:
-        """Remove what is not finished."""
         shutil.rmtree(self._part, ignore_errors=True)
 
 
 class ArchiveWriter:
-    """Writes a backup into an archive, in a folder beside it that is removed in the end.
+    """Writes a backup into an archive, through a temporary folder next to it.
 
     Raises:
-        StoreError: there is such a folder.
+        StoreError: the temporary folder exists already.
     """
 
     def __init__(self, path: Path, key: SecretStr | None = None) -> None:
@@ -226,7 +225,7 @@ class ArchiveWriter:
         self.database.touch(mode=0o600)
 
     def has(self, digest: str) -> bool:
-        """Return whether the file is there."""
+        """Return whether the archive has this file."""
         return digest in self._digests
 
     def put(self, file: BinaryIO) -> str:
@@ -237,7 +236,7 @@ class ArchiveWriter:
         return digest
 
     def finish(self, manifest: BackupManifest) -> Path:
-        """Give the archive its name, once it is on the disk."""
+        """Give the archive its final name, once it is on disk."""
         with self.database.open("rb") as database:
             self._add(DATABASE, database)
         for name, content in _signed(manifest, self._key):
@@ -249,7 +248,6 @@ class ArchiveWriter:
         return self._path
 
     def discard(self) -> None:
-        """Remove what is not finished."""
         self._file.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -262,10 +260,10 @@ class ArchiveWriter:
 
 
 class OpenBackup:
-    """A backup in a folder, or in an archive that is open.
+    """A backup in a folder or in an open archive.
 
     Raises:
-        StoreError: the manifest cannot be read, or is not what it was.
+        StoreError: the manifest is unreadable or damaged.
     """
 
     def __init__(self, path: Path, key: SecretStr | None = None, tar: tarfile.TarFile | None = None) -> None:
@@ -275,21 +273,21 @@ class OpenBackup:
         self.manifest, self.seal = _load(self, key)
 
     def open(self, name: str) -> BinaryIO:
-        """Open a part of it."""
+        """Open a file of the backup."""
         if self._tar:
             return _open_member(self._tar, name)
         folder = self._path.parent if name.startswith(OBJECTS) else self._path
         return open_regular(folder / name)
 
     def is_there(self) -> bool:
-        """Return whether no later backup took its place."""
+        """Return whether the backup still exists: a later one may have pruned it."""
         return self._path.exists()
 
 
 def _open_member(tar: tarfile.TarFile, name: str) -> BinaryIO:
     try:
         member = tar.getmember(name)
-        is_plain = member.isreg() and not member.issparse()  # a link leads elsewhere, a sparse one may be endless
+        is_plain = member.isreg() and not member.issparse()  # a link leads elsewhere, a sparse file may be endless
         file = tar.extractfile(member) if is_plain else None
     except (KeyError, tarfile.TarError) as error:
         raise FileNotFoundError(f"{name}: {error}") from error
@@ -300,14 +298,14 @@ def _open_member(tar: tarfile.TarFile, name: str) -> BinaryIO:
 
 @dataclass(frozen=True, slots=True)
 class FoundBackup:
-    """A backup that was found; `open` raises a StoreError if its manifest is damaged, or its seal of another key."""
+    """A backup found on disk. `open` raises a StoreError if its manifest is damaged or sealed with another key."""
 
     path: Path
     open: Callable[[], OpenBackup]
 
 
 def write_to(path: Path, key: SecretStr | None) -> Writer:
-    """Return what writes a backup to a folder, or to an archive, and seals it with a key if there is one."""
+    """Return a writer for a folder or an archive, which seals the backup if a key is given."""
     if path.suffix == ARCHIVE and not path.is_dir():
         return ArchiveWriter(path, key)
     return FolderWriter(path, key)
@@ -315,14 +313,14 @@ def write_to(path: Path, key: SecretStr | None) -> Writer:
 
 @contextmanager
 def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequence[FoundBackup]]:
-    """The backups of a folder, the oldest first, or the one that `path` names.
+    """Yield the backups of a folder, oldest first, or the one backup that `path` names.
 
     Raises:
-        StoreError: there is none.
+        StoreError: `path` has no backups.
     """
     if path.is_file():
         try:
-            tar = tarfile.open(path, "r:")  # noqa: SIM115 - what cannot be opened is told from what fails inside
+            tar = tarfile.open(path, "r:")  # noqa: SIM115 - separates an unreadable archive from errors inside
         except (OSError, tarfile.TarError) as error:
             raise StoreError(f"{path} is no backup: {error}.") from error
         with tar:
@@ -334,22 +332,22 @@ def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequenc
 
 
 def backup_folders(root: Path) -> list[Path]:
-    """Return the folders of the backups that are finished, the oldest first."""
+    """Return the folders of finished backups, oldest first."""
     return sorted(path for path in (root.iterdir() if root.is_dir() else ()) if NAME.fullmatch(path.name))
 
 
 def objects_in(root: Path) -> list[Path]:
-    """Return the files of a folder's backups, and parts of files."""
+    """Return the files of a folder's backups, and unfinished files."""
     objects = root / OBJECTS
     files = [path for path in objects.glob("??/*") if DIGITS.fullmatch(path.name) and path.name[:2] == path.parent.name]
     return files + [path for path in objects.glob(f"*{PART}") if UNFINISHED.fullmatch(path.stem)]
 
 
 def age_of_newest(root: Path) -> float:
-    """Return for how many seconds the newest backup of a folder has been there; endless if there is none.
+    """Return the age of a folder's newest backup, in seconds; infinite without a backup.
 
-    One from the future says nothing of when it was made: a clock was put back. While a clock is wrong, one from before
-    is no older for it.
+    A date in the future says nothing about the age, because a clock was set back. While the clock is wrong, a backup
+    from before does not count as older.
     """
     folders = backup_folders(root)
     made_at = _made_at(folders[-1]) if folders else clock.LAST
@@ -359,7 +357,7 @@ def age_of_newest(root: Path) -> float:
 
 @contextmanager
 def discarded_unless_finished(writer: C) -> Iterator[C]:
-    """Remove in the end what is not finished."""
+    """Discard unfinished files when the block ends."""
     try:
         yield writer
     finally:
@@ -367,7 +365,7 @@ def discarded_unless_finished(writer: C) -> Iterator[C]:
 
 
 def _next_stamp(root: Path) -> str:
-    """Return a name behind those of all backups, also when the clock was put back."""
+    """Return a name that sorts after all backups, even if the clock was set back."""
     now = clock.own.now()
     if folders := backup_folders(root):
         now = max(now, _parse_moment(folders[-1]) + timedelta(microseconds=1))
@@ -375,7 +373,7 @@ def _next_stamp(root: Path) -> str:
 
 
 def _made_at(folder: Path) -> datetime:
-    """Return when a backup was made, which its name may be behind."""
+    """Return the time of a backup, which may be earlier than its name."""
     try:
         return datetime.fromisoformat(OpenBackup(folder).manifest.made_at)
     except (StoreError, ValueError):
@@ -409,10 +407,10 @@ def _load(backup: OpenBackup, key: SecretStr | None) -> tuple[BackupManifest, Se
 
 
 def _check_seal(backup: OpenBackup, raw: bytes, key: SecretStr | None) -> Seal:
-    """Return whether a backup is sealed.
+    """Return the state of a backup's seal.
 
     Raises:
-        ValueError: it is, but not with this key.
+        ValueError: the backup is sealed with another key.
     """
     try:
         seal = _read(backup, SEAL)

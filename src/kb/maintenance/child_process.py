@@ -1,6 +1,6 @@
-"""The process that backs up and examines, `python -m kb.maintenance.child_process`, so that searches go on beside it.
+"""The child process for backups and checks, `python -m kb.maintenance.child_process`, so that searches continue.
 
-It reads what to do from standard input and tells of it on standard output, a line of JSON for each step.
+It reads its task from standard input and reports on standard output, with one line of JSON per step.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Step = Callable[[str], None]
 
 NICE: Final = 10
 MAX_FAULTS: Final = 100
-"""How many faults are told."""
+"""How many faults are reported."""
 
 PAUSE_SECONDS: Final = 0.5
-"""How long it is silent at least between two counts."""
+"""The minimum interval between two progress reports."""
 
 
 def main() -> None:
-    """Do what is asked for, and say how it ended."""
+    """Run the requested task, and report its result."""
     engine = int(sys.argv[1])
     end_with(engine)
     give_way()
     forbid_inspection()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what is not finished is removed on the way
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # unfinished files are removed on exit
     asked = json.loads(sys.stdin.read())
     try:
         done = ACTIONS[asked["action"]](Settings.model_validate(asked["settings"]), lambda text: report(step=text))
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def give_way() -> None:
-    """Let the engine go first: where memory runs out, it is this process that the kernel ends."""
+    """Lower the priority of this process; if memory runs out, the kernel ends it first."""
     if hasattr(os, "nice"):
         os.nice(NICE)
     if sys.platform == "linux":
@@ -65,7 +65,7 @@ def report(**fields: object) -> None:
 
 
 def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
-    """Make a backup in the folder for them."""
+    """Back up to the backup folder."""
     target = backup_folder(settings)
     step(f"backing up to {target}")
     made = back_up(settings, target, settings.backup_keep, _counted(step))
@@ -79,7 +79,7 @@ def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
 
 
 def _counted(step: Step) -> Callable[[], None]:
-    """Return what counts the pieces that are copied, and tells of it now and then."""
+    """Return a callback that counts copied pieces and reports the count at intervals."""
     count, reported_at = 0, time.monotonic()
 
     def checkpoint() -> None:
@@ -93,7 +93,7 @@ def _counted(step: Step) -> Callable[[], None]:
 
 
 def verify(settings: Settings, step: Step) -> dict[str, Any]:
-    """Read every backup, and try the newest: if that is cut off, the engine's next start removes what is left of it."""
+    """Verify every backup, and restore the newest as a test; the engine's next start removes leftovers."""
     return {
         "faults": first_faults(
             list(verify_backups(backup_folder(settings), step, settings.staging_dir, settings.backup_key))
@@ -102,23 +102,22 @@ def verify(settings: Settings, step: Step) -> dict[str, Any]:
 
 
 def first_faults(faults: list[str]) -> list[str]:
-    """Return no more faults than anyone reads: there may be one for each file."""
+    """Return the first faults and the number of the others: there may be one per file."""
     return [*faults[:MAX_FAULTS], f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else faults
 
 
 def look(settings: Settings, step: Step) -> dict[str, Any]:
-    """Examine the data."""
     return {"findings": findings(examine(settings, lambda name: step(f"looking at {name}")))}
 
 
 def mend(settings: Settings, step: Step) -> dict[str, Any]:
-    """Mend what can be while the engine runs, and examine the data again."""
+    """Make the repairs that are possible while the engine runs, and check the data again."""
     mend_files(settings)
     return look(settings, step)
 
 
 def findings(results: Examined) -> list[dict[str, Any]]:
-    """Return what was found as it is answered."""
+    """Return the findings in the form of the API."""
     return [
         {
             "check": name,
@@ -132,8 +131,8 @@ def findings(results: Examined) -> list[dict[str, Any]]:
 
 
 def backup_folder(settings: Settings) -> Path:
-    """Return where the backups are, without which none of this is asked for."""
-    assert settings.backup_dir  # noqa: S101 - `MaintenanceTasks.begin` refuses it
+    """Return the backup folder, which these tasks require."""
+    assert settings.backup_dir  # noqa: S101 - `MaintenanceTasks.begin` checks it
     return settings.backup_dir
 
 

@@ -1,4 +1,4 @@
-"""Whether a knowledge base is well, and what can be mended without a backup."""
+"""Check a database and its files, and make the repairs that need no backup."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ from kb.store.sqlite.vector_space import recorded_space
 from kb.store.sqlite.verify import Check, Remedy, Verification
 
 MAX_FAULTS: Final = 20
-"""How many faults of a kind are told."""
+"""How many faults of each kind are reported."""
 
 SAMPLE: Final = 16
-"""How many vectors are made again to see whether they are the model's."""
+"""How many vectors are recomputed to check that they come from the model."""
 
 SAME: Final = 0.98
-"""The cosine of two vectors of one text; precisions differ less."""
+"""The least cosine of two vectors of the same text; precisions differ less."""
 
 RESTORE: Final = "restore"
-"""The check whether a restore was cut off."""
+"""The check for an interrupted restore."""
 
 LOW_SPACE: Final = 256 << 20
 CUT_OFF: Final = (".new", ".new-journal", ".new-wal", ".new-shm")
-"""How what a reindex writes ends, after the database's name."""
+"""The endings of files that a reindex writes, after the name of the database."""
 
 Examined = dict[str, tuple[list[str], Remedy]]
-"""The checks by name: what each found, and what helps."""
+"""By name of the check: the faults found, and the remedy."""
 
 
 def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None) -> Examined:
-    """Return what is wrong. Nothing is written; an engine may be at work.
+    """Return the faults found. Reads only; safe while an engine runs.
 
-    Where a restore was cut off, that is all: what is there is partly what was, or not there at all.
+    After an interrupted restore, only that is reported, because the data is partly old or missing.
 
     Raises:
-        StoreError: there is no database that could be looked at.
+        StoreError: the database does not exist or cannot be read.
     """
     if faults := list(_unfinished_restore(settings)):
         return {RESTORE: (faults, Remedy.ROWS)}
@@ -70,12 +70,12 @@ def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None
 
 
 def is_well(results: Examined) -> bool:
-    """Return whether nothing was found but what is only to be known."""
+    """Return whether nothing but notices was found."""
     return not any(faults for faults, remedy in results.values() if remedy is not Remedy.NOTICE)
 
 
 def mend(settings: Settings, results: Examined, on_chunks: Callable[[int, int], None]) -> None:
-    """Mend what can be mended of what was found. No text and no kept file is removed.
+    """Repair the given faults, as far as possible. No text and no kept file is removed.
 
     Raises:
         StartError: the engine runs, or the model or the database cannot be used.
@@ -97,10 +97,10 @@ def mend(settings: Settings, results: Examined, on_chunks: Callable[[int, int], 
 
 
 def verify_data(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with a database and its files, wherever they are.
+    """Yield each fault of the database and its files.
 
     Raises:
-        StoreError: there is no database that could be looked at.
+        StoreError: the database does not exist or cannot be read.
     """
     with closing(_open(settings)) as database:
         for check in checks_of_data(database, settings):
@@ -109,7 +109,7 @@ def verify_data(settings: Settings) -> Iterator[str]:
 
 
 def checks_of_data(database: Verification, settings: Settings) -> Sequence[Check]:
-    """Return the checks of the database and of the files that belong to it."""
+    """Return the checks of the database and its files."""
     originals = KeptFiles(settings.files_dir)
     return [
         *database.checks,
@@ -120,7 +120,6 @@ def checks_of_data(database: Verification, settings: Settings) -> Sequence[Check
 
 
 def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Check]:
-    """Return the checks of the model, the folders, the disk and the backups."""
     path = database_path(settings.database_url, settings.data_dir)
     return [
         Check(RESTORE, partial(_unfinished_restore, settings), Remedy.ROWS),
@@ -139,7 +138,7 @@ def _open(settings: Settings) -> Verification:
 
 
 def _damaged_files(database: Verification, originals: KeptFiles) -> Iterator[str]:
-    """Yield the kept files that are not what they were."""
+    """Yield the kept files that are damaged."""
     for document_id, content_hash in database.file_hashes():
         if originals.has(content_hash):
             path = originals.path(content_hash)
@@ -155,7 +154,7 @@ def _missing_files(database: Verification, originals: KeptFiles) -> Iterator[str
 
 
 def _missing_staged(database: Verification, settings: Settings) -> Iterator[str]:
-    """Yield the jobs whose file is not there. They are looked at again: those that ended meanwhile need none."""
+    """Yield the jobs whose staged file is missing. A second look leaves out jobs that have ended in the meantime."""
     missing = [staged_file for staged_file in database.staged() if not (settings.staging_dir / staged_file[1]).exists()]
     if missing:
         with closing(_open(settings)) as now:
@@ -166,7 +165,7 @@ def _missing_staged(database: Verification, settings: Settings) -> Iterator[str]
 
 
 def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> Iterator[str]:
-    """Yield how vectors differ from those that the model makes; without a model at hand there is nothing to compare."""
+    """Yield vectors that the model would compute differently; without a local model nothing is compared."""
     if not settings.model_dir and not (settings.data_dir / "models").is_dir():
         return
     try:
@@ -187,7 +186,7 @@ def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> 
 
 
 def _strays(settings: Settings) -> Iterator[str]:
-    """Yield the kept files that no document needs. They are looked at first, and then who may need them."""
+    """Yield the kept files that no document needs. Files are listed first, so that new ones do not count as stray."""
     digests = KeptFiles(settings.files_dir).digests()
     with closing(_open(settings)) as database:
         needed = {digest for _, digest in database.file_hashes()} | database.pending_hashes()
@@ -205,7 +204,7 @@ def _leftovers(path: Path, settings: Settings) -> Iterator[str]:
 
 
 def _cut_off(path: Path, settings: Settings) -> list[Path]:
-    """Return what a reindex or a restore left that was cut off."""
+    """Return the leftovers of an interrupted reindex or restore."""
     rebuilt = (path.with_name(f"{path.name}{ending}") for ending in CUT_OFF)
     return [leftover for leftover in (*rebuilt, *RestoreFolders.of(settings).unfinished) if leftover.exists()]
 
@@ -218,7 +217,8 @@ def _exposed(path: Path, settings: Settings) -> Iterator[str]:
 def _exposed_files(path: Path, settings: Settings) -> list[Path]:
     logs = (path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm"))
     files = (file for folder in (settings.files_dir, settings.staging_dir) for file in folder.rglob("*"))
-    candidates = (path, *logs, *(file for file in files if not file.is_symlink()))  # as an extractor's program may make
+    # an extractor's program may make links
+    candidates = (path, *logs, *(file for file in files if not file.is_symlink()))
     return [file for file in candidates if file.is_file() and is_exposed(file)]
 
 
@@ -240,7 +240,7 @@ def _late_backup(settings: Settings) -> Iterator[str]:
 
 
 def mend_files(settings: Settings) -> None:
-    """Remove what was cut off, and hide what other accounts can read; for who has the data directory's lock."""
+    """Remove leftovers, and hide files that other accounts can read. The caller must hold the data folder's lock."""
     path = database_path(settings.database_url, settings.data_dir)
     for leftover in _cut_off(path, settings):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()

@@ -1,11 +1,11 @@
-"""Everything in files that other programs read; docs/export.md describes them.
+"""Export everything to files that other programs can read; docs/export.md describes them.
 
-kb-export.json     the format's number, the highest ids that were given, and the SHA-256 of each of these:
-documents.jsonl    a document a line, with its chunks
-versions.jsonl     a former version a line, with its chunks, also of documents in the bin
-jobs.jsonl …       a row a line: jobs, operations, the audit log, synced folders, files that stay out, keys
-vectors            if asked for: the numbers of each chunk
-files/ab/abcd…     the files that documents came from, and those that wait, by the SHA-256 of their content
+kb-export.json     the format's number, the highest ids assigned, and the SHA-256 of each of these:
+documents.jsonl    one document per line, with its chunks
+versions.jsonl     one earlier version per line, with its chunks, also of documents in the bin
+jobs.jsonl …       one row per line: jobs, operations, the audit log, synced folders, files left out of syncs, keys
+vectors            on request: the vector of each chunk
+files/ab/abcd…     the files that documents came from, and staged files, by the SHA-256 of their content
 """
 
 from __future__ import annotations
@@ -53,24 +53,24 @@ VERSIONS: Final = "versions.jsonl"
 FILES: Final = "files"
 NOTES: Final = "notes"
 ORIGINALS: Final = "originals.part"
-"""Where the files are by their hashes until each has its name."""
+"""The folder for files by their hashes until each gets its name."""
 LONGEST_NAME: Final = 80
 LONGEST_STEM: Final = 200
 LONGEST_SUFFIX: Final = 30
-"""In bytes: a name of a file has 255 at most, and those of the id are among them."""
+"""In bytes: a file name may have 255, which include the id."""
 UNREADABLE: Final = re.compile(r"[^\w.-]+")
-"""What stands in no name of a file."""
+"""Characters replaced in file names."""
 
 
 @dataclass(slots=True)
 class Exported:
-    """What an export holds.
+    """The contents of an export.
 
     Args:
-        documents: how many documents, without those in the bin.
-        files: how many of the files that documents came from.
-        staged: the files that wait for their job: their names, and the SHA-256 of each.
-        missing: the files that could not be copied, for they are not what they were or not there.
+        documents: documents, without those in the bin.
+        files: files that documents came from.
+        staged: the name and SHA-256 of each staged file.
+        missing: the files that could not be copied because they are damaged or missing.
     """
 
     documents: int = 0
@@ -80,17 +80,18 @@ class Exported:
 
 
 def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bool = False) -> Exported:
-    """Write everything to the folder `target`, as it is at one moment.
+    """Write everything to the folder `target`, in its state at one point in time.
 
     Args:
-        settings: those of the engine, which may run.
-        target: a folder that is not there or empty.
-        as_notes: write what stands, notes as Markdown with front matter and files under their names, for people and
-            other programs.
-        with_vectors: write the vectors too, so that an import makes none anew.
+        settings: the settings of the engine, which may run.
+        target: a folder that does not exist or is empty.
+        as_notes: write only current documents, for people and other programs: notes as Markdown with front matter, and
+            files under their names.
+        with_vectors: also write the vectors, so that an import need not recompute them.
 
     Raises:
-        StoreError: the database cannot be read or is not whole, or the folder cannot be written or holds something.
+        StoreError: the database cannot be read or holds half an import, or the folder cannot be written or is not
+            empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} holds something already: name another folder.")
@@ -114,7 +115,7 @@ def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bo
 
 @contextmanager
 def _taken(settings: Settings, writer: _ExportWriter) -> Iterator[tuple[MovedTransaction, Exported]]:
-    """One moment of the database, whose files are copied."""
+    """Yield a snapshot of the database, with its files copied."""
     url = settings.database_url
     if is_postgres(url):
         with (
@@ -130,7 +131,7 @@ def _taken(settings: Settings, writer: _ExportWriter) -> Iterator[tuple[MovedTra
 
 
 def _copy_files(tx: MovedTransaction, blobs: Blobs, writer: _ExportWriter) -> Exported:
-    """Copy the files of a moment, as far as they were kept."""
+    """Copy the files of a snapshot, as far as they were kept."""
     exported = Exported()
     for digest in tx.documents.file_hashes():
         with suppress(FileNotFoundError), closing(blobs.open(kept_as(digest))) as blob:
@@ -143,7 +144,7 @@ def _copy_files(tx: MovedTransaction, blobs: Blobs, writer: _ExportWriter) -> Ex
 
 
 class _ExportWriter:
-    """Collects a moment's files, and the copy of its database, in a folder that gets its name in the end."""
+    """Collects files and the copy of the database in a folder that gets its final name at the end."""
 
     def __init__(self, target: Path) -> None:
         self._target = target
@@ -155,7 +156,7 @@ class _ExportWriter:
         self.database = self.folder / "kb.db"
 
     def has(self, digest: str) -> bool:
-        """Return whether the file is there."""
+        """Return whether a copy of the file exists."""
         return self.originals.has(digest)
 
     def put(self, file: Readable) -> str:
@@ -173,7 +174,7 @@ class _ExportWriter:
             self.originals.path(digest).unlink()
 
     def finish(self) -> None:
-        """Give the export its name, once it is on the disk."""
+        """Give the export its final name, once it is on disk."""
         for ending in ("", "-wal", "-shm", "-journal"):
             self.database.with_name(f"{self.database.name}{ending}").unlink(missing_ok=True)
         for path in (*self.folder.rglob("*"), self.folder):
@@ -184,7 +185,6 @@ class _ExportWriter:
         sync(self._target.parent)
 
     def discard(self) -> None:
-        """Remove what is not finished."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -209,7 +209,7 @@ def _write_lines(
         "files": digests,
     }
     (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-    for path in folder.rglob("*"):  # digests of keys are among it
+    for path in folder.rglob("*"):  # some files contain digests of keys
         path.chmod(0o700 if path.is_dir() else 0o600)
 
 
@@ -228,7 +228,7 @@ def _write(path: Path, blocks: Iterable[bytes]) -> str:
 
 
 def _write_notes(tx: MovedTransaction, folder: Path) -> None:
-    """Write each note, and the text of each file that was not kept, as Markdown; and each file under its name."""
+    """Write notes, and the text of files that were not kept, as Markdown; and each kept file under its name."""
     (folder / FILES).mkdir(exist_ok=True)
     (folder / FILES).rename(folder / ORIGINALS)
     originals = KeptFiles(folder / ORIGINALS)
@@ -257,12 +257,12 @@ def _documents(tx: MovedTransaction) -> Iterator[Document]:
 
 
 def _is_file(document: Document, originals: KeptFiles) -> bool:
-    """Return whether a document leaves as a file, and not as a note."""
+    """Return whether a document is exported as a file, not as a note."""
     return document.doc_type != NOTE and originals.has(document.content_hash)
 
 
 def _made(target: Path) -> Path:
-    """Return where a file is written, with its folder made."""
+    """Create the folder of a path; return the path."""
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
 
@@ -274,7 +274,7 @@ def _name(document: Document, suffix: str) -> str:
 
 
 def _cut(text: str, size: int) -> str:
-    """Return the characters that fit in so many bytes."""
+    """Return as many characters as fit in `size` bytes."""
     return text.encode()[:size].decode(errors="ignore")
 
 

@@ -1,4 +1,4 @@
-"""An export as an import reads it. What no knowledge base would have written is refused before anything is."""
+"""Read an export. Content that kb would not have written is refused before anything is imported."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from kb.store.sqlite.import_merge import FormerVersion
 T = TypeVar("T")
 
 WHOLE: Final = 3
-"""The first format that has all of a database."""
+"""The first format that contains everything in a database."""
 
 SLICE: Final = 64
-"""How many chunks are embedded, and written in one transaction, at least."""
+"""The minimum number of chunks that are embedded and written in one transaction."""
 
 LINES: Final[dict[str, type[Line]]] = {DOCUMENTS: DocumentLine, VERSIONS: VersionLine, **ROW_LINES, KEYS: KeyLine}
 ORDERS: Final = {
@@ -55,20 +55,20 @@ ORDERS: Final = {
     VERSIONS: ("id", "version"),
     KEYS: ("name",),
 }
-"""By what the lines of a file ascend."""
+"""The columns by which the lines of a file ascend."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """What came of it.
+    """The result of an import.
 
     Args:
-        added: how many documents were new.
-        there: how many were there, with the same content and path or with the path.
-        replaced: how many of those held something else.
-        tagged: how many of those got tags that they had not.
-        keys: how many keys with rights were new.
-        compared: how many lines the database was compared with in the end.
+        added: new documents.
+        there: documents that existed, with the same content and path or only the path.
+        replaced: existing documents whose content was replaced.
+        tagged: existing documents that got new tags.
+        keys: new keys with rights.
+        compared: lines compared with the database at the end.
     """
 
     added: int = 0
@@ -81,7 +81,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """A document as an export has it, and what it was; one in the bin is no more than that."""
+    """A document of an export, with its earlier versions; a document in the bin has only those."""
 
     document: Document
     part_of: int | None
@@ -97,16 +97,16 @@ class Arriving:
 
     @property
     def size(self) -> int:
-        """How many chunks it has and had."""
+        """How many chunks all its versions have."""
         return len(self.chunks) + sum(len(former.chunks) for former in self.former if former.chunks)
 
     @property
     def states(self) -> list[Document]:
-        """The document as it stands and stood."""
+        """The document and its earlier versions."""
         return [self.document, *(former.version.document for former in self.former)]
 
     def content(self, vectors: NDArray[np.float32]) -> Content:
-        """Return what the document holds."""
+        """Return the current content of the document."""
         document = self.document
         return Content(
             doc_type=document.doc_type,
@@ -126,13 +126,13 @@ class Arriving:
 
 
 class ExportFolder:
-    """An export.
+    """An export on disk.
 
     Args:
-        folder: where it is.
+        folder: the folder of the export.
 
     Raises:
-        StoreError: it is none, or of a later kb.
+        StoreError: the folder is not an export, or one of a later kb.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -142,16 +142,15 @@ class ExportFolder:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has all of a database, and not documents alone."""
+        """Whether it contains everything in a database, not just documents."""
         return self.about.number >= WHOLE
 
     @property
     def has_vectors(self) -> bool:
-        """Whether it has vectors."""
         return VECTORS in self.about.files and self.about.space is not None
 
     def __iter__(self) -> Iterator[Arriving]:
-        """Yield the documents with what they were, and those in the bin, by ascending id."""
+        """Yield the documents with their earlier versions, and those in the bin, by ascending id."""
         path = self.folder / VERSIONS
         former = _read(path, _former) if self._has(VERSIONS) else iter(())
         both = heapq.merge(
@@ -173,12 +172,12 @@ class ExportFolder:
 
     @property
     def last_ids(self) -> dict[str, int]:
-        """The highest id of each kind that was ever given, as far as it says so."""
+        """The highest id of each kind ever assigned, as far as the export records it."""
         given = self.about.last_ids
         return given.model_dump() if given else {"documents": self.about.last_document_id}
 
     def lines(self, name: str) -> Iterator[Any]:
-        """Yield what the lines of a file say."""
+        """Yield the parsed lines of a file."""
         return _read(self.folder / name, LINES[name].model_validate_json) if self._has(name) else iter(())
 
     def open(self, name: str) -> BinaryIO:
@@ -186,14 +185,14 @@ class ExportFolder:
         return _opened(self.folder / name) if self._has(name) else BytesIO()
 
     def _has(self, name: str) -> bool:
-        """Return whether there is to be such a file: earlier formats have fewer."""
+        """Return whether the file must exist: earlier formats have fewer files."""
         return self.is_whole or (self.folder / name).exists()
 
     def check(self) -> None:
-        """Look at each line, and count them.
+        """Validate and count all lines.
 
         Raises:
-            StoreError: one cannot be read, or a file is not what it was.
+            StoreError: a line is invalid, or a file is damaged.
         """
         for _ in self:
             pass
@@ -218,14 +217,14 @@ class ExportFolder:
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has; 0 if there are none."""
+        """The length of each vector; 0 without vectors."""
         return self.about.space.dimensions if self.about.space else 0
 
     def keep_files(self, originals: Originals, documents: Iterable[Document | StateLine]) -> None:
         """Copy the files that documents came from.
 
         Raises:
-            StoreError: one is not what it was.
+            StoreError: a file is damaged.
         """
         exported = KeptFiles(self.folder / FILES)
         for digest in {document.content_hash for document in documents if document.doc_type != NOTE}:
@@ -240,7 +239,7 @@ class ExportFolder:
                     discard(staged, originals.blobs)
 
     def stage_files(self, blobs: Blobs) -> None:
-        """Copy the files that wait for their job. Raises as `keep_files`."""
+        """Copy the staged files. Raises as `keep_files`."""
         exported = KeptFiles(self.folder / FILES)
         for name, digest in self.about.staged.items():
             path = exported.path(digest)
@@ -252,7 +251,7 @@ class ExportFolder:
 
 
 class Sized(Protocol):
-    """What has chunks."""
+    """Something with a number of chunks."""
 
     @property
     def size(self) -> int: ...
@@ -262,7 +261,7 @@ S = TypeVar("S", bound=Sized)
 
 
 def slices(lines: Iterable[S], least: int | None = None) -> Iterator[list[S]]:
-    """Yield what is written together: so many that they have `least` chunks, or are as many; else `SLICE`."""
+    """Yield lines in groups of at least `least` (default `SLICE`) chunks; a line without chunks counts as one."""
     part: list[S] = []
     size = 0
     for line in lines:
@@ -283,10 +282,10 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _about(folder: Path) -> ExportHeader:
-    """Return what an export says of itself.
+    """Return the header of an export.
 
     Raises:
-        StoreError: it is none, or of a later kb.
+        StoreError: the folder is not an export, or one of a later kb.
     """
     try:
         with open_regular(folder / ABOUT) as file:
@@ -308,10 +307,10 @@ def _about(folder: Path) -> ExportHeader:
 
 
 def _read(path: Path, parse: Callable[[bytes], T]) -> Iterator[T]:
-    """Yield what the lines of a file are.
+    """Yield the parsed lines of a file.
 
     Raises:
-        StoreError: a line cannot be read, or a note is not what it was.
+        StoreError: a line is invalid, or a note does not match its hash.
     """
     try:
         with open_regular(path) as lines:

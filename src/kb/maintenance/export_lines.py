@@ -1,4 +1,4 @@
-"""The lines of an export as they are read: what a knowledge base would never write is refused."""
+"""The line formats of an export: content that kb would never write is refused."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Counts = dict[Annotated[str, Like(r"^[a-z_]{1,40}\Z", "it is no kind of what is 
 
 
 class Line(BaseModel):
-    """A line, or what stands in one: an unknown field or a wrong type is refused."""
+    """A line or an object in one; an unknown field or a wrong type is refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class SpaceFields(Line):
-    """What made vectors."""
+    """The vector space of an export."""
 
     dimensions: Annotated[int, Field(ge=1, le=1 << 16)]
     model: str
@@ -54,7 +54,7 @@ class SpaceFields(Line):
 
 
 class LastIds(Line):
-    """The highest ids that were ever given."""
+    """The highest ids ever assigned."""
 
     documents: LastId
     chunks: LastId
@@ -64,7 +64,7 @@ class LastIds(Line):
 
 
 class ExportHeader(BaseModel):
-    """What an export says of itself. From `last_ids` on it says so since format 3."""
+    """The header of an export. Fields from `last_ids` on exist since format 3."""
 
     model_config = ConfigDict(strict=True)
 
@@ -79,13 +79,11 @@ class ExportHeader(BaseModel):
 
     @property
     def vector_space(self) -> VectorSpace | None:
-        """What made the vectors."""
+        """The space of the vectors."""
         return VectorSpace(**self.space.model_dump()) if self.space else None
 
 
 class ChunkLine(Line):
-    """A chunk."""
-
     id: Id | None = None
     text: str
     header: str
@@ -95,17 +93,16 @@ class ChunkLine(Line):
     characters: tuple[Number, Number]
 
     def row(self) -> NewChunk:
-        """Return the chunk."""
         return NewChunk(self.text, self.header, ChunkPosition(*self.lines, *self.characters, self.heading, self.page))
 
     def former(self, index: int, new_id: int) -> Chunk:
-        """Return the chunk of a former version, under its id, or the new one if the export says none."""
+        """Return the chunk of an earlier version, with its own id, or `new_id` if the export has none."""
         chunk = self.row()
         return Chunk(self.id or new_id, index, chunk.header, chunk.text, chunk.place)
 
 
 class AuthorLine(Line):
-    """Who did something."""
+    """The author of a change."""
 
     by: str | None = None
     client: str | None = None
@@ -113,12 +110,11 @@ class AuthorLine(Line):
 
     @property
     def author(self) -> Author:
-        """Who did it."""
         return Author(self.by, self.client, self.why)
 
 
 class Deletion(AuthorLine):
-    """When a document went to the bin, and by whose hand."""
+    """The time and author of a deletion."""
 
     at: Moment
     part_of: DocumentId | None
@@ -126,7 +122,7 @@ class Deletion(AuthorLine):
 
 
 class StateLine(AuthorLine):
-    """A document at some time."""
+    """A document at a point in time."""
 
     id: DocumentId
     title: str
@@ -149,12 +145,12 @@ class StateLine(AuthorLine):
 
     @property
     def document(self) -> Document:
-        """The document as it was then."""
+        """The document at that time."""
         return Document(**{name: getattr(self, name) for name in Document.__dataclass_fields__})
 
 
 class DocumentLine(StateLine):
-    """A document as it stands."""
+    """A current document."""
 
     version: VersionNumber = 1
     chunks: tuple[ChunkLine, ...]
@@ -166,7 +162,7 @@ class DocumentLine(StateLine):
 
 
 class VersionLine(StateLine):
-    """A document as it stood."""
+    """An earlier version of a document."""
 
     version: VersionNumber
     until: Moment
@@ -181,13 +177,12 @@ class VersionLine(StateLine):
 
     @property
     def former(self) -> Version:
-        """The version."""
         document = self.document
         return Version(document, self.version, document.updated_at or document.created_at, self.until, self.author)
 
     @property
     def binned(self) -> Binned | None:
-        """What is known of the document in the bin, if this is its last version."""
+        """The document's entry in the bin, if this is its last version and it is there."""
         if self.deleted is None:
             return None
         gone = self.deleted
@@ -209,12 +204,11 @@ class KeyLine(Line):
 
     @property
     def key(self) -> NamedKey:
-        """The key."""
         return NamedKey(**self.model_dump())
 
 
 class LimitFields(Line):
-    """What the key of a job's sender is limited to."""
+    """The limits of the key of a job's sender."""
 
     tags: tuple[Tag, ...]
     folder: str | None
@@ -243,7 +237,7 @@ FIELDS: Final[dict[str, Any]] = {
     "existed": bool,
     "omitted": Counts,
 }
-"""The columns of plain tables that hold something else than a text."""
+"""The columns of plain tables that are not text or None."""
 
 ROW_LINES: Final[dict[str, type[Line]]] = {
     name: create_model(
@@ -253,10 +247,10 @@ ROW_LINES: Final[dict[str, type[Line]]] = {
     )
     for name, table in PLAIN.items()
 }
-"""The lines of the files that have rows of a table."""
+"""The line formats of the files with the rows of a table."""
 
 
 def wrong_field(error: ValidationError) -> str:
-    """Return what is wrong with a line, and where."""
+    """Return the field and message of the first error in a line."""
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")

@@ -1,4 +1,4 @@
-"""Where the files of an export stand: in the folders that they came from, under their own names."""
+"""The paths of files in an export: the folders that they came from, and their own names."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Final
 
 ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 WEB: Final = "web"
-"""The folder for what came from addresses."""
+"""The folder for documents from web addresses."""
 
 FORBIDDEN: Final = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
-"""What some file system takes in no name."""
+"""Characters that some file systems refuse in names."""
 
 LONGEST: Final = 240
-"""In bytes, with room for the id: a name of a file has 255 at most."""
+"""In bytes, with space for the id: a file name may have 255."""
 
 
 class Tree:
-    """Gives each file of an export its place.
+    """Assigns each file of an export its path.
 
-    Whole paths begin with the last folder that all of them share.
+    Absolute paths begin with the last folder that all of them share.
 
     Args:
-        source_paths: those of all files.
+        source_paths: the source paths of all files.
     """
 
     def __init__(self, source_paths: Iterable[str]) -> None:
@@ -36,10 +36,10 @@ class Tree:
         self._inner: set[str] = set()
 
     def place(self, source_path: str, document_id: int) -> PurePosixPath:
-        """Return where a file stands; one whose place is taken has its id in its name."""
+        """Return the path of a file, with its id in the name if the path is taken."""
         own = self._folders(source_path)
         with_id = own.with_name(f"{own.stem} ({document_id}){own.suffix}")
-        apart = PurePosixPath(f"{document_id}-{own.name}")  # what is a file for others would be a folder here
+        apart = PurePosixPath(f"{document_id}-{own.name}")  # another file's name would be a folder here
         place = next(path for path in (own, with_id, apart) if path is apart or not self._is_taken(path))
         self._files.add(str(place).casefold())
         self._inner.update(str(parent).casefold() for parent in place.parents)
@@ -57,14 +57,14 @@ class Tree:
         return PurePosixPath(*named or ["file"])
 
     def _is_taken(self, place: PurePosixPath) -> bool:
-        """Return whether a file stands there, or where one of its folders would, or below it."""
+        """Return whether the path, or one of its folders, is a file already, or the path is a folder."""
         path = str(place).casefold()
         above = {str(parent).casefold() for parent in place.parents}
         return path in self._files or path in self._inner or bool(above & self._files)
 
 
 def safe_name(name: str) -> str:
-    """Return a name that every file system takes."""
+    """Return a name that every file system accepts."""
     name = FORBIDDEN.sub("-", name).rstrip(" .") or "-"
     stem, dot, suffix = name.rpartition(".")
     room = LONGEST - len(f"{dot}{suffix}".encode())

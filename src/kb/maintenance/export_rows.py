@@ -1,4 +1,4 @@
-"""What an export says of a database, a line for each document, former version, job and so on."""
+"""The lines of an export, one per document, earlier version, job and so on."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from kb.store.open import MovedTransaction
 
 PLAIN: Final = {f"{table.name}.jsonl": table for table in (OPERATIONS, FOLDERS, LEFT_OUT, AUDIT, JOBS)}
-"""The files whose lines are rows of a table, with nothing besides."""
+"""The files whose lines are rows of one table."""
 
 KEYS: Final = "keys.jsonl"
 VECTORS: Final = "vectors"
-"""The numbers of each chunk, in the order of the documents' lines: 32-bit floats, the lowest byte first."""
+"""The vector of each chunk, in the order of the documents' lines: 32-bit floats, little-endian."""
 
 UNREADABLE: Final = (StoreError, ValueError, TypeError, LookupError, zlib.error)
-"""What reading a damaged row raises."""
+"""The errors that a damaged row raises when it is read."""
 
 
 def exported_lines(tx: MovedTransaction) -> dict[str, Iterator[Line]]:
-    """Return what stands in each file of an export; keys come besides."""
+    """Return the lines of each file of an export, except keys."""
     rows = {name: tx.transfer.rows(table) for name, table in PLAIN.items()}
     return {"documents.jsonl": _document_lines(tx), "versions.jsonl": _version_lines(tx)} | rows
 
 
 def keys_of(settings: Settings, tx: MovedTransaction) -> Keys:
-    """Return the keys with rights that belong to a database."""
+    """Return the keys with rights of a database."""
     if is_postgres(settings.database_url):
         keys: Keys = postgres("keys").PostgresKeys(lambda: nullcontext(tx.connection))
         return keys
@@ -67,7 +67,7 @@ def exported_vectors(tx: MovedTransaction) -> Iterator[bytes]:
     """Yield the vectors of each document.
 
     Raises:
-        StoreError: one is missing, or damaged.
+        StoreError: a vector is missing or damaged.
     """
     for document in tx.transfer.rows(DOCUMENTS):
         vectors = tx.transfer.vectors([place.id for place in tx.documents.chunk_places(document["id"])])
@@ -91,7 +91,7 @@ def _document_lines(tx: MovedTransaction) -> Iterator[Line]:
 
 
 def _version_lines(tx: MovedTransaction) -> Iterator[Line]:
-    """Yield former versions; the last one of a document in the bin says when it was deleted, and by whom."""
+    """Yield earlier versions; the last one of a document in the bin includes its deletion."""
     binned = {(line.pop("id"), line.pop("version")): line for line in tx.transfer.rows(BIN)}
     holders: dict[int, int] = {}
     document_id = 0
@@ -111,10 +111,10 @@ def _version_lines(tx: MovedTransaction) -> Iterator[Line]:
 
 @contextmanager
 def _named(document_id: int) -> Iterator[None]:
-    """Say which document cannot be read.
+    """Name the document in errors.
 
     Raises:
-        StoreError: it cannot.
+        StoreError: the document cannot be read.
     """
     try:
         yield

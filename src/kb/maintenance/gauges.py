@@ -1,4 +1,4 @@
-"""How much there is in the store, counted when Prometheus asks."""
+"""Metrics of the store, counted on request."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kb.telemetry.instruments import OTHER
 
 
 class Gauges(Collector):
-    """The store's state.
+    """The state of the store.
 
     Args:
-        store: what is counted, each time the metrics are asked for.
-        doc_types: the types that documents have; those of an older version's others count together.
+        store: the store, counted on each request for metrics.
+        doc_types: the known types of documents; types from older versions count together.
     """
 
     def __init__(self, store: Store, doc_types: Collection[str]) -> None:
@@ -28,11 +28,11 @@ class Gauges(Collector):
         self._doc_types = doc_types
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing before it is asked for."""
+        """Return nothing, because metrics are only known on request."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """One moment of the store."""
+        """Yield the metrics of a snapshot of the store."""
         with self._store.read() as tx:
             counts = tx.counts()
         yield _by("kb_documents", "Documents.", "doc_type", self._by_type(counts))
@@ -54,7 +54,7 @@ class Gauges(Collector):
 
 
 def _of_replica(state: ReplicaState | None) -> Iterable[Metric]:
-    """Yield how replicas do; without any both have no values."""
+    """Yield the state of replicas; without replicas both metrics have no values."""
     behind = GaugeMetricFamily("kb_replica_behind_seconds", "For how long no replica was good enough.", labels=[])
     reads = CounterMetricFamily("kb_replica_reads", "Reads that replicas may do, by who did.", labels=["at"])
     if state:

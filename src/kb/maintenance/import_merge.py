@@ -1,4 +1,4 @@
-"""An export comes into a database that holds documents."""
+"""Import an export into a database that already has documents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kb.store.sqlite.import_merge import (
 from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 
 NOT_THERE: Final = 0
-"""The id of no document."""
+"""An id that no document has."""
 
 
 def merge_export(
@@ -41,14 +41,15 @@ def merge_export(
     originals: Originals,
     on_documents: Callable[[int], None],
 ) -> Imported:
-    """Write what is not there, and bring together what is.
+    """Add new documents of an export, and merge the others with existing ones.
 
-    What is there already, with the same content and path, stays one document and gets the tags of both; what has
-    another content at the same path is replaced, as when it is added. No two of the export become one. All else is
-    new, with its times, and with its id where neither that nor a higher one was ever given.
+    A document with the same content and path as an existing one is merged with it, and gets the tags of both. A
+    document with other content at the same path replaces the existing content, as if it were added. Two documents of
+    the export never become one. All others are added with their times, and keep their ids if neither the id nor a
+    higher one was ever assigned.
 
     Raises:
-        StoreError: a file is not what it was, or the database does not take a document.
+        StoreError: a file is damaged, or the database refuses a document.
     """
     chunker, merging = Chunker(embedder), _Merge()
     with translated_errors():
@@ -66,7 +67,7 @@ def merge_export(
 
 
 class _Merge:
-    """Writes documents, and knows what became of those before."""
+    """Writes documents, and maps exported ids to ids in the database."""
 
     def __init__(self) -> None:
         self.imported = Imported()
@@ -77,7 +78,7 @@ class _Merge:
         self._linked: set[int] = set()
 
     def write(self, tx: SqliteTransaction, part: Sequence[Arriving], vectors: NDArray[np.float32]) -> None:
-        """Write documents, or find those that are there."""
+        """Write new documents, or merge them with existing ones."""
         ends = np.cumsum([len(document.chunks) for document in part])[:-1]
         for document, own in zip(part, np.split(vectors, ends), strict=True):
             content = replace(document.content(own), replaces=self._became(document.document.replaces))
@@ -86,7 +87,7 @@ class _Merge:
                 self._add_versions(tx, document, document_id)
 
     def link(self, tx: SqliteTransaction) -> None:
-        """Let documents replace what came after them."""
+        """Add links to replaced notes that came later in the export."""
         for document_id, exported in self._unlinked.items():
             replaces = self._became(exported)
             if replaces and self._may_link(tx, document_id, replaces):
@@ -94,15 +95,15 @@ class _Merge:
                 self._linked.add(document_id)
 
     def _may_link(self, tx: SqliteTransaction, document_id: int, replaces: int) -> bool:
-        """Return whether a document may replace another: not one that is behind it, or replaced, by a link of here."""
+        """Return whether a document may replace another; only links of this import may conflict or form a cycle."""
         behind = tx.documents.successors([document_id]).get(document_id, [])
         in_the_way = rival_successors(tx, document_id, replaces).union({replaces}.intersection(behind))
         return in_the_way.issubset(self._linked)
 
     def _discarded(self, tx: SqliteTransaction, document: Arriving) -> int | None:
-        """Write what is known of a document in the bin; return its id if it was not there."""
-        assert document.binned  # noqa: S101 - the caller saw to it
-        assert document.binned.binned  # noqa: S101 - likewise
+        """Add a document in the bin, unless it exists; return its id if it is new."""
+        assert document.binned  # noqa: S101 - checked by the caller
+        assert document.binned.binned  # noqa: S101 - checked by the caller
         known_id = next((id_ for id_ in find_binned(tx, document.binned) if id_ not in self._in_bin), None)
         if known_id is None:
             self.imported.added += 1
@@ -125,11 +126,11 @@ class _Merge:
             add_version(tx, document_id, former, self._became(former.part_of), content_id, replaces)
 
     def _became(self, exported: int | None) -> int | None:
-        """Return what became of a document."""
+        """Return the id that an exported document has in the database."""
         return self._ids.get(exported) if exported else None
 
     def _save(self, tx: SqliteTransaction, arriving: Arriving, content: Content) -> int | None:
-        """Write a document, or find the one that is there; return its id if it is new."""
+        """Write a document, or merge it with an existing one; return its id if it is new."""
         document, part_of = arriving.document, self._ids.get(arriving.part_of or 0)
         if same := [candidate for candidate in find_same(tx, document) if candidate.id not in self._met]:
             twin = min(same, key=partial(_unlikeness, document))
@@ -149,13 +150,13 @@ class _Merge:
         return None
 
     def _placed(self, tx: SqliteTransaction, document_id: int, content: Content) -> Content:
-        """Return content that replaces something only where what is here already lets it."""
+        """Return the content, without its link to a replaced note if existing links forbid it."""
         if content.replaces is None or self._may_link(tx, document_id, content.replaces):
             return content
         return replace(content, replaces=None)
 
     def _link_later(self, document_id: int, document: Document, content: Content) -> None:
-        """Remember what it replaces, if that comes after it; or that its link is the one of the export."""
+        """Remember a link to a document that comes later, or that this link is from the export."""
         if content.replaces is not None:
             self._linked.add(document_id)
         elif document.replaces:
@@ -182,5 +183,5 @@ class _Merge:
 
 
 def _unlikeness(document: Document, twin: Document) -> tuple[bool, bool, int]:
-    """Return what is the least for the one, of those with the same content, that the document most likely is."""
+    """Return a sort key for documents with the same content: the lowest is the most likely match."""
     return twin.created_at != document.created_at, not set(document.tags).issubset(twin.tags), twin.id

@@ -1,4 +1,4 @@
-"""An export comes into a knowledge base, empty or not."""
+"""Import an export into a database, empty or not."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ if TYPE_CHECKING:
     """Returns the vectors of the next chunks."""
 
 READY_MADE: Final = 16 * SLICE
-"""How many chunks whose vectors are there are written in one transaction at least."""
+"""The minimum number of chunks per transaction if the export has their vectors."""
 
 AT_ONCE: Final = 500
-"""How many rows of other tables."""
+"""The number of other rows per transaction."""
 
 
 def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int], None]) -> Imported:
-    """Bring an export in; given again after it was cut off, it goes on. Its lines are checked before one is written.
+    """Import an export; a second call after an interruption continues. All lines are checked before any is written.
 
-    Into an empty database everything comes back as it was, and is compared in the end. For one that holds something see
+    An empty database is refilled exactly and compared with the export at the end. For other databases see
     `merge_export`.
 
     Args:
-        settings: those of the engine, which must not run.
+        settings: the settings of the engine, which must not run.
         folder: the export.
-        on_documents: is told how many documents are done.
+        on_documents: receives the number of documents done.
 
     Raises:
         StartError: the engine runs, the export cannot be read, or the model or the database cannot be used.
@@ -86,7 +86,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
 
 @contextmanager
 def _locked(settings: Settings) -> Iterator[None]:
-    """Keep engines from the data directory and the database, and finish a restore that was cut off."""
+    """Keep engines out of the data folder and the database, and complete an interrupted restore."""
     make_folder(settings.data_dir, "KB_DATA_DIR")
     with ExitStack() as stack:
         stack.enter_context(sole_user(lock_path(settings.data_dir)))
@@ -101,7 +101,7 @@ def _locked(settings: Settings) -> Iterator[None]:
 
 
 def _space(settings: Settings, export: ExportFolder) -> tuple[Embedder | None, VectorSpace]:
-    """Return what makes the vectors: no model, if the export has them and the database takes them."""
+    """Return the model for the vectors and its space; no model if the export has vectors that the database accepts."""
     recorded = export.about.vector_space
     if export.has_vectors and recorded and space_in_use(settings.database_url, settings.data_dir) in (None, recorded):
         return None, recorded
@@ -117,10 +117,10 @@ def _embedder_for(settings: Settings, space: VectorSpace) -> Embedder:
 
 
 def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None:
-    """Return how many lines of each file a database has; None if it has, or ever had, something else.
+    """Return how many lines of each file a database has; None if it has, or ever had, other content.
 
     Raises:
-        StoreError: that is part of another import.
+        StoreError: the other content is part of another import.
     """
     with store.read() as tx:
         present, difference = _compared(tx, export)
@@ -133,7 +133,7 @@ def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None
 
 
 def _compared(tx: MovedTransaction, export: ExportFolder) -> tuple[dict[str, int], str | None]:
-    """Return how many lines of each file a database has, up to the first that is otherwise, and where that is."""
+    """Return how many lines of each file a database has, up to the first difference, and the place of that."""
     present = dict.fromkeys(export.counts, 0)
     for name, lines in exported_lines(tx).items():
         with export.open(name) as file:
@@ -145,20 +145,20 @@ def _compared(tx: MovedTransaction, export: ExportFolder) -> tuple[dict[str, int
 
 
 def _covers(line: Any, exported: Any) -> bool:  # noqa: ANN401 - JSON
-    """Return whether a line says what the exported one does; it may say more."""
+    """Return whether a line contains everything in the exported one; it may have more fields."""
     match exported:
         case dict():
             return all(name in line and _covers(line[name], value) for name, value in exported.items())
         case list():
             return len(line) == len(exported) and all(map(_covers, line, exported))
-        case str():  # PostgreSQL keeps moments to the millisecond
+        case str():  # PostgreSQL stores times with milliseconds
             return line in (exported, f"{exported[:-1]}.000Z")
         case _:
             return bool(line == exported)
 
 
 class _Refill:
-    """Writes an export into an empty database, or goes on with that."""
+    """Writes an export into an empty database, or continues to."""
 
     def __init__(
         self,
@@ -176,10 +176,10 @@ class _Refill:
         self._imported = Imported()
 
     def run(self, present: dict[str, int], embedder: Embedder | None) -> Imported:
-        """Write what is not there of each file, and compare all of them.
+        """Write the missing lines of each file, and compare all of them.
 
         Raises:
-            StoreError: a row is not taken, or the database has something otherwise than the export.
+            StoreError: a row is refused, or the database differs from the export.
         """
         self._write_documents(present[DOCUMENTS], embedder)
         self._write_versions(present[VERSIONS])
@@ -194,7 +194,7 @@ class _Refill:
 
     @property
     def _knows_beginning(self) -> bool:
-        """Whether the export says from when on it has every former version. The first format has none."""
+        """Whether the export records when its history begins. The first format does not."""
         return "history_begins" in self._export.about.model_fields_set
 
     def _write_documents(self, count: int, embedder: Embedder | None) -> None:
@@ -239,7 +239,7 @@ class _Refill:
         return lambda chunks: embedder.embed_passages([chunker.passage(chunk.header, chunk.text) for chunk in chunks])
 
     def _read_behind(self, before: int, stack: ExitStack) -> Embed:
-        """Return what reads the vectors of the export, from behind the first ones on."""
+        """Return a reader of the export's vectors, starting after the first `before`."""
         dimensions = self._export.dimensions
         file = stack.enter_context(self._export.open(VECTORS))
         file.seek(4 * dimensions * before)
@@ -250,7 +250,7 @@ class _Refill:
         self._on_documents(self._imported.there + self._imported.added)
 
     def _finish(self) -> None:
-        """Write what belongs to no document; from here on the ids of the export are given to nothing else."""
+        """Write facts about the whole database; from now on the ids of the export are reserved."""
         about = self._export.about
         with self._store.write() as tx:
             keys = keys_of(self._settings, tx)
@@ -291,7 +291,7 @@ class _Refill:
 
 
 def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.float32]) -> None:
-    """Write a document with its ids; earlier formats have none of chunks, and some of them no languages."""
+    """Write a document with its ids. Earlier formats have no chunk ids, and some of them no languages."""
     says_language = "language" in line.model_fields_set
     language = line.language if says_language else guessed([chunk.text for chunk in line.chunks])
     chunks = [chunk.row() for chunk in line.chunks]
@@ -303,7 +303,7 @@ def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.
 
 
 def _add_version(tx: MovedTransaction, line: VersionLine) -> None:
-    """Write a former version, and that it is in the bin; what it held is that of no version before it, or of one."""
+    """Write an earlier version, and its entry in the bin; it may share its content with a version before it."""
     content_id = existing_version(tx, line.id, line.chunks_of).content_id if line.chunks_of else None
     tx.transfer.insert(export_tables.VERSIONS, dict(line) | {"content_id": content_id})
     if line.chunks is not None:

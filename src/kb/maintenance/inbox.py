@@ -1,4 +1,4 @@
-"""A folder whose files the engine takes in by itself."""
+"""Add files automatically from a watched folder."""
 
 from __future__ import annotations
 
@@ -29,37 +29,38 @@ from kb.threads import BackgroundThread
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 2.0
-"""How often is looked for files. One that two looks find the same is whole: whoever wrote it is done."""
+"""The polling interval. A file is complete if two looks find it unchanged."""
 
 RETRY_SECONDS: Final = 30.0
-"""When it is looked again after the disk was full, or the folder away."""
+"""The pause after the disk was full or the folder unavailable."""
 
 REST: Final = 10
-"""How many times as long as a look takes it is waited for the next one: an inbox may hold many files."""
+"""The least pause after a look, as a multiple of its duration: an inbox may hold many files."""
 
 TAKEN: Final = "inbox.json"
 INBOX: Final = "inbox"
-"""Who sends it, in histories and the audit log."""
+"""The author in histories and the audit log."""
 
 State = tuple[int, int]
-"""When a file was changed, in nanoseconds, and its size."""
+"""The modification time of a file, in nanoseconds, and its size."""
 
 
 class Inbox(BackgroundThread):
-    """Sends what is new or changed in a folder; files stay where they are, and so do their documents.
+    """Queues new and changed files of a folder; the files stay there, and deleting one keeps its document.
 
-    What was not sent when it stops is sent by the next engine.
+    Files that are not queued when it stops are queued by the next engine.
 
     Args:
-        folder: is watched, with its folders; what is hidden, empty, a link or left by a program is left alone.
-        store: what gets the jobs.
-        blobs: where files wait for their job.
-        data_dir: where is kept what was taken.
-        most_bytes: how large a file may be.
-        wake: says that there is a new job.
+        folder: the folder to watch, with its subfolders; hidden and empty files, links and leftovers of programs are
+            skipped.
+        store: receives the jobs.
+        blobs: the storage for staged files.
+        data_dir: the folder for the list of queued files.
+        most_bytes: the maximum size of a file.
+        wake: notifies the worker of a new job.
 
     Raises:
-        SettingError: there is no such folder, or it is where kb itself writes.
+        SettingError: the folder does not exist, or kb itself writes there.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Inbox(BackgroundThread):
     ) -> None:
         if not folder.is_dir():
             raise SettingError(f"KB_INBOX_DIR: there is no folder {folder}")
-        if is_within(data_dir, folder):  # each file that it takes would become another one
+        if is_within(data_dir, folder):  # each queued file would create another one
             raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}; name another folder")
         super().__init__("kb-inbox")
         self._folder = folder.absolute()
@@ -92,7 +93,7 @@ class Inbox(BackgroundThread):
                 self._seconds = RETRY_SECONDS
 
     def look(self) -> None:
-        """Send what has not changed since the last look and was not sent as it is."""
+        """Queue files that have not changed since the last look and are not queued yet."""
         began, unreadable = time.monotonic(), dict[str, str]()
         self._author = Author(INBOX, operation_key=f"{INBOX}\n{uuid4().hex}")
         now = dict(self._files(self._folder, unreadable))
@@ -110,7 +111,7 @@ class Inbox(BackgroundThread):
             self._keep()
 
     def _files(self, folder: Path, unreadable: dict[str, str]) -> Iterator[tuple[str, State]]:
-        """Yield the files below a folder; put what cannot be looked at, and why, to what is unreadable."""
+        """Yield the files below a folder; add unreadable paths and the reasons to `unreadable`."""
         try:
             with os.scandir(folder) as entries:
                 ordered = sorted(entries, key=lambda entry: entry.name)
@@ -133,7 +134,7 @@ class Inbox(BackgroundThread):
                 yield entry.path, file_state(state)
 
     def _take(self, path: str, state: State, unreadable: dict[str, str]) -> None:
-        """Send a file, and note that; one that cannot be read is tried again, one that cannot be sent is not."""
+        """Queue a file and record that. Unreadable files are tried again, invalid ones are not."""
         try:
             if state[1] > self._most_bytes:
                 logger.warning("not taken in from the inbox: %r is larger than KB_MAX_UPLOAD_MB", path)
@@ -150,7 +151,7 @@ class Inbox(BackgroundThread):
         self._is_kept = False
 
     def _send(self, file: Path, state: State) -> bool:
-        """Send a file; return whether it is still as it was found."""
+        """Queue a file; return whether it is unchanged."""
         request = FileRequest(source_path=file.as_posix())
         with open(file, "rb", opener=open_no_link) as content:
             if file_state(os.fstat(content.fileno())) != state:
@@ -161,7 +162,7 @@ class Inbox(BackgroundThread):
         return True
 
     def _forget(self, now: Mapping[str, State], unreadable: Iterable[str]) -> None:
-        """Forget the files that are gone. An empty folder is more often a disk that is not there."""
+        """Forget deleted files. An empty folder is more likely an unmounted disk."""
         away = tuple(f"{folder}{os.sep}" for folder in unreadable)
         for path in self._taken.keys() - now.keys() - set(unreadable) if now else ():
             if not path.startswith(away):
@@ -169,7 +170,7 @@ class Inbox(BackgroundThread):
                 self._is_kept = False
 
     def _report(self, unreadable: dict[str, str]) -> None:
-        """Log once what cannot be read."""
+        """Log each unreadable path once."""
         for path, reason in unreadable.items() - self._unreadable.items():
             logger.warning("in the inbox %r cannot be read; it is tried again: %s", path, reason)
         self._unreadable = unreadable
@@ -191,7 +192,7 @@ class Inbox(BackgroundThread):
 
 
 def is_within(data_dir: Path, folder: Path) -> bool:
-    """Return whether a folder holds the data folder where it is seen."""
+    """Return whether a folder visibly contains the data folder."""
     data_dir, folder = data_dir.resolve(), folder.resolve()
     return data_dir.is_relative_to(folder) and not any(
         part.startswith(".") for part in data_dir.relative_to(folder).parts
@@ -199,10 +200,10 @@ def is_within(data_dir: Path, folder: Path) -> bool:
 
 
 def open_no_link(path: str, flags: int) -> int:
-    """Open a file that may have become a link, or something that opening waits for, since it was looked at."""
+    """Open a file that may have become a link or a pipe since the look, without following or blocking."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def file_state(state: os.stat_result) -> State:
-    """Return what changes when a file does."""
+    """Return the state of a file, which changes with its content."""
     return state.st_mtime_ns, state.st_size

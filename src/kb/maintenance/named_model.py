@@ -1,4 +1,4 @@
-"""The model that the settings name, as the database at hand wants it."""
+"""The model that the settings name, in the precision of the database."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kb.store.rows import VectorSpace
 
 
 def open_named_model(settings: Settings, on_batch: OnBatch = lambda *_: None) -> tuple[Embedder, VectorSpace | None]:
-    """Return the model that the settings name, and what the vectors of their database are of, if it holds any.
+    """Return the model that the settings name, and the vector space of their database, if it has vectors.
 
     Raises:
-        ModelError: the model or the device cannot be used, or not in this precision.
+        ModelError: the model, the device or the precision cannot be used.
     """
     in_use = space_in_use(settings.database_url, settings.data_dir)
     begun_in = in_use.precision if in_use else None

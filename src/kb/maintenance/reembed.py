@@ -1,4 +1,4 @@
-"""Every vector made anew while the engine is stopped: for a database whose model is there no more."""
+"""Recompute all vectors while the engine is stopped, for a database whose model no longer exists."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from kb.worker.reembed import Reembedder
 
 
 def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callable[[int, int], None]) -> Reembedding:
-    """Do what is asked for, to its end; what was cut off goes on with `resume`.
+    """Run the requested action to its end; `resume` continues an interrupted run.
 
     Args:
-        settings: those of the engine, which must not run.
-        action: what to do; None only tells how far it is.
-        on_chunks: is told how many vectors are made, and of how many.
+        settings: the settings of the engine, which must not run.
+        action: the action; None only returns the progress.
+        on_chunks: receives the numbers of vectors done and in total.
 
     Raises:
-        NotReembedding: there is nothing that this could be done with.
+        NotReembedding: the action does not apply to the current state.
         StartError: the engine runs, or the model or the database cannot be used.
     """
     with sole_user(lock_path(settings.data_dir)):

@@ -1,4 +1,4 @@
-"""The database made anew from its texts."""
+"""Rebuild the database from its texts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from kb.store.sqlite.vector_space import recorded_space
 
 
 def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: bool) -> None:
-    """Make the database anew from its texts; nothing changes until all of it is there.
+    """Rebuild the database from its texts; nothing changes until all of it is ready.
 
     Args:
-        settings: those of the engine, which must not run.
-        on_chunks: is told how many chunks have their vector, and of how many.
-        anew: make every vector, instead of those alone that are damaged or missing.
+        settings: the settings of the engine, which must not run.
+        on_chunks: receives the numbers of chunks with vectors and in total.
+        anew: whether to recompute all vectors, not only damaged and missing ones.
 
     Raises:
         StartError: the engine runs, or the model or the database cannot be used.
@@ -36,7 +36,7 @@ def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: 
     path = database_path(settings.database_url, settings.data_dir)
     with sole_user(lock_path(settings.data_dir)), sole_user(database_lock(path)):
         complete_restore(settings)
-        model = cache(lambda: open_named_model(settings)[0])  # most damage needs none
+        model = cache(lambda: open_named_model(settings)[0])  # most damage needs no model
         space = VectorSpace.of(model().spec) if anew else recorded_space(path)
         rebuild(path, space, partial(_embed, model, space), on_chunks, anew=anew)
 
@@ -45,7 +45,7 @@ def _embed(model: Callable[[], Embedder], space: VectorSpace, chunks: Sequence[t
     """Return the vectors of headers and texts.
 
     Raises:
-        StartError: the model cannot be used, or is not that of the other vectors.
+        StartError: the model cannot be used, or differs from the model of the other vectors.
     """
     embedder = model()
     if (made := VectorSpace.of(embedder.spec)) != space:

@@ -1,7 +1,7 @@
-"""A backup is tried, or takes the place of what is there.
+"""Verify backups, or restore one.
 
-A restore unpacks beside what it will replace, verifies what it unpacked, sets aside what is there, and moves
-(`kb.maintenance.restore_swap`).
+A restore unpacks next to the data that it will replace, verifies the unpacked data, sets the existing data aside, and
+moves the new data into place (`kb.maintenance.restore_swap`).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from kb.store.sqlite.schema import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore did.
+    """The result of a restore.
 
     Args:
         name: the backup.
-        manifest: what it is made of.
-        seal: whether it is sealed.
-        set_aside: the folders with what was there before.
+        manifest: its contents.
+        seal: the state of its seal.
+        set_aside: the folders with the earlier data.
     """
 
     name: str
@@ -68,13 +68,13 @@ def verify_backups(
     scratch: Path | None = None,
     key: SecretStr | None = None,
 ) -> Iterator[str]:
-    """Yield what is wrong with the backups at `path`: every digest, and the newest one restored in a scratch place.
+    """Yield the faults of the backups at `path`: checks every digest, and restores the newest one in a scratch folder.
 
-    That is a folder of its own in `scratch`, or where temporary files are. One whose manifest is damaged, or whose seal
-    is not of this key, is at fault itself, and the others are looked at all the same.
+    The scratch folder is in `scratch`, or else in the folder for temporary files. A backup with a damaged manifest or
+    another key's seal is itself a fault; the other backups are still checked.
 
     Raises:
-        StoreError: there is none.
+        StoreError: `path` has no backups.
     """
     seen: dict[str, str | None] = {}
     with opened_backups(path, key) as backups:
@@ -87,7 +87,7 @@ def verify_backups(
                 continue
             on_step(f"reading {backup.name}")
             faults = list(_damaged_parts(backup, seen))
-            if backup.is_there():  # and was all the time: the engine makes backups meanwhile
+            if backup.is_there():  # the engine may have pruned it while it was read
                 yield from (f"{backup.name}: {fault}" for fault in faults)
             if found_backup is backups[-1]:
                 on_step(f"restoring {backup.name} in a scratch place")
@@ -97,12 +97,13 @@ def verify_backups(
 def restore_backup(
     settings: Settings, path: Path, on_step: Callable[[str], None] = lambda _: None, *, unsealed: bool = False
 ) -> Restored:
-    """Put the newest backup at `path` in the place of the data that is there, which is set aside.
+    """Replace the data with the newest backup at `path`; the existing data is set aside.
 
-    With KB_BACKUP_KEY a backup must be sealed with it, unless `unsealed` says that it need not.
+    If KB_BACKUP_KEY is set, the backup must be sealed with it, unless `unsealed` is true.
 
     Raises:
-        StoreError: the engine runs, or the backup is damaged, not sealed or of a later kb. What was there is untouched.
+        StoreError: the engine runs, or the backup is damaged, not sealed or of a later kb. The existing data is
+            unchanged.
     """
     with opened_backups(path, settings.backup_key) as backups:
         newest = backups[-1].open()
@@ -115,7 +116,7 @@ def restore_backup(
 
 
 def seals(path: Path, key: SecretStr | None) -> Iterator[tuple[str, Seal]]:
-    """Yield the backups at `path` that can be used and whether each is sealed. Raises as `verify_backups`."""
+    """Yield the usable backups at `path` and the state of their seals. Raises as `verify_backups`."""
     with opened_backups(path, key) as backups:
         for found_backup in backups:
             with suppress(StoreError):
@@ -145,7 +146,7 @@ def _restore(settings: Settings, backup: OpenBackup, on_step: Callable[[str], No
 
 
 def _unpack_beside(places: RestoreFolders, backup: OpenBackup, stamp: str) -> None:
-    """Unpack and verify a backup; it is complete when the last folder has its name."""
+    """Unpack and verify a backup; it is complete when the last folder has its final name."""
     parts = [root / f"{places.prefix}{stamp}{PART}" for root in places.roots]
     for part in parts:
         part.mkdir(mode=0o700)
@@ -162,10 +163,10 @@ def _unpack_beside(places: RestoreFolders, backup: OpenBackup, stamp: str) -> No
 
 
 def unpack(backup: OpenBackup, database: Path, files: Path, staging: Path) -> None:
-    """Write what a backup holds, and compare it with the manifest.
+    """Unpack a backup, and compare it with its manifest.
 
     Raises:
-        StoreError: it is not what it was.
+        StoreError: the backup is damaged.
     """
     manifest = backup.manifest
     originals = KeptFiles(files)
@@ -189,10 +190,10 @@ def _unpack(backup: OpenBackup, name: str, digest: str, target: Path) -> None:
 
 
 def check_room(file: BinaryIO, target: Path) -> None:
-    """Refuse a file that would not fit on the disk, before any of it is there.
+    """Refuse a file that would not fit on the disk, before writing any of it.
 
     Raises:
-        OSError: it is too large.
+        OSError: the file is too large.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
@@ -201,7 +202,7 @@ def check_room(file: BinaryIO, target: Path) -> None:
 
 
 def _damaged_parts(backup: OpenBackup, seen: dict[str, str | None]) -> Iterator[str]:
-    """Yield the parts that are not what they were; `seen` are the files that were read before."""
+    """Yield the damaged files of a backup; `seen` has the digests of files already read."""
     objects = {object_name(digest): digest for digest in backup.manifest.objects}
     for name, digest in ({DATABASE: backup.manifest.database} | objects).items():
         key = f"{backup.name}/{name}" if name == DATABASE else name
@@ -220,7 +221,7 @@ def _digest(backup: OpenBackup, name: str) -> str | None:
 
 
 def _tried(backup: OpenBackup, place: Path | None) -> Iterator[str]:
-    """Yield what is wrong with a backup that is restored in a scratch place."""
+    """Yield the faults of a backup by restoring it in a scratch folder."""
     with tempfile.TemporaryDirectory(dir=place) as scratch:
         settings = Settings(data_dir=Path(scratch), model_dir=None)
         database = database_path(None, settings.data_dir)

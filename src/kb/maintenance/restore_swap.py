@@ -1,8 +1,8 @@
-"""What a restore has unpacked takes its place; what is there is set aside.
+"""Move restored data into place and set the existing data aside.
 
-A restore unpacks into folders `restoring-DATABASE-…` beside what it will replace: a folder may hold several databases.
-Once everything is unpacked it is finished in any case: by itself, by the next start of the engine, or by the next
-command that works on the data.
+A restore unpacks into folders `restoring-DATABASE-…` next to the data that it will replace, because a folder may hold
+several databases. Once everything is unpacked, the restore is always completed: by its own command, by the next start
+of the engine, or by the next command that works on the data.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ LOGS: Final = ("-wal", "-shm", "-journal")
 
 
 def complete_restore(settings: Settings) -> list[Path]:
-    """Finish a restore that has unpacked and verified everything; return the folders of what was set aside.
+    """Complete a restore that has unpacked and verified everything; return the folders with the data set aside.
 
-    For who has the locks of the data directory and of the database, before the database is opened. What is in
-    PostgreSQL is never restored so.
+    The caller must hold the locks of the data folder and the database, and must not have opened the database. Data in
+    PostgreSQL is never restored this way.
 
     Raises:
-        StoreError: something came into a place that was cleared before.
+        StoreError: a path that was cleared is in use again.
     """
     if is_postgres(settings.database_url):
         return []
     places = RestoreFolders.of(settings)
-    if places.are_unpacked:  # the database that comes does not hold all that was taken from the inbox
+    if places.are_unpacked:  # the restored database may lack files that were taken from the inbox
         (settings.data_dir / TAKEN).unlink(missing_ok=True)
     return places.move()
 
 
 def finish_restore(settings: Settings) -> None:
-    """Finish a restore that was cut off, if there is one, for who does not have the locks.
+    """Complete an interrupted restore, if any; the caller must not hold the locks.
 
     Raises:
-        StoreError: it is under way, or something else uses the data, or came into a place that was cleared before.
+        StoreError: the restore is still running, the data is in use, or a path that was cleared is in use again.
     """
     if is_postgres(settings.database_url):
         return
@@ -61,7 +61,7 @@ def finish_restore(settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RestoreFolders:
-    """What a restore replaces."""
+    """The paths that a restore replaces."""
 
     database: Path
     files: Path
@@ -74,24 +74,24 @@ class RestoreFolders:
 
     @property
     def roots(self) -> list[Path]:
-        """The folders that things move in; that of the database comes last."""
+        """The folders in which data is moved; the one of the database is last."""
         return list(dict.fromkeys([self.files.parent.resolve(), self.database.parent]))
 
     @property
     def are_unpacked(self) -> bool:
-        """Whether there is something to move in."""
+        """Whether unpacked data is ready to move into place."""
         return bool(self._folders(self.roots[-1]))
 
     @property
     def unfinished(self) -> list[Path]:
-        """What was not unpacked to its end."""
+        """Folders that were not completely unpacked."""
         parts = [folder for root in self.roots for folder in self._folders(root, PART)]
-        files, database = self.roots[0], self.roots[-1]  # whose folder gets its name last
+        files, database = self.roots[0], self.roots[-1]  # the folder of the database is renamed last
         return [*parts, *(folder for folder in self._folders(files) if not (database / folder.name).exists())]
 
     @property
     def prefix(self) -> str:
-        """How the names of folders begin that this is unpacked into."""
+        """The prefix of the folders that this database is unpacked into."""
         return f"{RESTORING}{self.database.name}-"
 
     def _folders(self, root: Path, ending: str = "") -> list[Path]:
@@ -99,7 +99,7 @@ class RestoreFolders:
         return [path for path in (root.iterdir() if root.is_dir() else ()) if name.fullmatch(path.name)]
 
     def move(self) -> list[Path]:
-        """Set aside what is there, and move in what was unpacked."""
+        """Set the existing data aside, and move the unpacked data into place."""
         aside: list[Path] = []
         for name in [folder.name for folder in self._folders(self.roots[-1])]:
             for root in self.roots:
@@ -109,16 +109,16 @@ class RestoreFolders:
         return [folder for folder in aside if folder.exists()]
 
     def remove_parts(self) -> None:
-        """Remove what was not unpacked to its end."""
+        """Remove folders that were not completely unpacked."""
         for folder in self.unfinished:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _swap(unpacked: Path, aside: Path) -> None:
-    """Set aside what is in the places of what was unpacked, and move that in; what was begun before is finished.
+    """Set aside the existing data, and move the unpacked data into place; complete a swap that has begun.
 
     Raises:
-        StoreError: something came into a place that was cleared before.
+        StoreError: a path that was cleared is in use again.
     """
     root = unpacked.parent
     aside.mkdir(exist_ok=True, mode=0o700)
@@ -138,7 +138,7 @@ def _swap(unpacked: Path, aside: Path) -> None:
 def _set_aside(old: Path, target: Path) -> None:
     if not target.exists():
         old.rename(target)
-    elif old.is_dir() and not any(old.iterdir()):  # made by a start of an earlier kb
+    elif old.is_dir() and not any(old.iterdir()):  # made by the start of an earlier kb
         old.rmdir()
     else:
         raise StoreError(

@@ -1,4 +1,4 @@
-"""Backups and examinations that someone asks the engine for: one at a time, in a process of its own."""
+"""Backups and checks on request: one at a time, in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kb.settings import Settings, reveal
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 2.0
-"""How long the process may take to remove what it has not finished."""
+"""How long the process may take to remove unfinished files."""
 
 OF_BACKUPS: Final = ("back-up", "verify")
 SECRET: Final = {"api_key", "api_key_file", "backup_key"}
@@ -32,10 +32,10 @@ CUT_OFF: Final = "It was cut off before it was finished."
 
 
 class MaintenanceTasks:
-    """What is done with the data, and how it ended the last time.
+    """Runs maintenance tasks, and keeps the result of the last run of each.
 
     Args:
-        settings: those of the engine.
+        settings: the settings of the engine.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -48,11 +48,11 @@ class MaintenanceTasks:
         self._stopping = False
 
     def __enter__(self) -> Self:
-        """Run nothing until a task is asked for."""
+        """Start nothing until a task is requested."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End what is not finished."""
+        """Stop an unfinished task."""
         with self._lock:
             self._stopping, thread = True, self._thread
             if self._process:
@@ -65,7 +65,7 @@ class MaintenanceTasks:
             thread.join()
 
     def state(self) -> Maintenance:
-        """Return the settings of backups, those that exist, and the last run of each task."""
+        """Return the backup settings, the existing backups, and the last run of each task."""
         folder = self._settings.backup_dir
         with self._lock:
             tasks = [task.model_copy() for task in self._tasks.values()]
@@ -78,11 +78,11 @@ class MaintenanceTasks:
         )
 
     def begin(self, action: MaintenanceAction) -> Maintenance:
-        """Begin something; return how things are then.
+        """Start a task; return the state after that.
 
         Raises:
-            AtWork: something is done already.
-            NoBackupFolder: it is about backups, and no folder is set.
+            AtWork: another task is running.
+            NoBackupFolder: the task needs a backup folder, and none is set.
         """
         if action in OF_BACKUPS and not self._settings.backup_dir:
             raise NoBackupFolder
@@ -97,12 +97,12 @@ class MaintenanceTasks:
         return self.state()
 
     def _run(self, task: Task) -> None:
-        """Start the process, which does not outlive this thread, and take down what it tells."""
+        """Run the process, which ends before this thread, and record its result."""
         try:
             ended = _ended(task, self._outcome(task))
         except OSError as error:
             ended = _ended(task, {"error": f"It cannot be begun: {error.strerror or error}."})
-        except ValueError:  # cut off amid a word, or something else wrote there, too
+        except ValueError:  # cut off within a word, or mixed with other output
             logger.exception("what the process of maintenance said cannot be understood")
             ended = _ended(task, {"error": CUT_OFF})
         with self._lock:
@@ -112,13 +112,13 @@ class MaintenanceTasks:
             self._process = self._thread = None
 
     def _outcome(self, task: Task) -> dict[str, Any]:
-        """Return what the process says in the end."""
+        """Return the final message of the process."""
         message: dict[str, Any] = {}
         with _started(task.action, self._settings) as process:
             assert process.stdout  # noqa: S101 - it is a pipe
             with self._lock:
                 self._process = process
-                if self._stopping:  # before there was a process to be told so
+                if self._stopping:  # requested before the process existed
                     process.terminate()
             for line in process.stdout:
                 message = json.loads(line)
@@ -127,14 +127,14 @@ class MaintenanceTasks:
         return {"error": CUT_OFF} if "step" in message or not message else message
 
     def _backups(self, folder: Path) -> list[Backup]:
-        """Return the backups of a folder, the newest first. What is in one never changes."""
+        """Return the backups of a folder, newest first. The content of a backup never changes."""
         try:
             names = [backup_folder.name for backup_folder in reversed(backup_storage.backup_folders(folder))]
         except OSError as error:
             raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
         key = self._settings.backup_key
         backups = {name: self._known.get(name) or _backup_in(folder / name, key) for name in names}
-        self._known = {name: backup for name, backup in backups.items() if not backup.fault}  # which may pass
+        self._known = {name: backup for name, backup in backups.items() if not backup.fault}  # a fault may pass
         return list(backups.values())
 
 
@@ -142,17 +142,17 @@ def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[
     told = settings.model_dump(mode="json", exclude=SECRET) | {"backup_key": reveal(settings.backup_key)}
     asked = {"action": action, "settings": told}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # no keys
-    process = subprocess.Popen(  # noqa: S603 - ourselves
+    process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-P", "-m", "kb.maintenance.child_process", str(os.getpid())],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         encoding="utf-8",
-        start_new_session=True,  # Ctrl-C is for the engine, which ends it in order
+        start_new_session=True,  # Ctrl-C is for the engine, which stops the process in order
     )
     assert process.stdin  # noqa: S101 - it is a pipe
-    with suppress(BrokenPipeError), process.stdin as stdin:  # if it is not read, the process ends without a word
+    with suppress(BrokenPipeError), process.stdin as stdin:  # if the process does not read, it ends without a message
         stdin.write(json.dumps(asked))
     return process
 

@@ -1,4 +1,4 @@
-"""Words with an apostrophe in them, of which each language makes something else."""
+"""Words with an apostrophe, which each language uses differently."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ PRONOUNS: Final = frozenset(CONTRACTED.split())
 ENDINGS: Final = frozenset(("s", "re", "ll", "ve", "d", "m"))
 OTHER_WORDS: Final = ("can", "won", "ain")
 JOINED: Final = {f"{stem}t": f"{stem}'t" for stem in NEGATED if stem not in OTHER_WORDS} | {"cant": "can't"}
-"""How those write a contraction who leave the apostrophe out."""
+"""Contractions that people type without the apostrophe."""
 
 SHORTEST: Final = 2
-"""How many letters of a part say something by themselves: of l'eau and d'eau the first says nothing."""
+"""The minimum length of a part that carries meaning, which excludes the l and d of l'eau and d'eau."""
 
 
 def apart(text: str) -> str:
-    """Return a text with what such words say: their owner, the longer parts, or nothing if they only join others."""
+    """Return a text in which meaningful parts replace such words: the owner, or the longer parts, or nothing."""
     return WITH_APOSTROPHE.sub(lambda word: f" {' '.join(telling_parts(word[0]))} ", text)
 
 
 def telling_parts(word: str) -> list[str]:
-    """Return the parts of such a word that say something by themselves."""
+    """Return the parts of such a word that carry meaning."""
     if is_contraction(word):
         return []
     if owned := POSSESSIVE.fullmatch(word):
@@ -38,21 +38,19 @@ def telling_parts(word: str) -> list[str]:
 
 
 def is_contraction(word: str) -> bool:
-    """Return whether such a word is made of words that say nothing about what a text is about, such as don't."""
+    """Whether such a word consists only of function words, like don't."""
     *_, first, last = ["", *split(word.lower())]
     return (first in NEGATED and last == "t") or (first in PRONOUNS and last in ENDINGS)
 
 
 def is_possessive(word: str) -> bool:
-    """Return whether such a word says whose something is."""
     return POSSESSIVE.fullmatch(word) is not None and not is_contraction(word)
 
 
 def split(word: str) -> list[str]:
-    """Return the parts between the apostrophes."""
     return re.split(f"[{SIGNS}]", word)
 
 
 def with_apostrophe(word: str) -> str | None:
-    """Return the contraction that a word is without its apostrophe; None if it is none."""
+    """Return the contraction that lacks its apostrophe here; None if the word is not a contraction."""
     return JOINED.get(word)

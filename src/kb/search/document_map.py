@@ -1,4 +1,4 @@
-"""Where documents lie in a plane: near each other, if they are about the same."""
+"""The positions of documents on a plane, on which documents about the same subject are close together."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from kb.vectors.projection import project
 logger = logging.getLogger(__name__)
 
 MAX_SHOWN: Final = 10_000
-"""How many documents a map shows: those that were changed last."""
+"""The maximum number of documents on a map, which shows the last changed ones."""
 
 PAGE: Final = 250
-"""How many are looked at in one transaction."""
+"""The number of documents read in one transaction."""
 
 CHUNKS: Final = 32
-"""How many chunks of a document say what it is about, at most."""
+"""The maximum number of chunks of a document that its mean vector covers."""
 
 MAPS: Final = 8
-"""For how many limits maps are kept: each takes some 200 kB."""
+"""The number of limits whose maps are kept; each map takes about 200 kB."""
 
 RENEW_SECONDS: Final = 2.0
-"""How old a map must be at least to be made anew: documents may come in all the time."""
+"""The minimum age of a map that is rebuilt, because documents may arrive all the time."""
 
 REST: Final = 10
-"""How much longer than making a map took the thread rests then."""
+"""How long the thread then rests, as a multiple of the time that the map took."""
 
 WAIT_SECONDS: Final = 1.0
-"""How long one waits for the first map."""
+"""How long a request waits for the first map."""
 
 Placed = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Where documents lie: `x` and `y` from -1 to 1, by id; None if that is nowhere.
+    """The positions of documents, by id: `x` and `y` from -1 to 1; None for documents without vectors.
 
-    `generation` is the moment of the vectors that they were made of, `good_until` when other ones may be made.
+    `generation` is the state of the vectors used, `good_until` the earliest time of the next map.
     """
 
     places: dict[int, tuple[float, float] | None]
@@ -61,10 +61,10 @@ class Positions:
 
 
 class DocumentMapper:
-    """The maps of a store, one for each limit that keys have. They are made in a thread, one after another.
+    """The maps of a store, one for each limit of a key. A thread builds them one after another.
 
     Args:
-        store: where the documents are.
+        store: the store with the documents.
     """
 
     def __init__(self, store: Store) -> None:
@@ -76,20 +76,20 @@ class DocumentMapper:
         self._stopping = threading.Event()
 
     def __enter__(self) -> Self:
-        """Start nothing yet: the thread begins with the first map."""
+        """Start nothing: the first map starts the thread."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop; what is not finished is given up."""
+        """Stop and discard unfinished maps."""
         self._stopping.set()
         self._thread.shutdown(cancel_futures=True)
 
     def positions(self, limit: Limit | None) -> tuple[Positions | None, bool]:
-        """Return the map of what a limit admits, and whether it is of this moment; if not, another one follows.
+        """Return the map for a limit, and whether it is current; if not, a new one will follow.
 
-        With a limit a map counts as of this moment: that others have written since would show in it.
+        A map with a limit always counts as current, because otherwise it would reveal that others have written.
         """
         with self._store.read() as tx:
             generation = tx.generation
@@ -109,7 +109,7 @@ class DocumentMapper:
         return cached, cached is not None and (limit is not None or cached.generation == generation)
 
     def renew(self, limit: Limit | None) -> None:
-        """Have another map made, if it is time: new tags or paths bring documents within a limit; no vector changes."""
+        """Request another map if it is time: new tags or paths change the documents within a limit, but no vectors."""
         with self._lock:
             cached = self._kept.get(limit)
             if cached is None or time.monotonic() >= cached.good_until:
@@ -133,7 +133,7 @@ class DocumentMapper:
                 self._kept.move_to_end(limit)
                 if len(self._kept) > MAPS:
                     self._kept.popitem(last=False)
-        finally:  # the next one who asks has another one made
+        finally:  # the next caller starts another one
             with self._lock:
                 del self._making[limit]
 
@@ -153,7 +153,7 @@ class DocumentMapper:
         return Positions(by_id, generation, now + max(RENEW_SECONDS, REST * (now - begun)))
 
     def _vectors(self, limit: Limit | None, looked_at: dict[int, tuple[float, float] | None]) -> Iterator[Placed]:
-        """Yield the ids of the documents, and what each is about, some at a time; note those that were looked at."""
+        """Yield the ids and mean vectors of documents, page by page; add each document to `looked_at`."""
         cursor, seen = None, 0
         while seen < MAX_SHOWN:
             if self._stopping.is_set():
@@ -169,7 +169,7 @@ class DocumentMapper:
 
 
 def mean_vectors(tx: Transaction, document_ids: Sequence[int]) -> Placed:
-    """Return those of the documents that have vectors, and the unit vector between those of each."""
+    """Return the documents that have vectors, and the normalized mean vector of each."""
     pairs = np.array(tx.documents.chunk_ids(document_ids, CHUNKS), np.int64).reshape(-1, 2)
     pairs = pairs[np.argsort(pairs[:, 1])]
     documents, rows = np.unique(pairs[:, 0], return_inverse=True)

@@ -1,4 +1,4 @@
-"""Passages that say the same in several documents are one result: the best of them, with the places of the others."""
+"""Passages with the same text in several documents become one result: the best, with the places of the others."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from kb.lexical.segmentation import LETTER_MARKS
 from kb.search.fusion import Ranking
 
 ALIKE: Final = 0.8
-"""Which cosine the vectors of copies have at least: their titles may differ. Only such passages are compared."""
+"""The lowest cosine of copies, whose titles may differ. Only passages above it are compared."""
 
 SAME_SHINGLES: Final = 0.85
-"""Which share of their runs of three words near copies have in common (Broder's resemblance)."""
+"""The minimum share of three-word runs that near copies have in common (Broder's resemblance)."""
 
 SHINGLE: Final = 3
 SHORTEST: Final = 30
-"""How many words a near copy has at least: where a word is another in a short note, the note says something else."""
+"""The minimum number of words of a near copy: in a short note, a single different word changes the meaning."""
 
 AS_GOOD: Final = 0.03
-"""By which share the full-text scores of near copies differ at most: else they differ in words of the query."""
+"""The largest relative difference of near copies' full-text scores; above it, they differ in words of the query."""
 
 WORD: Final = re.compile(rf"[\w{LETTER_MARKS}]+")
 
 BLOCK: Final = 500
-"""How many candidates are read at a time."""
+"""The number of candidates that are read at once."""
 
 COUNTED: Final = 1000
-"""Among how many of the best candidates copies are counted once there are enough results."""
+"""The number of best candidates in which copies are still counted after enough results are found."""
 
 
 class Folded(NamedTuple):
-    """The best candidates that repeat no better one, and for each that has copies these, best first."""
+    """The best candidates without copies of better ones, and the copies of each, best first."""
 
     kept: list[int]
     copies: dict[int, list[int]]
@@ -51,15 +51,15 @@ def fold(
 ) -> Folded:
     """Return the `top` best candidates without copies in other documents.
 
-    Each candidate is compared with those only that are kept so far.
+    Each candidate is compared only with the candidates kept so far.
 
     Args:
         ranking: the candidates with their scores.
-        order: the indexes of those to compare, best first.
-        top: how many are kept at most.
-        vectors_of: the vectors of chunks, by ascending id.
-        documents: the document of each in the order.
-        texts_of: the texts of chunks.
+        order: the indexes of the candidates to compare, best first.
+        top: the maximum number of candidates to keep.
+        vectors_of: returns the vectors of chunks, by ascending id.
+        documents: the document of each candidate in `order`.
+        texts_of: returns the texts of chunks.
     """
     leaders, copies = list[int](), dict[int, list[int]]()
     comparison = _Comparison(ranking, order, documents, vectors_of, texts_of)
@@ -80,7 +80,7 @@ def fold(
 
 
 class _Comparison:
-    """Compares candidates, by their numbers in the order; a text is read once, if another one may be like it."""
+    """Compares candidates by their numbers in the order. A text is read only once, if another may be like it."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class _Comparison:
         self._fts, self._typed = np.nan_to_num(ranking.candidates.fts[places]), ranking.fused.typed[places]
 
     def read(self, block: range, leaders: Sequence[int], *, is_full: bool) -> None:
-        """Read the next candidates; unless `is_full`, some of them may be kept and compared with those behind them."""
+        """Read the next candidates. Unless `is_full`, they may be kept, and are also compared with each other."""
         ids = self._ids[block.start : block.stop]
         by_id = np.argsort(ids)
         vectors = self._vectors_of(ids[by_id])[np.argsort(by_id)]
@@ -118,15 +118,15 @@ class _Comparison:
         if not (missing := sorted(involved.difference(self._texts))):
             return
         for number, text in zip(missing, self._texts_of(self._ids[missing].tolist()), strict=True):
-            self._texts[number] = " ".join(text.split())  # where there is white space, and how much, says nothing
+            self._texts[number] = " ".join(text.split())  # white space does not matter
 
     def alike(self, number: int, leaders: Iterable[int]) -> list[int]:
-        """Return those that are kept, of other documents, whose vectors are like that of one of the block."""
+        """Return the kept candidates of other documents whose vectors are like the vector of this one."""
         alike = self._alike[number]
         return [leader for leader in leaders if leader in alike] if alike else []
 
     def is_copy(self, one: int, other: int) -> bool:
-        """Return whether two passages say the same, or so nearly that the query cannot mean where they differ."""
+        """Whether two passages have the same text, or differ too little to matter to the query."""
         if self._texts[one] == self._texts[other]:
             return True
         if self._typed[one] != self._typed[other]:

@@ -1,4 +1,4 @@
-"""What a score is made of, step by step."""
+"""The parts of a score, step by step."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from kb.search.fusion import Ranking, or_none, placed
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermScores:
-    """What a word adds to the full-text scores of some candidates, NaN where it does not stand, and why, if known."""
+    """The contributions of a word to full-text scores, NaN without a match, with the reasons if known."""
 
     scores: NDArray[np.float64]
     idf: float | None
     counts: NDArray[np.float64] | None
 
     def of(self, number: int, word: str) -> ExplainedTerm:
-        """Return what it adds to one of them."""
+        """Return the contribution to one candidate."""
         count = None if self.counts is None else int(self.counts[number])
         return ExplainedTerm(term=word, score=float(self.scores[number]), idf=self.idf, count=count)
 
 
 def explained(ranking: Ranking, ids: NDArray[np.int64], by_word: Mapping[str, TermScores]) -> dict[int, Explanation]:
-    """Return what the scores of candidates with these ascending ids are made of.
+    """Return the explanations of the candidates with these ascending ids.
 
     Args:
         ranking: all candidates.
-        ids: those to explain.
-        by_word: what each word adds to their full-text scores.
+        ids: the candidates to explain.
+        by_word: the contribution of each word to the full-text scores.
     """
     candidates, fused, context, limit = ranking.candidates, ranking.fused, ranking.candidates.context, ranking.limit
     rows = np.searchsorted(candidates.ids, ids)
@@ -57,7 +57,7 @@ def _terms(number: int, by_word: Mapping[str, TermScores]) -> list[ExplainedTerm
 def _leg(
     scores: NDArray[np.float64], shares: NDArray[np.float64], in_context: Mapping[int, float], limit: int
 ) -> Callable[[int, int], ExplainedLeg | None]:
-    """Return what tells of a candidate, by its row and id, what the leg says."""
+    """Return a function that explains a leg's score of a candidate, given its row and id."""
     if np.isnan(scores).all():
         return lambda _row, _chunk_id: None
     places = placed(scores, limit)

@@ -1,8 +1,8 @@
-"""One list of what both legs found.
+"""One ranked list from the results of both legs.
 
 Pure functions, so that the same request over the same data always has the same answer (requirement S-6). The
-fusion is the average of z-scores, both legs' exact scores filled in for every candidate; measured against
-reciprocal rank fusion in docs/adr/0003.
+score is the average of z-scores, with the exact scores of both legs for every candidate. docs/adr/0003 compares
+it with reciprocal rank fusion.
 """
 
 from __future__ import annotations
@@ -22,30 +22,31 @@ ALPHA = 0.5
 
 
 TYPED = 6.0
-"""What it adds to a score if all of a query stands in a passage as it was typed: more than anything else can."""
+"""The bonus for a passage that contains the whole query as typed: larger than all other parts of a score."""
 
 TYPED_POWER = 5.0
-"""How much less it counts if only a part of the query does. Chosen with `RARE` on collections other than those it is
-measured on; see docs/adr/0003.
+"""The exponent that reduces the bonus if a passage contains only part of the query.
+
+Chosen together with `RARE` on collections that the benchmarks do not use; see docs/adr/0003.
 """
 
 LONE_MATCH = 1.0
-"""What words add to the score of candidates that nothing tells apart: no cosine is higher."""
+"""The value of a word match if all candidates score alike: the highest possible cosine."""
 
 
 ROUNDING = 1e-9
-"""How far equal scores may seem to be from their mean."""
+"""The tolerance for rounding when scores are equal."""
 
 
 class Spread(NamedTuple):
-    """What makes a leg's scores z-scores: their mean and their standard deviation, 0 if they are equal."""
+    """The mean and the standard deviation of a leg's scores, for z-scores; the deviation is 0 if they are equal."""
 
     mean: float
     deviation: float
 
 
 class Scale(NamedTuple):
-    """What the scores of both legs are measured by."""
+    """The spreads that z-scores use, one for each leg."""
 
     fts: Spread
     vec: Spread
@@ -55,9 +56,9 @@ class Scale(NamedTuple):
 class Candidates:
     """The union of the two legs' best chunks, by ascending id, each with both scores; higher is better.
 
-    A score is NaN where the leg did not run, and in `fts` also where no word of the query matched. Those in `context`
-    are ranked by what they score together with their neighbours. `scale` is that of other candidates, for scores that
-    can be compared with theirs; None for their own.
+    A score is NaN if the leg did not run, and in `fts` also if no word of the query matched. The chunks in `context`
+    are ranked by their scores together with their neighbours. `scale` is the scale of other candidates whose scores
+    must be comparable; None to compute it from these.
     """
 
     ids: NDArray[np.int64]
@@ -68,14 +69,14 @@ class Candidates:
 
 
 class Fused(NamedTuple):
-    """The score of each candidate, shape (n,), higher is better, and what it is made of.
+    """The score of each candidate, shape (n,), higher is better, and its parts.
 
     Args:
         scores: the scores.
-        words: what the full-text leg adds; NaN if it did not run, or ran alone.
-        meaning: likewise the vector leg.
-        lent: how much of the score neighbours gave, or took; NaN for a candidate that stands alone.
-        typed: what it adds that the query stands there as it was typed.
+        words: the part of the full-text leg; NaN if only one leg ran.
+        meaning: the part of the vector leg; NaN if only one leg ran.
+        lent: the part of the score that neighbours added or took; NaN for a candidate without context.
+        typed: the bonus for words that appear as typed.
     """
 
     scores: NDArray[np.float64]
@@ -85,7 +86,7 @@ class Fused(NamedTuple):
     typed: NDArray[np.float64]
 
     def with_typed(self, shares: NDArray[np.float64]) -> Fused:
-        """Return the same scores, and what it adds that candidates have these shares of the query as it was typed."""
+        """Return the scores with the bonus for these shares of the query that appear as typed."""
         is_alone = np.isnan(self.words).all()
         typed = (float(self.scores.max(initial=0.0)) if is_alone else TYPED) * shares**TYPED_POWER
         return self._replace(scores=self.scores + typed, typed=typed)
@@ -93,14 +94,14 @@ class Fused(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Candidates with their scores, computed once for all who ask for them.
+    """Candidates with their scores, computed once and shared by all users.
 
     Args:
         candidates: the candidates.
         fused: their scores.
-        order: their indexes, best first, but what was replaced behind what replaced it.
-        limit: how long each leg's list is.
-        successors: what replaced the documents, the nearest first.
+        order: their indexes, best first, but replaced documents after their replacements.
+        limit: the length of each leg's list.
+        successors: the replacements of documents, nearest first.
     """
 
     candidates: Candidates
@@ -111,10 +112,10 @@ class Ranking:
 
 
 def fuse(candidates: Candidates) -> Fused:
-    """Return the scores of candidates, without what it adds that the query stands there as it was typed.
+    """Return the scores of candidates, without the bonus for words that appear as typed.
 
-    A leg's missing scores count as its lowest possible ones: no matching word is a BM25 of 0. If only one leg ran,
-    its own scores stand.
+    A missing score counts as the lowest possible one: without a matching word, BM25 is 0. If only one leg ran, its
+    scores are returned unchanged.
     """
     nothing, typed = np.full(candidates.ids.size, np.nan), np.zeros(candidates.ids.size)
     if (alone := _leg_alone(candidates)) is not None:
@@ -126,14 +127,14 @@ def fuse(candidates: Candidates) -> Fused:
 
 
 def measure_scale(candidates: Candidates) -> Scale | None:
-    """Return what the scores of candidates are measured by; None if only one leg ran."""
+    """Return the scale of the candidates' scores; None if only one leg ran."""
     if _leg_alone(candidates) is not None:
         return None
     return candidates.scale or _scale(*_in_context(candidates))
 
 
 def _leg_alone(candidates: Candidates) -> NDArray[np.float64] | None:
-    """Return the scores of the leg that ran if only one did."""
+    """Return the scores of the only leg that ran; None if both did."""
     if np.isnan(candidates.vec).all():
         return _or_zero(candidates.fts)
     return candidates.vec if np.isnan(candidates.fts).all() else None
@@ -142,8 +143,8 @@ def _leg_alone(candidates: Candidates) -> NDArray[np.float64] | None:
 def _scale(fts: NDArray[np.float64], vec: NDArray[np.float64]) -> Scale:
     """Return the mean and the deviation of both legs.
 
-    Where nothing tells candidates apart, as there is but one, the cosine stands, and a match of words adds as much as
-    no cosine exceeds: it shows no less than what is only near.
+    If all candidates score alike, for example because only one exists, the score is the cosine, and a word match
+    adds `LONE_MATCH`, so that it ranks at least as high as any match by meaning only.
     """
     words, meaning = _spread(fts), _spread(vec)
     if words.deviation or meaning.deviation:
@@ -154,7 +155,7 @@ def _scale(fts: NDArray[np.float64], vec: NDArray[np.float64]) -> Scale:
 def _lent(
     candidates: Candidates, fts: NDArray[np.float64], vec: NDArray[np.float64], scale: Scale
 ) -> NDArray[np.float64]:
-    """Return how much neighbours changed each score, from the scores with them; NaN where there are none."""
+    """Return the change that neighbours made to each score; NaN for candidates without context."""
     shares = np.full(candidates.ids.size, np.nan)
     if candidates.context.ids.size:
         places = np.searchsorted(candidates.ids, candidates.context.ids)
@@ -165,7 +166,7 @@ def _lent(
 
 
 def _in_context(candidates: Candidates) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return both legs' scores, those together with neighbours where there are any."""
+    """Return both legs' scores, including the neighbours' share for candidates with context."""
     fts, vec = _or_zero(candidates.fts), candidates.vec.copy()
     places = np.searchsorted(candidates.ids, candidates.context.ids)
     fts[places], vec[places] = _or_zero(candidates.context.fts), candidates.context.vec
@@ -178,7 +179,7 @@ def best(candidates: Candidates, scores: NDArray[np.float64], limit: int) -> NDA
 
 
 def placed(scores: NDArray[np.float64], limit: int) -> list[int | None]:
-    """Return the place of each score in a leg's list of so many, from 1; None for one that is not in it."""
+    """Return the rank of each score in a leg's list of `limit` entries, from 1; None if it is not in the list."""
     above = np.searchsorted(np.sort(-scores), -scores)
     return [
         place + 1 if place < limit and not missing else None
@@ -193,7 +194,7 @@ def _z(scores: NDArray[np.float64], spread: Spread) -> NDArray[np.float64]:
 
 
 def _spread(scores: NDArray[np.float64]) -> Spread:
-    """Return the mean and the standard deviation, in less time than numpy's own takes."""
+    """Return the mean and the standard deviation, faster than numpy's own function."""
     mean = float(scores.mean())
     z = scores - mean
     deviation = math.sqrt(np.vecdot(z, z) / z.size)
@@ -207,5 +208,5 @@ def _or_zero(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def or_none(score: float) -> float | None:
-    """Return a score, or None for one that there is not."""
+    """Return a score, or None if it is NaN."""
     return None if math.isnan(score) else score

@@ -1,4 +1,4 @@
-"""Which words of a passage a search marks as found."""
+"""The words of a passage that a search highlights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kb.store.protocol import Analyzer
 
 
 class Highlighter:
-    """Finds the words of a query in texts: of one that is several tokens, each where they follow each other."""
+    """Finds the words of a query in texts; a word with several tokens matches where they follow each other."""
 
     def __init__(self, analyzer: Analyzer, words: Iterable[str]) -> None:
         self._analyzer = analyzer
@@ -29,7 +29,7 @@ class Highlighter:
         self._letters = {word for word in begun if is_letter(word)}
 
     def ranges(self, text: str, language: str | None = None) -> list[tuple[int, int]]:
-        """Return where the words stand in a text, in characters, the end excluded; those that overlap as one."""
+        """Return the ranges of the words in a text, in characters, end excluded; overlapping ranges are merged."""
         if not (self._stems or self._phrases):
             return []
         spans: list[tuple[int, int]] = []
@@ -55,15 +55,15 @@ class Highlighter:
         return [tokens[place][:2] for place in sorted(places)]
 
     def _end(self, text: str, start: int, end: int) -> int:
-        """Return where a word ends, of which a letter may be all that was looked for."""
+        """Return the end of a word, or of its first letter if the query contained only that letter."""
         return next((start + len(letter) for letter in self._letters if text.startswith(letter, start)), end)
 
 
 def _phrase_places(phrase: Sequence[str], stems: Sequence[str], *, begins: bool) -> Iterator[int]:
-    """Yield the places of the stems of a phrase wherever they follow each other; with `begins`, the last may go on."""
+    """Yield the places of a phrase's stems that follow each other; with `begins`, the last stem is a prefix."""
     *first, last = phrase
     start = -1
-    with suppress(ValueError):  # there is no more
+    with suppress(ValueError):  # no further match
         while (end := (start := stems.index(first[0], start + 1)) + len(first)) < len(stems):
             is_last = stems[end] == last or (begins and stems[end].startswith(last))
             if is_last and stems[start:end] == first:

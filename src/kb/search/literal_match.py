@@ -1,4 +1,4 @@
-"""How much of a query stands in a passage as it was typed: its names, numbers, words in quotes and rare words."""
+"""The share of a query that a passage contains as typed: its names, numbers, words in quotes and rare words."""
 
 from __future__ import annotations
 
@@ -20,40 +20,41 @@ OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrence
 TextsOf = Callable[[Sequence[int]], Sequence[str]]
 
 RARE, RARE_SHARE = 4, 0.001
-"""In how many chunks a word stands at most that is rare: in so many, or in such a share of all."""
+"""The maximum number of chunks with a rare word: an absolute number or a share of all chunks, whichever is higher."""
 
 EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
-"""What it counts for if something stands there as it was typed; in capital letters, or the same number in other signs;
-or if its parts only follow each other, or another form of the word stands there."""
+"""The value of a match exactly as typed; in another case, or of the same number in another notation; and of parts that
+only follow each other, or another form of the word.
+"""
 
 AS_TYPED = 1.3
-"""What it counts for if several words stand there together as they were typed."""
+"""The value of several words that appear together as typed."""
 
 COMPARED, COMPARED_ALONE = 40, 300
-"""In how many passages it is looked how they are written; in how many if one word is all of the query."""
+"""The number of passages whose spelling is compared, for several words and for a single word."""
 
 MOST_SOUGHT = 8
-"""How many words with signs, numbers or quotes of a query are looked for by themselves, the rarest ones."""
+"""The maximum number of words with signs, digits or quotes that are searched for on their own, rarest first."""
 
 COMMON_AS_TYPED = 5
-"""In how many of these a lone word stands as it was typed, if other forms of it are common: else it is common."""
+"""A single word with common forms counts as typed only if at most this many of the compared passages contain it."""
 
 BEFORE: Final = r"(?<![\w])"
 BEHIND: Final = r"(?![\w]|[+#](?![\w+#]))"
-"""C is another word than C++ and C#."""
+"""C is not the same word as C++ or C#."""
 
 RUNS: Final = ("\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff", "\u30a1-\u30fa\u30fc-\u30ff")
-"""Chinese characters, and katakana: a word of one of them ends where another script begins, as 京都 does in 京都の."""
+"""Chinese characters and katakana: a word in one of them ends where another script begins, like 京都 in 京都の."""
 
 
 class Literal:
-    """What is looked for as it is.
+    """A unit that is searched for as typed.
 
     Args:
-        unit: what was typed.
-        weight: what it counts for.
-        is_there: which of the chunks have its words.
-        is_common: whether it is a plain word of which more chunks have a form than have a rare word.
+        unit: the typed unit.
+        weight: its weight.
+        is_there: a mask of the chunks that contain its words.
+        is_common: whether it is a plain word and its forms are in more chunks than a rare word.
     """
 
     def __init__(self, unit: Unit, weight: float, is_there: NDArray[np.bool_], *, is_common: bool) -> None:
@@ -65,7 +66,7 @@ class Literal:
         self._number = numbers.meant(typed)
 
     def likeness(self, text: str) -> float:
-        """Return what it counts for how it stands in a text that has its words."""
+        """Return the value of the match in a text that contains the words."""
         if self._exact.search(text):
             return EXACT
         if self._same.search(text) or (self._number and self._number in numbers.numbers_in(text)):
@@ -81,17 +82,17 @@ def coverage(
     occurrences_of: OccurrencesOf,
     texts_of: TextsOf,
 ) -> NDArray[np.float64]:
-    """Return for each chunk which share of the query it has as it was typed, from 0 to `AS_TYPED`.
+    """Return the share of the query that each chunk contains as typed, from 0 to `AS_TYPED`.
 
-    Each word counts by how rare it is.
+    Rare words weigh more.
 
     Args:
-        units: what was typed.
-        whole: all of that in one text.
+        units: the typed units.
+        whole: the whole typed text.
         ids: the chunks, ascending.
-        scores: how good they are otherwise: the best are looked at.
-        occurrences_of: how often a word stands in chunks.
-        texts_of: what chunks stand under and their texts, as they were written.
+        scores: their other scores, which decide the chunks whose texts are read.
+        occurrences_of: returns the occurrences of words in chunks.
+        texts_of: returns the titles, headings and texts of chunks, as written.
     """
     is_alone = len(units) == 1
     literals, weight, has_all = _weighed(units, ids, occurrences_of, is_alone=is_alone)
@@ -114,7 +115,7 @@ def coverage(
 
 
 def sought(units: Sequence[Unit], occurrences_of: OccurrencesOf) -> list[tuple[Unit, int]]:
-    """Return what is looked for as it is, each with how many chunks that have its words are looked at."""
+    """Return the units to search for as typed, each with the number of its chunks to compare."""
     if len(units) == 1:
         return [(units[0], COMPARED_ALONE)]
     literals = [unit for unit in units if unit.is_literal]
@@ -128,7 +129,7 @@ def sought(units: Sequence[Unit], occurrences_of: OccurrencesOf) -> list[tuple[U
 def _weighed(
     units: Sequence[Unit], ids: NDArray[np.int64], occurrences_of: OccurrencesOf, *, is_alone: bool
 ) -> tuple[list[Literal], float, NDArray[np.bool_]]:
-    """Return what is looked for as it is, what all that was typed weighs, and which chunks have all of it."""
+    """Return the literals, the weight of the whole query, and a mask of the chunks that contain all of it."""
     literals, whole, has_all = list[Literal](), 0.0, np.full(ids.size, len(units) > 1)
     for unit, occurrences in zip(units, _occurrences(units, ids, occurrences_of), strict=True):
         if not occurrences:
@@ -148,7 +149,7 @@ def _weighed(
 def _occurrences(
     units: Sequence[Unit], ids: NDArray[np.int64], occurrences_of: OccurrencesOf
 ) -> list[list[Occurrences]]:
-    """Return for each unit the occurrences of those of its forms that some chunk has."""
+    """Return the occurrences of each unit's forms, without the forms that no chunk contains."""
     forms = list(dict.fromkeys(form for unit in units for form in unit.forms))
     by_form = dict(zip(forms, occurrences_of(forms, ids), strict=True))
     return [
@@ -158,7 +159,7 @@ def _occurrences(
 
 
 def highest_frequency(occurrences: Iterable[Occurrences]) -> int:
-    """Return in how many chunks the most frequent form occurs."""
+    """Return the number of chunks that contain the most frequent form."""
     return max(form_occurrences.frequency for form_occurrences in occurrences)
 
 

@@ -1,4 +1,4 @@
-"""Documents that are called what a query says, and files that could not be read."""
+"""Documents whose names match a query, and files that could not be read."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from kb.store.row_mapping import stored
 from kb.store.rows import Filter, Job, Named
 
 MOST_CALLED: Final = 500
-"""In the names of how many documents a word stands at most that tells them apart."""
+"""The maximum number of documents with a word in their names; a more frequent word does not distinguish documents."""
 
 LOOKED_AT: Final = 50
 BEST: Final = 10
-"""How many documents with words of the query in their names are looked at, and how many of them are ranked."""
+"""The number of documents with matching names that are examined, and the number that are ranked."""
 
 LEAST_NAME: Final = 0.3
-"""Which share of a name a query has at least that may mean it."""
+"""The smallest share of a name that a query must contain to mean it."""
 
 LACKS_ORDER: Final = 1
-"""What a title lacks at most that has every word of a query: the whole query as one name, if their order differs."""
+"""A title with every word of a query lacks at most this many tokens: the query as one name, if the order differs."""
 
 PART_OF_NAME, REST_OF_NAME = 0.8, 0.4
-"""What a name counts for of which a query has some, and how much more if it has all."""
+"""The value of a name that shares words with the query, and the addition if the query contains the whole name."""
 
 NAMED_ALONE: Final = 0.5
-"""How much more if the query says nothing else: a document of that name comes before one that mentions it."""
+"""The addition if the query contains nothing else: a document of that name ranks above one that mentions it."""
 
 WITH_OTHER_SIGNS: Final = 0.5
-"""What a name counts for that has the parts of an identifier or a number, and joins them otherwise, or has another form
-of a word: less than a passage in which it stands as it was typed."""
+"""The factor for a name that joins the parts of an identifier or a number differently, or has another form of a word:
+less than for a passage with the word as typed.
+"""
 
 WORD: Final = re.compile(r"[^\W_]+")
 DIGIT: Final = re.compile(r"\d")
@@ -48,11 +49,11 @@ BLANKS: Final = re.compile(r"[\s_-]+")
 WHOLE: Final = PART_OF_NAME + REST_OF_NAME + NAMED_ALONE
 
 MOST_FAILED = 50
-"""Among how many files that could not be read, the last ones, those that a query names are looked for."""
+"""The number of failed files, newest first, that are compared with a query."""
 
 
 class Called(NamedTuple):
-    """How well a document is called what a query says, and what that counts for as its name is written."""
+    """How well a document's name matches a query, and the factor for its spelling."""
 
     likeness: float
     spelling: float
@@ -63,18 +64,18 @@ class Called(NamedTuple):
 
 
 def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
-    """Return the words of a query by which names are found, and the query as a whole name."""
+    """Return the words of a query that can match names, and the query as a whole name."""
     words = telling(tokens_of, " ".join(unit.text for unit in units))
     return list(dict.fromkeys(words)), whole_name(words)
 
 
 def likeness(named: Named, words: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> float:
-    """Return how well a document is called what a query says, from 0 to `WHOLE`.
+    """Return how well a document's name matches a query, from 0 to `WHOLE`.
 
-    A title counts as a whole alone: what stands in it is searched as a heading is.
+    A title counts only as a whole: its words are searched in the same way as headings.
     """
     asked = set(words)
-    if len(asked) == 1 and words[0].isdigit():  # pages and tickets are numbered: a text that has it comes first
+    if len(asked) == 1 and words[0].isdigit():  # pages and tickets have numbers: texts with the number rank first
         return PART_OF_NAME * any(telling(tokens_of, name) == [*words] for name in named.names)
     if named.lacks <= LACKS_ORDER:
         title = list(dict.fromkeys(telling(tokens_of, named.title)))
@@ -90,17 +91,17 @@ def likeness(named: Named, words: Sequence[str], tokens_of: Callable[[str], Sequ
 
 
 def with_name(share: float, called: Called) -> float:
-    """Return what a passage counts for that has a share of a query as typed, in a document that is called so.
+    """Return the value of a passage with a share of a query as typed, in a document with a matching name.
 
-    Words of the query in both places count for no more than all of them in a name, and for no more than in one of them
-    where the name has another form.
+    Words of the query in both places count for no more than the whole query in a name. If the name has another form,
+    they count for no more than in one of the two.
     """
     most = PART_OF_NAME + REST_OF_NAME if called.spelling == 1 else 0.0
     return max(share, called.counted, min(share + called.counted, most))
 
 
 def spelling(named: Named, units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> float:
-    """Return what a name counts for that has the words of a query: less if it has other signs, or forms, than typed."""
+    """Return the factor for the spelling of a name: lower if its signs or forms differ from the typed ones."""
     written = (*named.names, named.source_path, named.filename)
     names = [_folded(name) for name in written]
     joined = [_folded(unit.text) for unit in units if _is_joined(unit)]
@@ -113,7 +114,7 @@ def spelling(named: Named, units: Iterable[Unit], tokens_of: Callable[[str], Seq
 
 
 def is_meant(filename: str, words: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether a query is of a file's name, or has all of it; its ending alone names no file."""
+    """Whether a query contains a file's name or only words of it; the file extension does not count as a name."""
     name, asked = set(telling(tokens_of, file_stem(filename))), set(words)
     return bool(name & asked) and (asked <= name | set(telling(tokens_of, file_ending(filename))) or name <= asked)
 
@@ -136,12 +137,12 @@ def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
 
 
 def _folded(text: str) -> str:
-    """Return a text as names are compared: blanks and what is written instead of them are one."""
+    """Return a text in the form used to compare names: spaces, underscores and hyphens are equal."""
     return BLANKS.sub(" ", composed(text).casefold())
 
 
 def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[UnreadableFile]:
-    """Return the files that a query names, within its filter, and that could not be read, the last ones first."""
+    """Return the unreadable files that a query names, within its filter, newest first."""
     if not (query.units and (failed := tx.jobs.page(status="failed", limit=MOST_FAILED, before=None))):
         return []
     words, _ = sought(query.units, analyzer.indexed)
@@ -153,7 +154,7 @@ def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unread
 
 
 def admits(where: Filter, job: Job) -> bool:
-    """Return whether a search's filter would admit the document of a file. Its type and its language are not known."""
+    """Whether a filter, apart from type and language, would admit the document of an unreadable file."""
     tags, path, created = set(job.tags), job.source_path or "", datetime.fromisoformat(job.created_at)
     earliest = (where.created_after, where.updated_after, where.after)
     latest = (where.created_before, where.before)

@@ -1,4 +1,4 @@
-"""Numbers as they are meant: 1,872.00 and 1.872,00 and 1872 are one. ISBNs with hyphens, and without."""
+"""Numbers by value: 1,872.00, 1.872,00 and 1872 are equal. ISBNs with and without hyphens."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ NUMBER: Final = re.compile(
     rf"(?<![\w.,/-])(?P<grouped>[1-9]\d{{0,2}}(?:(?P<sign>[{GROUPS}])\d{{3}})(?:(?P=sign)\d{{3}})*|0|[1-9]\d*)"
     r"(?:(?P<point>[.,])(?P<decimals>\d{1,2}))?(?![\w/-]|[.,]\d)"
 )
-"""A number with its groups of three digits, or without, and at most two decimals. Versions, dates and codes that begin
-with a zero, such as 01067, do not match."""
+"""A number with or without groups of three digits, and with at most two decimals. Versions, dates and codes that begin
+with a zero, such as 01067, do not match.
+"""
 
 AROUND: Final = "$€£¥₹ \u00a0"
 GROUPED_FROM: Final = 4
-"""How many digits have groups."""
+"""The minimum number of digits that are written in groups."""
 
 PRICED_FROM: Final = 2
-"""From how many digits before the point on zeros behind it say nothing: 12.50 is 12.5, but version 2.10 is not 2.1."""
+"""After this many digits or more, trailing decimal zeros do not matter: 12.50 is 12.5, but version 2.10 is not 2.1."""
 
 YEARS: Final = ("1900", "2099")
 
@@ -28,42 +29,42 @@ COUNTRIES: Final = {
     "978": re.compile(r"[0-57]|6[0-4][0-9]|65|8[0-9]|9[0-4]|9[5-8][0-9]|99[0-8][0-9]|99900|99[0-9]{3}"),
     "979": re.compile(r"8|1[0-9]"),
 }
-"""What the number of a language or country may be."""
+"""The possible numbers of a language or country."""
 
 REGISTRANTS: Final = range(2, 8)
-"""How many digits a publisher's number may have."""
+"""The possible lengths of a publisher's number."""
 
 
 class Number(NamedTuple):
-    """What a number means: its digits before the point, and those behind it, without zeros that say nothing."""
+    """The value of a number: the digits before and after the point, without irrelevant zeros."""
 
     whole: str
     decimals: str
 
 
 def meant(written: str) -> Number | None:
-    """Return what is meant by a text that is a number, and None by any other."""
+    """Return the value of a text that is a number; otherwise None."""
     match = NUMBER.fullmatch(written.strip(AROUND))
     return parse_number(match) if match else None
 
 
 def is_grouped(match: re.Match[str]) -> bool:
-    """Return whether the parts of a number say nothing by themselves; what a blank parts may be two numbers."""
+    """Whether the parts of a number carry no meaning. Digits separated by a space may be two numbers."""
     return bool((match["sign"] or "").strip()) or (match["decimals"] is not None and not parse_number(match).decimals)
 
 
 def is_year(number: Number) -> bool:
-    """Return whether a number may be a year of our time, in which nobody writes a sign."""
+    """Whether a number may be a modern year, which nobody writes with a separator."""
     return not number.decimals and YEARS[0] <= number.whole <= YEARS[1] and len(number.whole) == GROUPED_FROM
 
 
 def numbers_in(text: str) -> set[Number]:
-    """Return the numbers of a text, as they are meant."""
+    """Return the values of the numbers in a text."""
     return {parse_number(match) for match in NUMBER.finditer(text)}
 
 
 def spellings(number: Number) -> list[str]:
-    """Return how a number may be written, each as words that follow each other."""
+    """Return the spellings of a number, each as a sequence of words."""
     wholes = [number.whole]
     if len(number.whole) >= GROUPED_FROM:
         wholes.append(grouped(number.whole))
@@ -74,20 +75,20 @@ def spellings(number: Number) -> list[str]:
 
 
 def grouped(digits: str) -> str:
-    """Return digits in groups of three, with a blank between them."""
+    """Return digits in groups of three, separated by spaces."""
     first = len(digits) % 3
     groups = [digits[:first], *(digits[start : start + 3] for start in range(first, len(digits), 3))]
     return " ".join(filter(None, groups))
 
 
 def parse_number(match: re.Match[str]) -> Number:
-    """Return what a number that was found means."""
+    """Return the value of a matched number."""
     whole, decimals = re.sub(r"\D", "", match["grouped"]), match["decimals"] or ""
     return Number(whole, decimals.rstrip("0") if len(whole) >= PRICED_FROM else decimals)
 
 
 def other_spellings(word: str) -> list[str]:
-    """Return how else an ISBN may be written: without its hyphens, or with them. None if it is no ISBN."""
+    """Return the other spellings of an ISBN, without or with hyphens; an empty list if the word is not an ISBN."""
     digits = HYPHENS.sub("", word)
     match = ISBN.fullmatch(digits)
     if not (match and is_checked(digits)):
@@ -96,7 +97,7 @@ def other_spellings(word: str) -> list[str]:
 
 
 def is_checked(digits: str) -> bool:
-    """Return whether the last digit is that which the others give."""
+    """Whether the check digit is right."""
     values = [10 if digit == "x" else int(digit) for digit in digits]
     if len(values) == 10:
         return not sum(weight * value for weight, value in zip(range(10, 0, -1), values, strict=True)) % 11
@@ -104,7 +105,7 @@ def is_checked(digits: str) -> bool:
 
 
 def hyphenated(prefix: str, body: str, check: str) -> list[str]:
-    """Return the ways to part an ISBN: how long a publisher's number is only its country knows."""
+    """Return the possible ways to hyphenate an ISBN: only its country knows the length of the publisher's number."""
     group = COUNTRIES[prefix or "978"].match(body)
     if not group:
         return []

@@ -1,4 +1,4 @@
-"""Passages as they are answered: grouped by document, cut to a budget, with highlights."""
+"""Passages for an answer: grouped by document, cut to a budget, with highlights."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from kb.store.rows import Hit
 OF_HIT = tuple(field.name for field in fields(Hit))
 
 PASSAGES = 3
-"""How many passages of a document come back when grouped by document."""
+"""The number of passages per document in a grouped answer."""
 
 T = TypeVar("T")
 
 CHINESE_AND_JAPANESE = r"\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
-# Where there is no space between words, each letter may be the last of one; Korean has spaces.
+# In scripts without spaces, each letter may end a word; Korean has spaces.
 WORD_ENDS = re.compile(rf"\S(?=\s)|(?![\uac00-\ud7a3]){WITH_MARKS.pattern}|[{CHINESE_AND_JAPANESE}]")
 
 UNBROKEN = re.compile(r"[!-~]{40,}")
-"""What is no word: keys, hashes, base64. The embedding model's tokenizer counts each as one token."""
+"""Text without words: keys, hashes, base64. The embedding model's tokenizer counts each as one token."""
 
 UNKNOWN = re.compile(rf"[^\x00-\x7f\s{CHINESE_AND_JAPANESE}]{{4,}}")
-"""What may be of a script that the embedding model does not know: its tokenizer counts a sentence as one token."""
+"""Text that may be in a script unknown to the embedding model: its tokenizer counts a sentence as one token."""
 
 CHARS_PER_TOKEN = 3
-"""How many characters of these a language model reads as one token."""
+"""The number of these characters that a language model reads as one token."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FoundPassage(Hit):
-    """A chunk that was found, with its document: the fields of `kb.api.models.SearchResult`, which is read from it.
+    """A found chunk with its document: the source of `kb.api.models.SearchResult`.
 
-    `more` has the next best passages of the document when grouped; `copies` are other documents that say the same in a
-    passage, `copy_count` says how many there are; `successors` is what replaced the document, the nearest first.
+    When grouped, `more` contains the next best passages of the document. `copies` are other documents with the same
+    text in a passage; `copy_count` is their number. `successors` are the replacements of the document, nearest first.
     """
 
     score: float
@@ -62,27 +62,27 @@ class FoundPassage(Hit):
 
     @property
     def by(self) -> str | None:
-        """The name of the key that made the document what it is."""
+        """The name of the key that last changed the document."""
         return self.author.by
 
     @property
     def client(self) -> str | None:
-        """The program that did."""
+        """The program that last changed the document."""
         return self.author.client
 
     @property
     def replaced_by(self) -> int | None:
-        """The last of what replaced the document."""
+        """The last replacement of the document."""
         return self.successors[-1] if self.successors else None
 
 
 def in_succession(items: Sequence[T], documents: Sequence[int], successors: Mapping[int, Sequence[int]]) -> list[T]:
-    """Return items in their order, but none before the first of a document that replaced its own: that takes its place.
+    """Return items in their order, but move the first item of a replacement before the items of the replaced document.
 
     Args:
-        items: what stands in an order.
-        documents: the document of each.
-        successors: what replaced documents, the nearest first.
+        items: the ordered items.
+        documents: the document of each item.
+        successors: the replacements of documents, nearest first.
     """
     first: dict[int, int] = {}
     for place, document_id in enumerate(documents):
@@ -95,7 +95,7 @@ def in_succession(items: Sequence[T], documents: Sequence[int], successors: Mapp
 
 
 def group(passages: Iterable[FoundPassage]) -> list[FoundPassage]:
-    """Return one passage a document, in the order of their best ones, with the next best in `more`."""
+    """Return one passage per document, in the order of the best passages, with the next best in `more`."""
     documents: dict[int, FoundPassage] = {}
     for passage in passages:
         best = documents.setdefault(passage.document_id, passage)
@@ -105,14 +105,14 @@ def group(passages: Iterable[FoundPassage]) -> list[FoundPassage]:
 
 
 def count(passages: Sequence[FoundPassage]) -> int:
-    """Return how many there are, with those in `more`."""
+    """Return the number of passages, including those in `more`."""
     return sum(1 + len(passage.more) for passage in passages)
 
 
 def fit(passages: Iterable[FoundPassage], budget: TokenBudget, highlighter: Highlighter) -> Iterator[FoundPassage]:
-    """Yield the passages that the budget has room for, highlighted; the last one may be cut.
+    """Yield the passages that fit into the budget, highlighted; the last one may be cut.
 
-    One of which nothing fits, as it begins with a word that is too long, leaves its room to the others.
+    If nothing of a passage fits, because its first word is too long, its budget goes to the other passages.
     """
     for passage in passages:
         if _fits(passage, budget, highlighter):
@@ -129,11 +129,11 @@ def _fits(passage: FoundPassage, budget: TokenBudget, highlighter: Highlighter) 
 
 
 class TokenBudget:
-    """So many tokens, to be spent on texts in their order.
+    """A number of tokens to spend on texts in their order.
 
     Args:
-        tokens: how many; None is no limit.
-        count_tokens: how many a text has.
+        tokens: the number; None for no limit.
+        count_tokens: returns the number of tokens in a text.
     """
 
     def __init__(self, tokens: int | None, count_tokens: Callable[[str], int]) -> None:
@@ -141,9 +141,9 @@ class TokenBudget:
         self._count = count_tokens
 
     def spend(self, text: str) -> str:
-        """Return as much of the text as there is left for, cut after a word.
+        """Return the part of the text that fits into the rest of the budget, cut after a word.
 
-        It is empty, and nothing is spent, if not even one word fits.
+        If not even one word fits, the result is empty and nothing is spent.
         """
         if self._left is None:
             return text
@@ -165,7 +165,7 @@ class TokenBudget:
         return self._count(text) + sum(map(len, UNBROKEN.findall(text))) // CHARS_PER_TOKEN + self._uncounted(text)
 
     def _uncounted(self, text: str) -> int:
-        """Return how many tokens a language model reads in unknown scripts beyond those that were counted."""
+        """Return the tokens that a language model reads in unknown scripts, less the tokens already counted."""
         if text.isascii() or not (unknown := UNKNOWN.findall(text)):
             return 0
         return max(0, sum(map(len, unknown)) // CHARS_PER_TOKEN - self._count(" ".join(unknown)))

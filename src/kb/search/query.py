@@ -1,4 +1,4 @@
-"""What to look for: a query in the words of the full-text leg, and as the text that the model reads."""
+"""The parsed query: the words for the full-text leg and the text for the model."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ from kb.search.numbers import other_spellings
 from kb.store.rows import Filter
 
 MAX_TERMS = 64
-"""How many different words of a query the full-text leg looks up."""
+"""The maximum number of distinct words of a query that the full-text leg looks up."""
 
 MAX_PARTS = 8
-"""How many parts an identifier or a phrase has at most that counts as one word more."""
+"""The maximum number of parts of an identifier or a phrase that is also looked up as a whole."""
 
 MAX_CONDITIONS = 32
-"""How many phrases a query may have that must be in a document, and as many that must not."""
+"""The maximum number of required phrases in a query, and of excluded ones."""
 
 PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]+)["”“](?!\w)')
 MIN_EXCLUDED = 3
-"""How many characters a word has at least that is excluded: shorter ones are rather options of a command."""
+"""The minimum length of an excluded word; a shorter one is more likely an option of a command."""
 
 LEAST_PAIRS = 0.25
-"""Which share of the pairs of letters of a question in a script without spaces an answer exceeds at least."""
+"""An answer contains more than this share of the letter pairs of a question in a script without spaces."""
 
 JOINED = re.compile(r"\W*[^\W\d_]+(?:[-'’\u2010-\u2015][^\W\d_]+)+\W*")
 VERSION = re.compile(r"v?\d+(?:\.\d+)+")
-"""Others write it with a v, or without."""
+"""Texts write a version with or without the v."""
 
 WORD = re.compile(r"[^\W\d_]+")
 ASCII_WORD = re.compile(r"[a-z0-9]+")
 PUNCTUATION = ((0x21, 0xC0), (0x55A, 0x700), (0x964, 0x971), (0x2010, 0x2060), (0x3001, 0x30FC), (0xFE10, 0xFF66))
-"""Where the marks are that languages write around words."""
+"""The code points of the punctuation that languages write around words."""
 
 OF_NAMES = "#%&/@\\_-"
-"""Marks that begin or end names."""
+"""Marks that names begin or end with."""
 
 MARKS_AROUND = "`\u00b4<>|" + "".join(
     mark
@@ -72,12 +72,12 @@ PREFIX = re.compile(rf"(?<!\S)([\w{LETTER_MARKS}]{{2,}})\*(?!\S)")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What somebody typed in one: a word, a name with signs in it, a number, or words in quotes.
+    """One thing that the user typed: a word, a name with signs in it, a number, or words in quotes.
 
     Args:
-        text: as it was typed, without the marks around it.
-        forms: the words that the full-text leg looks up for it, first as it was typed; each may be in its place.
-        is_literal: whether its signs, digits or quotes say that it is meant as it is.
+        text: the typed text, without the marks around it.
+        forms: the words that the full-text leg looks up for it, the typed form first; any of them matches.
+        is_literal: whether its signs, digits or quotes ask for an exact match.
     """
 
     text: str
@@ -85,18 +85,18 @@ class Unit:
     is_literal: bool
 
     def respelled(self, instead: Mapping[str, str]) -> Unit:
-        """Return the same with another word instead of it."""
+        """Return the unit with its replacement from `instead`, if it has one."""
         other = instead.get(self.text.lower())
         return Unit(other, (other,), is_literal=False) if other else self
 
     def stemmed(self, stems: Mapping[str, Sequence[str]]) -> Unit:
-        """Return the same with the stems of its words."""
+        """Return the unit with the stems of its words added."""
         others = [stem for form in self.forms for stem in stems.get(form, ())]
         return replace(self, forms=tuple(dict.fromkeys([*self.forms, *others])))
 
 
 class DistinctiveWords(NamedTuple):
-    """A word that carries meaning: its forms, and more than which share of them a passage that has it has."""
+    """A word that carries meaning: its forms, and the share of them that a passage with the word must exceed."""
 
     forms: tuple[str, ...]
     least: float
@@ -104,18 +104,18 @@ class DistinctiveWords(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for, among which documents. A leg without anything to look for does not run.
+    """The words and the text to search for, and the filter. A leg with nothing to search for does not run.
 
     Args:
         text: for the vector leg.
-        words: for the full-text leg, each once; one that ends in a star is the beginning of words.
+        words: for the full-text leg, each once; a word that ends in a star is a prefix.
         where: the filter.
         exact: whether the vector leg must compare every vector.
-        plain: those of the words that may be misspelled: neither names nor in quotes.
-        units: what was typed, each with the words that stand for it; without those that say nothing.
-        whole: all that was typed in one text, without marks around it.
-        inflected: those of the words that are looked for by their stems as well: what stands in quotes is not.
-        stems: these, in the languages of the database.
+        plain: the words that may be misspelled: neither names nor in quotes.
+        units: the typed units with their words, without the units that carry no meaning.
+        whole: the whole typed text, without marks around it.
+        inflected: the words whose stems also match; words in quotes are not among them.
+        stems: these stems, in the languages of the database.
     """
 
     text: str | None
@@ -132,13 +132,13 @@ class Query:
     def parse(
         cls, text: str, where: Filter, *, full_text: bool = True, vectors: bool = True, exact: bool = False
     ) -> Query:
-        """Return the query for the legs that shall run.
+        """Return the query for the requested legs.
 
-        What stands in quotes must be in a document, `-"some words"` must not, nor must `-word` at the end of the query,
-        and `begin*` stands for all words that begin so.
+        A document must contain the phrases in quotes, and must not contain `-"some words"`, nor `-word` at the end of
+        the query. `begin*` matches every word with this prefix.
 
         Raises:
-            Invalid: there are more phrases, or exclusions, than `MAX_CONDITIONS`.
+            Invalid: the query has more phrases, or exclusions, than `MAX_CONDITIONS`.
         """
         text = composed(text)
         # A star in quotes means nothing.
@@ -149,7 +149,7 @@ class Query:
         if excluded := exclusions(PHRASE.sub(lambda match: " " if match[1] else ' " ', text)):
             unwanted += excluded
             rest = " ".join(rest.split()[: -len(excluded)])
-        if not tokenize(rest):  # nothing but what is not wanted
+        if not tokenize(rest):  # nothing but exclusions
             phrases, unwanted, rest = [], [], text
         where = replace(
             where,
@@ -179,24 +179,23 @@ class Query:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The words to look up; every word is highlighted, but no more beginnings than are looked up."""
+        """The words to look up: at most `MAX_TERMS`, plus the stems."""
         return (*self.words[:MAX_TERMS], *self.stems)
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The words to highlight."""
         return (*self.words, *self.stems)
 
     def stemmed(self, languages: Collection[str]) -> Query:
-        """Return the same query, whose words are looked for by their stems in some languages as well."""
+        """Return the query with the stems of its words in these languages, which then also match."""
         by_word = {word: stemmed([folded(word)], languages) for word in self.inflected if word in self.words}
-        if not any(by_word.values()) or any(word.endswith("*") for word in self.words):  # which would count them apart
+        if not any(by_word.values()) or any(word.endswith("*") for word in self.words):  # FTS5 then counts each
             return self
         stems = tuple(dict.fromkeys(chain.from_iterable(by_word.values())))
         return replace(self, units=tuple(unit.stemmed(by_word) for unit in self.units), stems=stems)
 
     def respelled(self, instead: Mapping[str, str]) -> Query:
-        """Return the same query with other words instead of some."""
+        """Return the query with the words in `instead` replaced."""
         words = dict.fromkeys(instead.get(word, word) for word in self.words)
         text = self.text
         if text is not None:
@@ -207,7 +206,7 @@ class Query:
 
     @property
     def telling(self) -> tuple[DistinctiveWords, ...]:
-        """The words that carry meaning; in a script without spaces, what stands together is one."""
+        """The words that carry meaning; in a script without spaces, an unbroken run is one word."""
         distinctive = [self._telling(unit) for unit in self.units if unit.text.lower() not in FUNCTION_WORDS]
         return tuple(unit for unit in distinctive if unit.forms)
 
@@ -221,12 +220,12 @@ class Query:
 
     @property
     def without_phrases(self) -> Query:
-        """The same query, whatever must be in a document; what must not be in it must not still."""
+        """The query without required phrases; exclusions still apply."""
         return replace(self, where=replace(self.where, holding=()))
 
 
 def conditions(words: Iterable[str], kind: str) -> tuple[str, ...]:
-    """Return what must, or must not, be in a document, each once. Raises `Invalid` if that is too much."""
+    """Return the phrases, each once. Raises `Invalid` if they are more than `MAX_CONDITIONS`."""
     once = tuple(dict.fromkeys(words))
     if len(once) > MAX_CONDITIONS:
         raise Invalid(f"query: at most {MAX_CONDITIONS} {kind}; there are {len(once)}.")
@@ -234,20 +233,20 @@ def conditions(words: Iterable[str], kind: str) -> tuple[str, ...]:
 
 
 def keywords(text: str) -> list[str]:
-    """Return the words to look for, each once: stop words only when there is nothing else.
+    """Return the words to search for, each once; stop words only if the text has no other words.
 
-    A letter of a script without spaces stands for all words that begin with it.
+    A letter of a script without spaces becomes a prefix.
     """
     unique = list(dict.fromkeys(part for word in tokenize(text) for part in parts(word)))
     words = [word for word in unique if word not in STOP_WORDS] or unique
-    begun = dict.fromkeys(islice(filter(is_letter, words), MAX_TERMS))  # each may be the beginning of what is meant
+    begun = dict.fromkeys(islice(filter(is_letter, words), MAX_TERMS))  # each may begin the intended word
     return [f"{word}*" if word in begun else word for word in words if word in begun or not is_letter(word)]
 
 
 def plain_words(written: Iterable[str]) -> list[str]:
-    """Return the words, each once, that are only letters, of which but the first is a capital one.
+    """Return the words, each once, that consist of letters and have no capital after the first letter.
 
-    Others are names, numbers, or of scripts whose words cannot be told apart.
+    The others are names, numbers, or in scripts without spaces between words.
     """
     whole = (bare(word) for word in written if not PREFIX.fullmatch(word))
     words = (word.lower() for word in whole if WORD.fullmatch(word) and word[1:].islower())
@@ -255,14 +254,14 @@ def plain_words(written: Iterable[str]) -> list[str]:
 
 
 def is_plain(word: str) -> bool:
-    """Return whether a word is not too long to be one, and says something about what a text is about."""
+    """Whether a word is short enough for the spelling index and carries meaning."""
     return len(word) <= LONGEST and word not in FUNCTION_WORDS and not has_run(word)
 
 
 def exclusions(text: str) -> list[str]:
-    """Return the words that no result may have: each has a dash before it, and nothing else follows.
+    """Return the words that no result may contain: each begins with a dash, and only such words follow it.
 
-    Within a sentence or a command a dash is something else, and so it is before a name or a stop word.
+    Within a sentence or a command a dash has another meaning, as it does before a name or a stop word.
     """
     words = text.split()
     behind = takewhile(is_exclusion, reversed(words))
@@ -270,7 +269,7 @@ def exclusions(text: str) -> list[str]:
 
 
 def is_exclusion(word: str) -> bool:
-    """Return whether this is a dash and a word of letters, none of them a capital one, that is no stop word."""
+    """Whether this is a dash followed by a lower-case word of letters that is not a stop word."""
     letters = word[1:]
     if RUN.fullmatch(letters):
         return word.startswith("-")
@@ -285,20 +284,20 @@ def is_exclusion(word: str) -> bool:
 
 
 def beginnings(text: str) -> list[str]:
-    """Return what words shall begin with, each with its star."""
+    """Return the prefixes of the query, each with its star."""
     return [f"{beginning.lower()}*" for beginning in PREFIX.findall(text) if tokenize(beginning)]
 
 
 def with_spellings(words: Iterable[str]) -> list[str]:
-    """Return the words, and behind each how else it is typed."""
+    """Return the words, each followed by its other spellings."""
     return list(dict.fromkeys(spelling for word in words for spelling in (word, *spellings(word))))
 
 
 def compounds(text: str) -> list[str]:
-    """Return what is written in one, such as file names, versions, numbers and addresses: its parts follow each other.
+    """Return words with several parts, such as file names, versions, numbers and addresses; the parts must be adjacent.
 
-    Words that only a hyphen joins are none: others write them apart. An ISBN and a number are there in their other
-    spellings as well, and a name such as getUserById in its words.
+    Words joined only by a hyphen are left out, because other texts write them as two words. The list also contains the
+    other spellings of ISBNs and numbers, and the words of a name such as getUserById.
     """
     typed = [word.rstrip("*") for word in text.split()]
     written = [word.lower() for word in typed]
@@ -318,24 +317,24 @@ def compounds(text: str) -> list[str]:
 
 
 def contractions(text: str) -> list[str]:
-    """Return the words such as don't, which are looked for where there is nothing else."""
+    """Return contractions such as don't, which a search uses only if the query has no other words."""
     return [word for word in apostrophized(text) if is_contraction(word)]
 
 
 def apostrophized(text: str) -> list[str]:
-    """Return the words with an apostrophe in them."""
+    """Return the words with an apostrophe."""
     return [word[0].lower() for word in WITH_APOSTROPHE.finditer(text)]
 
 
 def grouped_numbers(text: str) -> list[re.Match[str]]:
-    """Return the numbers of a text that may be written in several ways."""
+    """Return the numbers in a text that have several spellings."""
     return [
         match for match in numbers.NUMBER.finditer(text) if len(number_forms(match)) > 1 or numbers.is_grouped(match)
     ]
 
 
 def number_forms(match: re.Match[str]) -> list[str]:
-    """Return how a number that was typed may stand in a text."""
+    """Return the spellings of a typed number."""
     number = numbers.parse_number(match)
     if numbers.is_year(number) and not numbers.is_grouped(match):
         return [number.whole]
@@ -343,19 +342,19 @@ def number_forms(match: re.Match[str]) -> list[str]:
 
 
 def without_grouped_numbers(text: str) -> str:
-    """Return a text without the numbers whose parts say nothing by themselves, such as the 1 of 1,872.00."""
+    """Return a text without the numbers whose parts carry no meaning, such as the 1 of 1,872.00."""
     return numbers.NUMBER.sub(lambda match: " " if numbers.is_grouped(match) else match[0], text)
 
 
 def bare(word: str) -> str:
-    """Return a word without the marks around it; a dot that begins a name is part of it."""
+    """Return a word without the marks around it; a dot that begins a name is part of the name."""
     word = word.rstrip(MARKS_AROUND)
     begun = word.lstrip(MARKS_BEFORE_DOT)
     return begun if NAMED_BY_DOT.match(begun) else word.lstrip(MARKS_AROUND)
 
 
 def units(text: str, phrases: Iterable[str]) -> list[Unit]:
-    """Return what was typed, each once: the words in quotes, and the words that say something by themselves."""
+    """Return the typed units, each once: the phrases in quotes, and the words that carry meaning."""
     by_text = {phrase: Unit(phrase, (phrase,), is_literal=True) for phrase in phrases}
     parted = [number[0] for number in numbers.NUMBER.finditer(text) if len(number[0].split()) > 1]
     for word in dict.fromkeys([*map(bare, text.split()), *parted]):
@@ -365,7 +364,7 @@ def units(text: str, phrases: Iterable[str]) -> list[Unit]:
 
 
 def make_unit(word: str) -> Unit | None:
-    """Return what a word that was typed stands for; None if it says nothing by itself."""
+    """Return the unit of a typed word; None if the word carries no meaning."""
     lower = word.lower()
     if signs := emojis(word) if not tokenize(word) else []:
         return Unit(word, tuple(dict.fromkeys(signs)), is_literal=True)
@@ -383,14 +382,14 @@ def make_unit(word: str) -> Unit | None:
 
 
 def without_parted_isbns(text: str) -> str:
-    """Return the text without the ISBNs that have hyphens: a part of one, such as 978, says nothing by itself."""
+    """Return the text without hyphenated ISBNs, because their parts, such as 978, carry no meaning."""
     return " ".join(word for word in text.split() if len(tokenize(word)) == 1 or not _is_isbn(word))
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the words of a text: letters and digits with their marks, without regard to case.
+    """Return the lower-cased words of a text: letters and digits with their marks.
 
-    What the full-text index makes of the marks it does by itself: it drops some, and parts words at others.
+    The full-text index treats marks in its own way: it drops some and splits words at others.
     """
     if text.isascii():  # most are, and this is many times faster
         return ASCII_WORD.findall(text.lower())
@@ -399,7 +398,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def is_word_character(character: str) -> bool:
-    """Return whether a character is a letter, a digit or a mark on one."""
+    """Whether a character is a letter, a digit or a mark on one."""
     return character.isalnum() or unicodedata.category(character).startswith("M")
 
 

@@ -1,4 +1,4 @@
-"""How much of what is nearest a search finds, checked now and then on the queries that come."""
+"""The recall of the vector search, measured from time to time on actual queries."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ INTERVAL = 60.0
 LISTED = 100
 EQUAL = 1e-6
 TOP = 10
-"""Of how many chunks as the vector leg lists how many are compared."""
+"""The number of best chunks, out of as many as the vector leg lists, that are compared."""
 
 
 class RecallMonitor:
-    """Repeats a search by vectors with and without every vector compared, in a thread of its own.
+    """Repeats a vector search with and without comparing every vector, in its own thread.
 
     Args:
-        store: where the vectors are.
-        instruments: take what share of the best was found.
-        interval: at most one check in so many seconds.
+        store: the store with the vectors.
+        instruments: record the share of the best that was found.
+        interval: the minimum number of seconds between two checks.
     """
 
     def __init__(self, store: Store, instruments: Instruments, interval: float = INTERVAL) -> None:
@@ -41,34 +41,34 @@ class RecallMonitor:
         self._next = monotonic() + interval
 
     def observe(self, vector: NDArray[np.float32], where: Filter, space: VectorSpace) -> None:
-        """Take note of a query and of what its vector is of; it is checked if it is time to."""
+        """Check the recall for a query, whose vector is in `space`, if the interval has passed."""
         if monotonic() >= self._next and self._at_work.acquire(blocking=False):
             self._next = monotonic() + self._interval
             try:
                 self._pool.submit(self._check, vector, where, space)
-            except RuntimeError:  # it was closed
+            except RuntimeError:  # the pool was closed
                 self._at_work.release()
 
     def close(self) -> None:
-        """End the check at hand."""
+        """Wait for the current check and stop."""
         self._pool.shutdown()
 
     def _check(self, vector: NDArray[np.float32], where: Filter, space: VectorSpace) -> None:
         try:
             with self._store.read() as tx:
-                if tx.space != space:  # other vectors came into use
+                if tx.space != space:  # the vectors were replaced
                     return
                 selection = tx.index.select(where)
                 nearest, approximate = (top(selection, vector, exact=exact) for exact in (True, False))
-            if nearest.size:  # of equal ones any counts
+            if nearest.size:  # ties count as found
                 reached = np.count_nonzero(approximate >= nearest.min() - EQUAL)
                 self._instruments.recalled(reached / nearest.size)
-        except Exception:  # the thread's end: no search depends on it
+        except Exception:  # the outermost frame of the thread: no search depends on it
             logger.exception("the recall of the vectors could not be checked")
         finally:
             self._at_work.release()
 
 
 def top(selection: Selection, vector: NDArray[np.float32], *, exact: bool) -> NDArray[np.float64]:
-    """Return how near the chunks are to a vector that a search finds."""
+    """Return the similarities of the best chunks that a search finds."""
     return selection.nearest(vector, LISTED, exact=exact).best(TOP).scores

@@ -1,4 +1,4 @@
-"""The two legs of a search, and what their candidates say."""
+"""The two legs of a search, and the scores of their candidates."""
 
 from __future__ import annotations
 
@@ -29,25 +29,28 @@ from kb.telemetry.instruments import Instruments
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 WIDER = 8
-"""How much longer a list is asked for when one had too few documents in it."""
+"""The factor by which a list grows if it contains too few documents."""
 
 MOST_CANDIDATES = 20_000
-"""How long a list may become then: documents that one document's passages keep out of it are not found."""
+"""The longest list; documents crowded out of it by the passages of one document are not found."""
 
 IN_CONTEXT = 50
-"""How many of the best chunks are ranked by what stands beside them, too."""
+"""The number of best chunks that are ranked together with their neighbours."""
 
 MORE_COMPARED = 10
-"""Among how many passages more than asked for copies are looked for first."""
+"""The number of passages beyond the requested ones in which copies are searched for first."""
 
 COPIES_SHOWN = 20
-"""How many of the documents that repeat a passage are named; the others are counted."""
+"""The number of documents named as copies of a passage; the rest are only counted."""
 
 OF_SUCCESSORS = 10_000
-"""Among how many chunks of what replaced the best the best of each is looked for: a long note hides no other one."""
+"""The number of chunks of replacements in which the best chunk of each is searched for.
+
+The number is high because one long note must not hide the others.
+"""
 
 Successors = Mapping[int, Sequence[int]]
-"""What replaced documents, the nearest first."""
+"""The replacements of documents, nearest first."""
 
 SuccessorsOf = Callable[[Iterable[int]], Successors]
 
@@ -56,16 +59,16 @@ NamedBy = Callable[[Sequence[str], int, int], Sequence["Named"]]
 
 
 class Retriever:
-    """Finds what answers a query at one moment of the store.
+    """Finds the passages that answer a query in one snapshot of the store.
 
     Args:
-        index: the store's, in a transaction.
-        query: what to look for.
-        vector: that of the query's text, of shape (dimensions,), as soon as the model has made it; None without text.
+        index: the index of the store, in a transaction.
+        query: the query.
+        vector: the future vector of the query's text, of shape (dimensions,); None without text.
         instruments: the instruments.
-        successors: answers for documents what replaced them, the nearest first; None where nothing was replaced.
-        named: answers for words which documents have some of them in their names; None where names are not known.
-        explain: whether passages say what their scores are made of.
+        successors: returns the replacements of documents, nearest first; None if nothing was ever replaced.
+        named: returns the documents with some of the given words in their names; None if names are unknown.
+        explain: whether passages explain their scores.
     """
 
     def __init__(
@@ -89,10 +92,9 @@ class Retriever:
         self._known: dict[int, Hit] = {}
 
     def rankings(self, limit: int, top: int = 0) -> Iterator[Ranking]:
-        """Yield the `limit` best chunks of each leg in their order, then longer lists while there is more.
+        """Yield the `limit` best chunks of each leg, then longer lists while more chunks exist.
 
-        What replaced one of the `top` best documents is among them. The scores of all are measured by the scale of
-        the first.
+        The replacements of the `top` best documents are included. All scores use the scale of the first list.
         """
         scale = None
         while True:
@@ -104,7 +106,7 @@ class Retriever:
     def _ranking(self, limit: int, top: int, scale: Scale | None) -> Ranking:
         query = self._query
         self._selection.look_up([*query.terms, *(form for unit in query.units for form in unit.forms)])
-        called, literal = self._called, self._literal  # both while the model is at work
+        called, literal = self._called, self._literal  # computed while the model is running
         candidates = self._candidates(limit, scale)
         successors = self._successors_of(set(self._index.documents_of(candidates.ids))) if self._successors_of else {}
         candidates = self._with_successors(candidates, top, successors) if successors else candidates
@@ -120,14 +122,14 @@ class Retriever:
         return Ranking(candidates, fused, order, limit, successors)
 
     def _explanations(self, ranking: Ranking, ids: NDArray[np.int64]) -> Mapping[int, Explanation]:
-        """Return what the scores of candidates with these ascending ids are made of."""
+        """Return the explanations of the candidates with these ascending ids."""
         if not self._explain:
             return {}
         by_word = {written(words[0]): self._adds(words, ids) for words in alternatives(self._query.terms)}
         return explained(ranking, ids, by_word)
 
     def _adds(self, words: Sequence[str], ids: NDArray[np.int64]) -> TermScores:
-        """Return what a word adds, in all its forms."""
+        """Return the scores of a word in all its forms."""
         scores = self._selection.full_text_scores(words, ids)
         occurrences = [occurrence for occurrence in self._selection.occurrences(words, ids) if occurrence]
         idf = occurrences[0].idf if occurrences and len(words) == 1 else None
@@ -136,7 +138,7 @@ class Retriever:
         )
 
     def _typed(self, candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return which share of the query each candidate has as it was typed."""
+        """Return the share of the query that each candidate contains as typed."""
         query = self._query
         shares = coverage(query.units, query.whole, candidates.ids, scores, self._selection.occurrences, self._texts)
         if self._called:
@@ -150,14 +152,14 @@ class Retriever:
 
     @cached_property
     def _literal(self) -> NDArray[np.int64]:
-        """The chunks that have the words of what is looked for as it is."""
+        """The chunks that contain the words of literal units."""
         weighted_units = literals(self._query.units, self._selection.occurrences)
         near = [self._selection.best_ids(unit.forms, count) for unit, count in weighted_units]
         return np.concatenate([EMPTY_SCORES.ids, *near])
 
     @cached_property
     def _called(self) -> Mapping[int, Called]:
-        """The documents that are called what the query says, and how well they are."""
+        """The documents whose names match the query, with the quality of each match."""
         units = self._query.units
         if self._named_by is None or not units:
             return {}
@@ -176,14 +178,14 @@ class Retriever:
         return {document_id: called[document_id] for document_id in ordered[:BEST]}
 
     def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
-        """Return the chunk of each document that the query matches best, or the first, if the filter admits it."""
+        """Return the best chunk of each document, or its first if no word matches, within the filter."""
         selection = self._among(documents)
         ids = selection.chunk_ids()
         scores = np.nan_to_num(selection.full_text_scores(self._query.terms, ids), nan=-1.0)
         return self._one_each(ids[np.lexsort((ids, -scores))])
 
     def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
-        """Return what chunks stand under and their texts, as they were written."""
+        """Return the title, headings and text of each chunk, as written."""
         return [" ".join((hit.title, *hit.place.heading, hit.text)) for hit in self._hits(chunk_ids)]
 
     def _with_successors(self, candidates: Candidates, top: int, successors: Successors) -> Candidates:
@@ -210,12 +212,12 @@ class Retriever:
         return self._index.select(replace(self._query.where, among=tuple(documents)))
 
     def _one_each(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the first of these chunks of each document."""
+        """Return the first of these chunks for each document."""
         _, first = np.unique(self._index.documents_of(ids), return_index=True)
         return ids[first]
 
     def _joined(self, candidates: Candidates, ids: NDArray[np.int64]) -> Candidates:
-        """Return candidates with others of these ids."""
+        """Return the candidates plus the chunks with these ids."""
         ids = np.union1d(candidates.ids, ids)
         if ids.size == candidates.ids.size:
             return candidates
@@ -228,7 +230,7 @@ class Retriever:
 
     def _candidates(self, limit: int, scale: Scale | None) -> Candidates:
         terms, matches = self._query.terms, EMPTY_SCORES
-        if terms:  # while the model is at work
+        if terms:  # while the model is running
             with self._instruments.search("full_text"):
                 matches = self._selection.full_text(terms, limit)
         if self._vector is None:
@@ -243,7 +245,7 @@ class Retriever:
             return candidates if np.isnan(scores).all() else self._in_context(candidates, vector)
 
     def _in_context(self, candidates: Candidates, vector: NDArray[np.float32]) -> Candidates:
-        """Return candidates of both legs with the context of the best, and with the neighbours these brought along."""
+        """Return the candidates of both legs with the context of the best, and the neighbours found on the way."""
         seeds = candidates.ids[best(candidates, fuse(candidates).scores, IN_CONTEXT)]
         context = self._selection.in_context(self._query.terms, vector, seeds)
         return self._joined(replace(candidates, context=context), context.ids)
@@ -253,15 +255,15 @@ class Retriever:
         return self._index.select(self._query.where)
 
     def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
-        """Return whether none of some passages, the best ones, answers the query well."""
+        """Whether none of the best passages answers the query well."""
         if any(self._called.get(passage.document_id) for passage in passages):
             return False
         return are_weak(passages, self._query, self._selection)
 
     def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Folded:
-        """Return the `top` best candidates, given best first, without copies of a better one of another document.
+        """Return the `top` best candidates, given best first, without copies of a better candidate in another document.
 
-        Copies are counted among many only if there are some among those near the best.
+        All candidates are compared only if those near the top contain a copy.
         """
         documents = self._documents_at(ranking, order)
         first = Folded([], {})
@@ -272,7 +274,7 @@ class Retriever:
         return first
 
     def copies_of(self, ranking: Ranking, place: int, copies: Sequence[int]) -> tuple[list[int], int]:
-        """Return one copy of each document that repeats a candidate, at most `COPIES_SHOWN`, and how many there are."""
+        """Return one copy per document that repeats a candidate, up to `COPIES_SHOWN`, and the number of documents."""
         documents = self._documents_at(ranking, [place, *copies])
         first = dict(reversed([*zip(documents, (place, *copies), strict=True)]))
         first.pop(documents[0])
@@ -285,18 +287,17 @@ class Retriever:
         return [hit.text for hit in self._hits(chunk_ids)]
 
     def _hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
-        """Return what the store knows of chunks, in their order; each is read once."""
+        """Return the stored rows of chunks, in the given order; each row is read once."""
         missing = [chunk_id for chunk_id in dict.fromkeys(chunk_ids) if chunk_id not in self._known]
         self._known |= {hit.chunk_id: hit for hit in self._index.hits(missing)}
         return [self._known[chunk_id] for chunk_id in chunk_ids]
 
     def documents(self, ranking: Ranking) -> list[int]:
-        """Return the documents of the candidates, best first."""
         with self._instruments.search("fetch"):
             return self._index.documents_of(ranking.candidates.ids[ranking.order])
 
     def passages(self, ranking: Ranking, places: Sequence[int]) -> list[FoundPassage]:
-        """Return candidates with what the store knows of them, in their order."""
+        """Return the candidates as passages with their stored fields, in the given order."""
         candidates, fused = ranking.candidates, ranking.fused
         columns = (candidates.ids, fused.scores, candidates.fts, candidates.vec, fused.lent)
         ids, *scores = (column[np.array(places, np.int64)].tolist() for column in columns)
@@ -320,7 +321,7 @@ class Retriever:
 def filled(
     scored_chunks: ScoredChunks, ids: NDArray[np.int64], score: Callable[[NDArray[np.int64]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return the scores of chunks, which `score` finds for those that have none yet."""
+    """Return the scores of chunks; `score` computes the missing ones."""
     scores = scored_chunks.scores_for(ids)
     missing = np.isnan(scores)
     scores[missing] = score(ids[missing])

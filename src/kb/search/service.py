@@ -1,4 +1,4 @@
-"""A search from its query to the passages that answer it."""
+"""A search, from the query to the passages that answer it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from kb.store.rows import Filter, VectorSpace
 from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
-"""How many chunks each leg offers."""
+"""The number of candidate chunks from each leg."""
 
 MAX_CHUNKS = 1000
-"""How many chunks of a document at most say what it is about."""
+"""The maximum number of chunks of a document that its mean vector covers."""
 
 MOST_UNREADABLE = 3
-"""How many of the files that a query names and that could not be read are named; the others are counted."""
+"""The maximum number of unreadable files that an answer names; the rest are only counted."""
 
 NOT_LOADED = (
     "The vectors are of {space} now. This engine is about to load that model; if it does not find it, its log says so."
@@ -47,11 +47,11 @@ NOT_LOADED = (
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """What a search found, best first.
+    """The results of a search, best first.
 
-    `omitted` counts the passages that the budget had no room for, `pending` the jobs that are not searchable yet.
-    `unknown` are the words that no document has; the nearest of each was looked for instead. `unreadable` are some of
-    the `unreadable_count` files that the query names; `weak` says that nothing that was found answers the query well.
+    `omitted` counts the passages that did not fit into the budget, `pending` the jobs that are not searchable yet.
+    `unknown` are the words that no document contains; the search used the nearest known words instead. `unreadable`
+    lists some of the `unreadable_count` files that the query names. `weak` is true if no result answers the query well.
     """
 
     results: list[FoundPassage]
@@ -67,12 +67,12 @@ class SearchService:
     """Answers searches.
 
     Args:
-        store: where the documents are.
-        embedder: the model that reads queries.
-        pool: where the model works while the full-text leg does.
+        store: the store.
+        embedder: the model that embeds queries.
+        pool: runs the model while the full-text leg is running.
         instruments: the instruments.
-        recall: what checks the vector leg.
-        is_alone: whether the model's cores have nothing else to do.
+        recall: the monitor of the vector leg.
+        is_alone: returns whether the model's cores are otherwise idle.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class SearchService:
         self._is_alone = is_alone
 
     def over(self, store: Store) -> SearchService:
-        """Return the same service over another store, such as what one caller may see of it."""
+        """Return the same service over another store, such as the view of one caller."""
         return SearchService(store, self._embedder, self._pool, self._instruments, self._recall, self._is_alone)
 
     def search(
@@ -107,11 +107,11 @@ class SearchService:
         """Return the `top` best passages; when `grouped`, the `top` best documents, each by its best passage.
 
         Args:
-            query: what to look for.
-            top: how many.
+            query: the query.
+            top: the number of results.
             grouped: whether a document's next best passages come with its best one.
-            max_tokens: the most tokens of text in all of them.
-            explain: whether each says what its score is made of.
+            max_tokens: the maximum number of tokens of text in all of them.
+            explain: whether each passage explains its score.
         """
         begun = perf_counter()
         try:
@@ -153,7 +153,7 @@ class SearchService:
             )
 
     def similar(self, tx: Transaction, document_id: int, top: int) -> SearchAnswer:
-        """Return the `top` documents nearest in meaning to one that is there, each by its nearest passages."""
+        """Return the `top` documents nearest in meaning to an existing one, each by its nearest passages."""
         vector = Future[NDArray[np.float32]]()
         vector.set_result(mean_vector(tx, document_id))
         query = Query(text="", words=(), where=Filter())
@@ -163,7 +163,7 @@ class SearchService:
         return SearchAnswer(others[:top], 0, tx.jobs.pending())
 
     def _unknown(self, tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
-        """Return the words that no document has, with the nearest."""
+        """Return the words that no document contains, each with the nearest known words."""
         if not query.plain:
             return {}
         others = {word: spellings(word) for word in query.plain}
@@ -180,14 +180,14 @@ class SearchService:
         }
 
     def _model_of(self, space: VectorSpace) -> Embedder:
-        """Return the model whose vectors came into use a moment ago."""
+        """Return the model of vectors that came into use a moment ago."""
         for embedder in self._embedder.models:
             if VectorSpace.of(embedder.spec) == space:
                 return embedder
         raise ModelChanged(NOT_LOADED.format(space=space))
 
     def _vector(self, embedder: Embedder, text: str) -> Future[NDArray[np.float32]]:
-        """Return the vector of a text: made in another thread meanwhile, or at once if there are no cores for that."""
+        """Return the vector of a text: computed in another thread, or right away if no cores are free for that."""
         if self._is_alone():
             return self._pool.submit(self._embed, embedder, text)
         vector = Future[NDArray[np.float32]]()
@@ -205,12 +205,12 @@ def _count_tokens(embedder: Embedder, text: str) -> int:
 
 
 def successors_in(tx: Transaction) -> SuccessorsOf | None:
-    """Return what answers for documents what replaced them; None while nothing was ever replaced."""
+    """Return the lookup of replacements; None if nothing was ever replaced."""
     return tx.documents.successors if tx.documents.has_successors() else None
 
 
 def mean_vector(tx: Transaction, document_id: int) -> NDArray[np.float32]:
-    """Return the unit vector between those of a document's chunks."""
+    """Return the normalized mean vector of a document's chunks."""
     ids = np.array([chunk.id for chunk in tx.documents.chunk_places(document_id)[:MAX_CHUNKS]], np.int64)
     total: NDArray[np.float32] = tx.index.select(Filter()).vectors(np.sort(ids)).sum(axis=0)
     length = max(float(np.linalg.norm(total)), float(np.finfo(np.float32).tiny))
@@ -218,7 +218,7 @@ def mean_vector(tx: Transaction, document_id: int) -> NDArray[np.float32]:
 
 
 def best_passages(retriever: Retriever, top: int) -> list[FoundPassage]:
-    """Return the `top` best passages, those that repeat another one with it."""
+    """Return the `top` best passages, each with the passages that repeat it."""
     for ranking in retriever.rankings(max(CANDIDATES, top), top):
         folded = retriever.without_copies(ranking, ranking.order.tolist(), top)
         if len(folded.kept) >= top or not folded.copies:
@@ -244,10 +244,10 @@ def _with_copies(retriever: Retriever, ranking: Ranking, folded: Folded, places:
 
 
 def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> list[FoundPassage]:
-    """Return the `top` best documents. A long one may fill every place of a list: then a longer list is asked for.
+    """Return the `top` best documents. If one long document fills a list, a longer list is requested.
 
-    What that adds stands behind what was found before, so that the order is the same whatever `top` is. Unless `folds`,
-    a document whose best passage repeats that of another one is a result of its own.
+    Documents from a longer list follow the earlier ones, so that the order does not depend on `top`. Unless `folds`,
+    a document whose best passage repeats another document's is a result of its own.
     """
     passages: list[FoundPassage] = []
     seen = set[int]()
@@ -266,7 +266,7 @@ def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> lis
 
 
 def by_document(order: Sequence[int], documents: Sequence[int]) -> dict[int, list[int]]:
-    """Return the best candidates of each document, the best document first; both are given in the order of scores."""
+    """Return the best candidates of each document, best document first; both arguments are in score order."""
     places: dict[int, list[int]] = {}
     for place, document_id in zip(order, documents, strict=True):
         if len(passages := places.setdefault(document_id, [])) < PASSAGES:

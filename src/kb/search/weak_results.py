@@ -11,11 +11,11 @@ from kb.search.query import Query
 from kb.store.protocol import Selection
 
 NEAR_ENOUGH = 0.55
-"""How near in meaning, by cosine, a passage is that answers a question in other words."""
+"""The lowest cosine of a passage that answers a question in other words."""
 
 
 def are_weak(passages: Sequence[FoundPassage], query: Query, selection: Selection) -> bool:
-    """Return whether each passage has at most half of the query's words and is farther in meaning than an answer is."""
+    """Whether each passage contains at most half of the query's words and is less similar than an answer would be."""
     telling = query.telling
     if not (passages and telling) or any((passage.vec_score or 0.0) >= NEAR_ENOUGH for passage in passages):
         return False

@@ -1,4 +1,4 @@
-"""What the engine lets be seen of its work: times and counts for Prometheus, spans for a trace."""
+"""The engine's observable work: times and counts for Prometheus, spans for traces."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kb.telemetry.tracing import start_span
 SearchStep = Literal["embed", "full_text", "vectors", "fetch"]
 IngestStep = Literal["read", "embed", "write"]
 Outcome = Literal["done", "failed", "gave_up", "dropped"]
-"""What became of a job: its document is there, its content could not be read, the engine failed too often, or someone
-dropped it meanwhile.
+"""The outcome of a job: its document exists, its content was unreadable, the engine failed too often, or the job was
+dropped during its work.
 """
 
 OTHER: Final = "other"
-"""The type of files whose type is not known."""
+"""The label of unknown file types."""
 
 SEARCH_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 BATCH_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
@@ -36,11 +36,12 @@ class Instruments:
     """The engine's instruments.
 
     Args:
-        tracer: where spans go.
-        doc_types: the types that documents may have.
+        tracer: receives the spans.
+        doc_types: the possible types of documents.
 
     Attributes:
-        searches, ingestions: those of the last hour.
+        searches: the searches of the last hour.
+        ingestions: the ingestions of the last hour.
     """
 
     def __init__(self, tracer: Tracer | None = None, doc_types: Collection[str] = ()) -> None:
@@ -63,35 +64,35 @@ class Instruments:
         self._worker_errors = Counter("kb_worker_errors", "Failures of the worker itself.", registry=self.registry)
 
     def search(self, step: SearchStep) -> Step:
-        """Around a step of a search."""
+        """Return a context manager around a step of a search."""
         return Step(start_span(self.tracer, f"search {step}"), self._search[step])
 
     def ingest(self, step: IngestStep, **attributes: int) -> Step:
-        """Around a step of ingestion; `attributes` are the span's."""
+        """Return a context manager around a step of ingestion; `attributes` go to the span."""
         about = {f"kb.{name}": value for name, value in attributes.items()}
         return Step(start_span(self.tracer, f"ingest {step}", attributes=about), self._ingest[step])
 
     def recalled(self, share: float) -> None:
-        """So large a share of the nearest chunks was found."""
+        """Record the share of the nearest chunks that a search found."""
         self._recall.observe(share)
 
     def ingestion(self, jobs: int) -> AbstractContextManager[Span]:
-        """Around the ingestion of so many jobs at once."""
+        """Return a span around the ingestion of a number of jobs at once."""
         return start_span(self.tracer, "ingest", attributes={"kb.jobs": jobs})
 
     def embedded(self, texts: int, seconds: float) -> None:
-        """The model ran a batch of so many texts."""
+        """Record a batch of texts that the model embedded."""
         self._batch_texts.observe(texts)
         self._batch_seconds.observe(seconds)
 
     def ingested(self, doc_type: str, outcome: Outcome, seconds: float | None = None) -> None:
-        """A job ended, so many seconds after it was begun."""
+        """Record the end of a job, with the seconds since its start."""
         if seconds is not None:
             self.ingestions.add(seconds)
         self._ingested.labels(doc_type if doc_type in self._doc_types else OTHER, outcome).inc()
 
     def worker_failed(self) -> None:
-        """The worker failed at something that is no job's fault."""
+        """Record a failure of the worker outside of any job."""
         self._worker_errors.inc()
 
     def _histogram(self, name: str, meaning: str, buckets: Sequence[float], *labels: str) -> Histogram:
@@ -99,7 +100,7 @@ class Instruments:
 
 
 class Step:
-    """A piece of work with a span and a time: a context manager that costs half of what a generator would."""
+    """A piece of work with a span and a duration: a context manager at half the cost of a generator."""
 
     __slots__ = ("_begun", "_seconds", "_span")
 
@@ -119,7 +120,7 @@ class Step:
 
 
 class FollowingPool(ThreadPoolExecutor):
-    """A pool whose threads belong to the request that they work for: its spans, its lines in the log."""
+    """A pool whose threads inherit the context of the request they work for, including its span and log fields."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:  # noqa: ANN401 - as in the base class
         """Schedule a call in a copy of the caller's context."""

@@ -1,4 +1,4 @@
-"""How often something was done in the last hour, and how long it took: in memory, minute by minute."""
+"""The number and duration of operations in the last hour, kept in memory by minute."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Final
 
 MINUTES: Final = 60
 BOUNDS: Final = tuple(0.0005 * 1.3**step for step in range(52))
-"""The upper bounds of the times that are counted together, from half a millisecond to some minutes."""
+"""The upper bounds of the histogram, from 0.5 ms to a few minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class MinuteCounts:
-    """How often it was done, and the seconds that half of those times, and 95 % of them, did not exceed."""
+    """A count, and the median and the 95th percentile of the durations, in seconds."""
 
     count: int
     p50: float | None
@@ -28,7 +28,7 @@ class LastHour:
     """Counts of the last sixty minutes.
 
     Args:
-        clock: the seconds that have passed since some moment.
+        clock: returns the seconds since some moment.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -38,26 +38,26 @@ class LastHour:
         self._minute = int(clock() // 60)
 
     def add(self, seconds: float) -> None:
-        """Count something that took so long."""
+        """Count an operation with its duration."""
         with self._lock:
             self._turn()
             self._counts[self._minute % MINUTES][bisect_left(BOUNDS, seconds)] += 1
 
     def minutes(self) -> list[MinuteCounts]:
-        """Return the minutes, the one that passes at last."""
+        """Return the minutes, the current one last."""
         with self._lock:
             self._turn()
             order = [(self._minute + 1 + step) % MINUTES for step in range(MINUTES)]
             return [_minute(self._counts[place]) for place in order]
 
     def hour(self) -> MinuteCounts:
-        """Return all of them together."""
+        """Return the sum of all minutes."""
         with self._lock:
             self._turn()
             return _minute([sum(column) for column in zip(*self._counts, strict=True)])
 
     def _turn(self) -> None:
-        """Begin with nothing in the minutes that have passed since."""
+        """Clear the minutes that have passed since the last call."""
         now = int(self._clock() // 60)
         for minute in range(max(self._minute + 1, now - MINUTES + 1), now + 1):
             self._counts[minute % MINUTES] = [0] * (len(BOUNDS) + 1)

@@ -1,4 +1,4 @@
-"""What the process says: one form for our lines and those of the libraries, with what they belong to."""
+"""The log of the process: one form for lines of kb and of libraries, with their context."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Final, Literal
 from kb.settings import EnvSettings
 
 LOGGERS: Final = ("kb", "kb_mcp", "kb_cli", "uvicorn")
-"""Whose lines follow KB_LOG_LEVEL. Other libraries say at lower levels what they work on: only their warnings count."""
+"""The loggers that follow KB_LOG_LEVEL. Other libraries log details at lower levels; kb keeps only their warnings."""
 
 LOG_CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("log_context", default={})  # noqa: B039 - never changed
 REQUEST_ID: Final = "X-Request-ID"
-"""The header that brings the id of a request, which all lines about it carry."""
+"""The header with the id of a request, which all lines about it contain."""
 
 STANDARD: Final = {*vars(logging.makeLogRecord({})), "message", "asctime", "color_message"}
 
@@ -36,7 +36,7 @@ class LogSettings(EnvSettings):
 
 
 def configure(settings: LogSettings) -> None:
-    """Write the whole process's log to standard error."""
+    """Write the log of the whole process to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else ConsoleFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
@@ -46,7 +46,7 @@ def configure(settings: LogSettings) -> None:
 
 @contextmanager
 def log_context(**fields: str) -> Iterator[None]:
-    """Every line that is written meanwhile, in this task or thread, carries `fields`."""
+    """Add `fields` to every line that this task or thread writes inside the context."""
     token = LOG_CONTEXT.set({**LOG_CONTEXT.get(), **fields})
     try:
         yield
@@ -55,10 +55,9 @@ def log_context(**fields: str) -> Iterator[None]:
 
 
 class JsonFormatter(logging.Formatter):
-    """A JSON object a line: `time`, `level`, `logger`, `message`, then the line's own fields."""
+    """One JSON object per line: `time`, `level`, `logger`, `message`, then the line's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         line = {
             "time": _time(record),
             "level": record.levelname.lower(),
@@ -75,7 +74,7 @@ class ConsoleFormatter(logging.Formatter):
     """Time, level, logger and message, the line's own fields as `name=value`, then a traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line. What it says of others cannot make it two."""
+        """Return the line, with line breaks in its message escaped so that nobody can forge a second line."""
         fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
         message = f"{record.name}: {record.getMessage()}{fields}"
         line = (

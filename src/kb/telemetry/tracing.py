@@ -1,7 +1,7 @@
-"""Traces by OpenTelemetry, for who asks for them with OTEL_EXPORTER_OTLP_ENDPOINT.
+"""OpenTelemetry traces, enabled with OTEL_EXPORTER_OTLP_ENDPOINT.
 
-Spans say what was done and how long it took, never what was written or asked: no text, no query, no key, no error's
-message. The global provider stays unset, so that libraries that could trace, too, do not: they would say more.
+Spans record operations and their duration, never content: no text, query, key or error message. The global provider
+stays unset, because libraries with their own tracing would otherwise record more.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ PROPAGATOR: Final = TraceContextTextMapPropagator()
 
 
 def start_tracing(service: str) -> tuple[Tracer, Callable[[], None]]:
-    """Return the tracer that the environment asks for, and what sends the rest and ends it.
+    """Return the tracer that the environment configures, and a function that sends the rest and stops it.
 
-    The SDK is imported only when it is asked for, and reads the other variables of OpenTelemetry. One that is asked
-    for and not installed is no reason to stop: the variable may be set for every program of a machine.
+    The SDK is imported only on demand, and reads the other variables of OpenTelemetry. If it is requested but not
+    installed, kb still starts, because the variable may apply to every program on the machine.
     """
     nothing = NoOpTracer(), lambda: None
     if not any(map(os.environ.get, ENDPOINTS)):
@@ -57,7 +57,7 @@ def start_tracing(service: str) -> tuple[Tracer, Callable[[], None]]:
 
 
 def _stop(provider: TracerProvider, exporter: SpanExporter) -> None:
-    """Send what is left; a collector that does not answer is not waited for."""
+    """Send the remaining spans, but give up after `GRACE_SECONDS` if the collector does not answer."""
     giving_up = threading.Timer(GRACE_SECONDS, exporter.shutdown)
     giving_up.start()
     provider.shutdown()
@@ -71,8 +71,8 @@ def start_span(
     parent: Context | None = None,
     attributes: Mapping[str, str | int] | None = None,
 ) -> AbstractContextManager[Span]:
-    """Return a span around a piece of work, which tells an error by its type only."""
-    # OpenTelemetry's own way of doing nothing takes 4 µs; there are six spans to a search.
+    """Return a span around a piece of work; it records only the type of an error."""
+    # OpenTelemetry's own no-op takes 4 µs, and a search has six spans.
     return NO_SPAN if isinstance(tracer, NoOpTracer) else _recorded(tracer, name, kind, parent, attributes)
 
 
@@ -91,12 +91,12 @@ def _recorded(
 
 
 def fail(span: Span, error_type: str) -> None:
-    """Mark the work of a span as failed, by a name from a short list."""
+    """Mark a span as failed, with an error type from a short list."""
     span.set_attribute("error.type", error_type)
     span.set_status(StatusCode.ERROR)
 
 
 def get_trace_id(span: Span) -> str | None:
-    """Return the id of the span's trace, if it is recorded."""
+    """Return the id of the span's trace; None if it is not recorded."""
     context = span.get_span_context()
     return format(context.trace_id, "032x") if context.is_valid else None

@@ -1,4 +1,4 @@
-"""Search over two-bit codes in memory, rescored exactly with the vectors where they are stored."""
+"""Search over two-bit codes in memory, rescored exactly with the stored vectors."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from kb.vectors.shared_rows import RowIndex, Rows
 
 RESCORED, OF_LONG = 1 / 6, 0.2
 MIN_RESCORED = 200
-"""So many times how many are wanted and the fourth root of all are rescored: for 100, 296 of 100,000 and 527 of a
-million. Of a long list fewer, so many times the square root of both: its end matters less.
+"""The minimum number of vectors that are rescored.
+
+Above it, the number is `RESCORED` times the limit times the fourth root of the count: for a limit of 100, 296 of
+100,000 and 527 of a million. For a long list it is smaller, `OF_LONG` times the square root of limit times count,
+because the end of the list matters less.
 """
 
 ESTIMATED, REFINED = 12, 3
-"""How many are estimated, and how many again: so many times the square root of how many there are to choose from."""
+"""The number of estimates, and of refined ones: these factors times the square root of the number of candidates."""
 
 GATHERED = 0.25
 """Up to this share of the rows, gathering their codes is cheaper than a scan of all."""
 
 BLOCK = 8192
-"""How many vectors are read at a time."""
+"""The number of vectors that are read at once."""
 
 CACHED = 96 << 20
-"""How many bytes of vectors that were read stay in memory: 65,536 of 384 dimensions."""
+"""The bytes of read vectors that stay in memory: 65,536 vectors of 384 dimensions."""
 
 SAMPLED = 16_384
 FARTHEST = np.iinfo(np.uint16).max
@@ -41,14 +44,12 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class StoredIndex(RowIndex):
-    """An index without anything but ids: each search reads the vectors. See `kb.vectors.protocol.VectorIndex`."""
+    """An index with only the ids: each search reads the vectors. See `kb.vectors.protocol.VectorIndex`."""
 
     def snapshot(self, reader: VectorReader) -> StoredSnapshot:
-        """Return the snapshot for a reader of the same moment."""
         return StoredSnapshot(self.rows, reader)
 
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> StoredIndex:
-        """Return the next index."""
         ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
         return StoredIndex(self.rows.changed(ids, np.empty((ids.size, 0)), removed))
 
@@ -62,24 +63,23 @@ class StoredSnapshot:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """The chunk of each row."""
         return self.rows.ids
 
     def nearest(
         self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
     ) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
+        """Return the `limit` chunks nearest to a unit vector; of equals, the older."""
         ids = None if among is None else self.ids[self.rows.mask(among)]
         if ids is not None and ids.size <= rescored(limit, ids.size):
             return ScoredChunks(ids, self.cosines(query, ids)).best(limit)
         return self.reader.nearest(query, limit, ids)
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
+        """Return the cosines of these existing chunks with a unit vector; 0 for a chunk without a vector."""
         return _cosines(self.vectors, query, ids)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
+        """Return the vectors of these chunks by ascending id; zeros for a chunk without a vector."""
         return self.reader.vectors(ids)
 
 
@@ -89,8 +89,8 @@ class CodedIndex(RowIndex):
 
     Args:
         rows: the codes, in Fortran order.
-        quantizer: what made them.
-        cache: vectors that were read; later indexes of the same vectors share it.
+        quantizer: the quantizer that made them.
+        cache: vectors already read; later indexes of the same vectors share it.
     """
 
     quantizer: Quantizer
@@ -98,25 +98,23 @@ class CodedIndex(RowIndex):
 
     @classmethod
     def of(cls, rows: Rows, quantizer: Quantizer) -> CodedIndex:
-        """Return an index for which no vector was read yet."""
+        """Return an index with an empty cache."""
         return cls(rows, quantizer, VectorCache(quantizer.mean.size, CACHED))
 
     @property
     def size(self) -> int:
-        """The bytes of the rows, without the room to grow, and of the vectors that were read."""
+        """The bytes of the rows, without spare capacity, and of the cached vectors."""
         return self.rows.data.nbytes + self.rows.ids.nbytes + self.cache.size
 
     def snapshot(self, reader: VectorReader) -> CodedSnapshot:
-        """Return the snapshot for a reader of the same moment."""
         return CodedSnapshot(self.rows, reader, self)
 
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> CodedIndex:
-        """Return the next index."""
         ids, vectors = columns(added, self.quantizer.mean.size)
         return replace(self, rows=self.rows.changed(ids, self.quantizer.encode(ids, vectors), removed))
 
     def candidates(self, query: NDArray[np.float32], allowed: NDArray[np.bool_], limit: int) -> NDArray[np.intp]:
-        """Return the `limit` rows, ascending, that seem nearest to a unit vector; all that are allowed if no more."""
+        """Return the `limit` rows, ascending, with the highest estimates; all allowed rows if they are not more."""
         count = np.count_nonzero(allowed)
         if count <= limit:
             return np.flatnonzero(allowed)
@@ -126,7 +124,7 @@ class CodedIndex(RowIndex):
         return _best(near, self.quantizer.refined(query, self.rows.data, near), limit)
 
     def _near(self, query: NDArray[np.float32], allowed: NDArray[np.bool_], count: int, limit: int) -> NDArray[np.intp]:
-        """Return the rows within the smallest distance that so many of those allowed are within."""
+        """Return the allowed rows within the smallest distance that includes at least `limit` of them."""
         if count <= limit:
             return np.flatnonzero(allowed)
         if count <= GATHERED * allowed.size:
@@ -148,7 +146,7 @@ class CodedSnapshot(StoredSnapshot):
     def nearest(
         self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
     ) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
+        """Return the `limit` chunks nearest to a unit vector; of equals, the older."""
         if exact:
             return StoredSnapshot.nearest(self, query, limit, among)
         allowed = self.rows.mask(among)
@@ -157,7 +155,7 @@ class CodedSnapshot(StoredSnapshot):
         return ScoredChunks(ids, self.cosines(query, ids)).best(limit)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
+        """Return the vectors of these chunks by ascending id; zeros for a chunk without a vector."""
         vectors, are_known = self.index.cache.get(ids)
         if not are_known.all():
             unknown = ids[~are_known]
@@ -167,7 +165,7 @@ class CodedSnapshot(StoredSnapshot):
 
 
 def rescored(limit: int, count: int) -> int:
-    """Return how many of `count` chunks to compare exactly when `limit` are wanted."""
+    """Return the number of `count` chunks to compare exactly for a result of `limit` chunks."""
     rescored_count = min(RESCORED * limit * count**0.25, OF_LONG * math.sqrt(limit * count))
     return max(MIN_RESCORED, 2 * limit, int(rescored_count))
 
@@ -175,7 +173,7 @@ def rescored(limit: int, count: int) -> int:
 def _cosines(
     read: Callable[[NDArray[np.int64]], NDArray[np.float32]], query: NDArray[np.float32], ids: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return how near the vectors of these chunks, a block of which is read at a time, are to a unit vector."""
+    """Return the cosines of these chunks with a unit vector; their vectors are read in blocks."""
     scores = np.empty(ids.size)
     for start in range(0, ids.size, BLOCK):
         block = slice(start, start + BLOCK)
@@ -189,7 +187,7 @@ def _best(rows: NDArray[np.intp], estimates: NDArray[np.float32], limit: int) ->
 
 
 def threshold(distances: NDArray[np.uint16], count: int) -> int:
-    """Return a distance that at least `count` of them do not exceed: guessed from a sample, then counted."""
+    """Return a distance that at least `count` rows do not exceed: estimated from a sample, then checked."""
     sample = distances[:: max(1, distances.size // SAMPLED)]
     rank = min(count * sample.size // distances.size, sample.size - 1)
     near = min(int(np.partition(sample, rank)[rank]), FARTHEST - 1)
@@ -199,14 +197,13 @@ def threshold(distances: NDArray[np.uint16], count: int) -> int:
 
 
 class VectorCache:
-    """The vectors of some chunks, each of which keeps its vector. Safe to use from several threads.
+    """The vectors of some chunks; a chunk's vector never changes. Safe to use from several threads.
 
-    A chunk's id gives its one place: to find the places of many takes next to no time, unlike to find out which vector
-    was not asked for the longest.
+    Each id has a single place. Its lookup takes almost no time, unlike a search for the least recently used vector.
 
     Args:
         dimensions: the length of a vector.
-        size: how many bytes the vectors may take. Memory is taken as they come.
+        size: the maximum number of bytes of vectors. The system allocates memory as vectors are added.
     """
 
     def __init__(self, dimensions: int, size: int) -> None:
@@ -217,17 +214,17 @@ class VectorCache:
 
     @property
     def size(self) -> int:
-        """The bytes of the vectors that are there."""
+        """The bytes of the cached vectors."""
         return int(np.count_nonzero(self._ids != NOBODY) * self._vectors[0].nbytes)
 
     def get(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return a vector for each chunk, shape (n, dimensions), and which of them are theirs."""
+        """Return a vector for each chunk, shape (n, dimensions), and a mask of the chunks whose own vector it is."""
         places = ids % self._ids.size
         with self._lock:
             return self._vectors.take(places, axis=0), self._ids.take(places) == ids
 
     def put(self, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Keep vectors from now on, in the place of others; zeros stand for none, and are not kept."""
+        """Keep vectors and evict others from their places; zeros mean a missing vector and are not kept."""
         places, owners = ids % self._ids.size, np.where(vectors.any(axis=1), ids, NOBODY)
         with self._lock:
             self._ids[places], self._vectors[places] = owners, vectors

@@ -1,4 +1,4 @@
-"""Exact search over float32 vectors in memory: the simplest index, and the fastest for some ten thousand chunks."""
+"""Exact search over float32 vectors in memory: the simplest index, and the fastest for tens of thousands of chunks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kb.vectors.scores import ScoredChunks
 from kb.vectors.shared_rows import RowIndex, Rows
 
 LONGEST = 4.0
-"""Beyond this square of its length a vector is not one that a model made."""
+"""The highest squared length of an undamaged vector."""
 
 GATHERED = 0.2
 """Up to this share of the rows, gathering them is cheaper than multiplying all."""
@@ -23,33 +23,32 @@ GATHERED = 0.2
 class FlatIndex(RowIndex):
     """See `kb.vectors.protocol.VectorIndex`; also the `VectorSnapshot`. The rows hold the vectors.
 
-    `np.vecdot` and not `@`: BLAS' threads wait for one another on a busy machine, and a row's score there depends on
-    which others are multiplied with it.
+    It uses `np.vecdot`, not `@`: BLAS' threads wait for one another on a busy machine, and a row's score there depends
+    on the other rows in the product.
     """
 
     @classmethod
     def of(cls, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> FlatIndex:
-        """Return an index of these vectors, of shape (n, dimensions), by ascending id, with room to grow."""
+        """Return an index of these vectors, of shape (n, dimensions), by ascending id, with spare capacity."""
         return cls(Rows.of(ids, vectors).with_room())
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """The chunk of each row."""
         return self.rows.ids
 
     @property
     def size(self) -> int:
-        """The bytes of the vectors, without the room to grow."""
+        """The bytes of the vectors, without spare capacity."""
         return self.rows.data.nbytes
 
     def snapshot(self, reader: VectorReader) -> FlatIndex:
-        """Return this: nothing needs to be read."""
+        """Return the index itself, because it needs no reader."""
         return self
 
     def nearest(
         self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
     ) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
+        """Return the `limit` chunks nearest to a unit vector; of equals, the older."""
         allowed = self.rows.mask(among)
         count = np.count_nonzero(allowed)
         if count == allowed.size:
@@ -62,28 +61,27 @@ class FlatIndex(RowIndex):
         return ScoredChunks(best.ids, best.scores.astype(np.float64))
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
+        """Return the cosines of these existing chunks with a unit vector; 0 for a chunk without a vector."""
         scores = np.zeros(ids.size)
         rows, present = self.rows.find(ids)
         scores[present] = np.vecdot(self.rows.data[rows[present]], query)
         return scores
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks, shape (n, dimensions); zeros for one without a vector."""
+        """Return the vectors of these chunks, shape (n, dimensions); zeros for a chunk without a vector."""
         vectors = np.zeros((ids.size, self.rows.data.shape[1]), np.float32)
         rows, present = self.rows.find(ids)
         vectors[present] = self.rows.data[rows[present]]
         return vectors
 
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> FlatIndex:
-        """Return the next index."""
         return FlatIndex(self.rows.changed(*columns(added, self.rows.data.shape[1]), removed))
 
 
 def usable(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the vectors, with zeros for those that are longer than a unit vector can be: their bytes are damaged."""
+    """Return the vectors, with zeros for vectors that are too long for unit vectors: their bytes are damaged."""
     with np.errstate(over="ignore", invalid="ignore"):
-        damaged = ~(np.vecdot(vectors, vectors) <= LONGEST)  # neither is what is no number
+        damaged = ~(np.vecdot(vectors, vectors) <= LONGEST)  # also true for NaN
     if damaged.any():
         vectors = vectors.copy()
         vectors[damaged] = 0

@@ -1,7 +1,7 @@
-"""Which chunks stand beside one another, and how near they are to a vector together.
+"""The neighbours of chunks, and their common similarity to a vector.
 
-Documents with one tag `thread:…` are a thread; of notes without one, those in the same folder are, by their paths. They
-follow each other by their ids.
+Documents with the same tag `thread:…` form a thread; so do notes without such a tag in the same folder, by their paths.
+Threads are ordered by document id.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 Groups = NDArray[np.int32]
-"""Rows, each with those beside it or `NOBODY`, of shape (n, 1 + 2 * REACH)."""
+"""Rows, each with its neighbours or `NOBODY`, of shape (n, 1 + 2 * REACH)."""
 
 REACH = 2
-"""How many neighbours on either side lend something; the statements find twice as many."""
+"""The number of neighbours on either side that contribute; the statements find twice as many."""
 
 WEIGHT = 0.25
-"""What a word or a vector of a neighbour counts for."""
+"""The weight of a neighbour's word or vector."""
 
 SHORT = 100
-"""How many tokens a document has at most that lends something to others of its thread, and takes it."""
+"""The maximum number of tokens of a document that shares context with the others of its thread."""
 
 THREADED = 12
-"""Of how many chunks, the best, threads are read."""
+"""The number of best chunks whose threads are read."""
 
 SHARES = np.where(np.arange(1 + 2 * REACH), WEIGHT, 1).astype(np.float32)
-"""What each of a group counts for."""
+"""The weights of a group's members."""
 
 NOBODY = -1
 NO_GROUPS: Groups = np.empty((0, 1 + 2 * REACH), np.int32)
 Line = tuple[int, "Sequence[int]", "Sequence[int]"]
-"""A document, and the ids of those before it, the nearest first, and after it."""
+"""A document, and the ids before it, nearest first, and after it."""
 
 
 def windows(lines: Iterable[Line]) -> dict[int, list[int]]:
-    """Return the neighbours of documents, and those of the neighbours.
+    """Return the neighbours of documents, and the neighbours of these neighbours.
 
-    One that is in two threads has different ones in each: its own line goes before those of others.
+    A document in two threads has different neighbours in each: its own line takes priority over lines of others.
     """
     own: dict[int, list[int]] = {}
     others: dict[int, list[int]] = {}
@@ -53,7 +53,7 @@ def windows(lines: Iterable[Line]) -> dict[int, list[int]]:
 
 
 def grouped(windows_of: dict[int, list[int]], row_of: dict[int, int]) -> Groups:
-    """Return the rows of documents with those of their neighbours, of those that have one of each."""
+    """Return the rows of documents with the rows of their neighbours, for documents with at least one neighbour."""
     groups = [
         [row, *(row_of.get(member, NOBODY) for member in window)]
         for document, window in windows_of.items()
@@ -64,13 +64,13 @@ def grouped(windows_of: dict[int, list[int]], row_of: dict[int, int]) -> Groups:
 
 
 def joined(first: Groups, second: Groups) -> Groups:
-    """Return both, by ascending row."""
+    """Return the union, by ascending row."""
     groups = np.concatenate([first, second]) if second.size else first
     return groups[np.argsort(groups[:, 0])]
 
 
 def members(groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """Return the rows in groups, each once, ascending, with `NOBODY` if it is there; and where each of a group is."""
+    """Return the rows in groups, each once, ascending, including any `NOBODY`, and the places of the members."""
     rows, places = np.unique(groups, return_inverse=True)
     return rows, places.reshape(groups.shape)
 
@@ -78,12 +78,12 @@ def members(groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
 def group_cosines(
     rows: NDArray[np.int32], places: NDArray[np.intp], vectors: NDArray[np.float32], vector: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Return how near each group is to a unit vector as one text.
+    """Return the cosine of each group, as one text, with a unit vector.
 
     Args:
-        rows: those in groups, each once, ascending, with `NOBODY` if it is there.
-        places: where each of a group is among them, shape (n, m).
-        vectors: those of the rows without `NOBODY`.
+        rows: the rows of all groups, each once, ascending, including any `NOBODY`.
+        places: the places of each group's members in `rows`, shape (n, m).
+        vectors: the vectors of the rows without `NOBODY`.
         vector: the unit vector.
     """
     nobody = np.zeros((rows.size - len(vectors), vectors.shape[1]), np.float32)

@@ -1,4 +1,4 @@
-"""Vectors of many dimensions in two, for the eye."""
+"""A projection of vectors to two dimensions for a map."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROUNDS: Final = 30
-"""How often the axes are improved; by then the picture stays the same."""
+"""The number of iterations for the axes; more do not change the picture."""
 
 
 def project(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return where vectors lie on the two axes along which they differ most, from -1 to 1; shape (n, 2).
+    """Return the positions of vectors on the two axes of greatest variance, from -1 to 1; shape (n, 2).
 
-    The vectors, of which there is one at least, are overwritten: there may be many.
+    At least one vector is needed. The vectors are overwritten, because they may take much memory.
     """
     vectors -= vectors.mean(axis=0)
     places: NDArray[np.float32] = vectors @ principal_axes(vectors)
@@ -25,9 +25,9 @@ def project(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def principal_axes(centred: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the two axes along which vectors around 0 differ most, shape (dimensions, 2), by subspace iteration.
+    """Return the two axes of greatest variance for vectors around 0, shape (dimensions, 2), by subspace iteration.
 
-    The same vectors have the same axes: each points to where its largest component is positive.
+    The same vectors always have the same axes: the largest component of each axis is positive.
     """
     axes = np.linalg.qr(np.random.default_rng(0).normal(size=(centred.shape[1], 2)).astype(np.float32))[0]
     for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""What search asks of the vectors."""
+"""The interface of vectors for a search."""
 
 from __future__ import annotations
 
@@ -18,54 +18,54 @@ Among = NDArray[np.int64] | NDArray[np.bool_] | None
 
 
 class VectorReader(Protocol):
-    """The vectors where they are stored, at the moment that a snapshot shows."""
+    """The stored vectors at the moment of a snapshot."""
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of chunks with ascending ids, shape (n, dimensions); zeros for one without a vector."""
+        """Return the vectors of chunks with ascending ids, shape (n, dimensions); zeros for missing vectors."""
 
     def nearest(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64] | None) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector among these, or all, after looking at each."""
+        """Return the `limit` chunks nearest to a unit vector among these, or all, by comparing each."""
 
 
 class VectorSnapshot(Protocol):
-    """The unit vectors of all chunks at one moment. Never changes."""
+    """The unit vectors of all chunks at one moment. Immutable."""
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """The chunk of each row, ascending; a deleted one may be among them."""
+        """The chunk of each row, ascending, possibly including deleted ones."""
 
     def nearest(
         self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
     ) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, with their cosines, the older one of equals.
+        """Return the `limit` chunks nearest to a unit vector, with their cosines; of equals, the older.
 
         Args:
             query: shape (dimensions,).
-            limit: how many.
-            among: which chunks to choose from.
-            exact: whether each of them must be looked at; without it a large snapshot may miss some.
+            limit: the number of chunks.
+            among: the chunks to choose from.
+            exact: whether each chunk must be compared; otherwise a large snapshot may miss some.
         """
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
+        """Return the cosines of these existing chunks with a unit vector; 0 for a chunk without a vector."""
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
+        """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for missing vectors."""
 
 
 class VectorIndex(Protocol):
-    """What is kept in memory of the vectors at one moment. Never changes, so several threads may use it."""
+    """The data about the vectors in memory at one moment. Immutable, so several threads may use it."""
 
     @property
     def size(self) -> int:
-        """The bytes that it takes, without the room to grow."""
+        """The bytes that it takes, without spare capacity."""
 
     @property
     def count(self) -> int:
-        """How many chunks are in it."""
+        """The number of chunks in it."""
 
     def snapshot(self, reader: VectorReader) -> VectorSnapshot:
         """Return the snapshot for a reader of the same moment."""
 
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> VectorIndex:
-        """Return the next index. The ids of `added` ascend, above every one before."""
+        """Return the next index. The ids of `added` are ascending and higher than all earlier ids."""

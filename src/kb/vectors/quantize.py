@@ -1,7 +1,7 @@
-"""Vectors as two bits a dimension: on which side of the mean each lies, and whether far from it.
+"""Vectors as two bits per dimension: the side of the mean on which the value lies, and whether it is far from the mean.
 
-Hamming distances between the signs find candidates. Factors beside each code make of the query's own numbers and the
-signs an estimate of the cosine, and with the sizes a finer one, which ranks them so well that few need their vectors.
+Hamming distances between the signs find candidates. With a factor stored in each code, the query's own numbers and the
+signs yield an estimate of the cosine. The sizes refine it so well that few candidates need their vectors.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ BLOCK = 32_768
 LOW = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(32)
 PLANES = 6
-"""In so many bits a query's numbers are taken for the first estimate."""
+"""The number of bits to which the query's numbers are rounded for the first estimate."""
 
 SUMMED = 4096
-"""Of how many codes an estimate is made at once."""
+"""The number of codes that are estimated at once."""
 
 FAR = 0.98
-"""A number is large that is more than so many times the root of the squares' mean; what large and other ones are
-taken for is the best for a normal distribution (Max, "Quantizing for minimum distortion", 1960).
+"""A number above this multiple of the root mean square is large.
+
+`SMALL` and `LARGE` are the best substitutes for a normal distribution (Max, "Quantizing for minimum distortion", 1960).
 """
 
 SMALL, LARGE = 0.4528, 1.5104
@@ -36,23 +37,23 @@ SMALL, LARGE = 0.4528, 1.5104
 class Quantizer:
     """Makes codes of vectors.
 
-    A code is a row of `words` numbers with the signs, a bit a dimension, padded with zeros, as many with the sizes, and
-    one more: in its low half the factors of the two estimates as float16, a checksum in its high one.
+    A code is a row of integers: `words` for the signs, one bit per dimension, padded with zeros; as many for the sizes;
+    and one more with the factors of both estimates as float16 in its low half and a checksum in its high half.
 
     Args:
-        mean: that of the vectors, shape (dimensions,).
+        mean: the mean of the vectors, shape (dimensions,).
     """
 
     mean: NDArray[np.float32]
 
     @cached_property
     def words(self) -> int:
-        """How many numbers hold a bit of each dimension."""
+        """The number of integers for one bit per dimension."""
         return -(-self.mean.size // WORD)
 
     @property
     def width(self) -> int:
-        """How many numbers a code has."""
+        """The number of integers in a code."""
         return 2 * self.words + 1
 
     def encode(self, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
@@ -71,16 +72,16 @@ class Quantizer:
         return codes
 
     def intact(self, ids: NDArray[np.int64], codes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return which of these codes are as they were made for these chunks."""
+        """Return a mask of the codes that are undamaged and belong to these chunks."""
         bare = codes.copy()
         bare[:, -1] &= LOW
         intact: NDArray[np.bool_] = checksums(ids, bare) << HIGH >> HIGH == codes[:, -1] >> HIGH
         return intact
 
     def distances(self, query: NDArray[np.float32], codes: NDArray[np.uint64]) -> NDArray[np.uint16]:
-        """Return the Hamming distance of each code to that of the query, shape (n,).
+        """Return the Hamming distance of each code to the query's code, shape (n,).
 
-        In blocks that stay in the processor's cache, and are long enough for numpy to let other threads run.
+        The blocks fit into the processor's cache, and are long enough for numpy to let other threads run.
         """
         bits = self._packed((query > self.mean)[None])[0]
         distances = np.empty(len(codes), np.uint16)
@@ -96,7 +97,7 @@ class Quantizer:
     def estimates(
         self, query: NDArray[np.float32], codes: NDArray[np.uint64], rows: NDArray[np.intp]
     ) -> NDArray[np.float32]:
-        """Return estimates of the cosines of these rows' vectors, each less one and the same number; shape (n,)."""
+        """Return estimates of the cosines of these rows' vectors, all less the same constant; shape (n,)."""
         signs = _words(codes[:, : self.words], rows)
         least, step, planes = self._planes(query)
         above = sum(_popcounts(signs & plane[:, None]) << number for number, plane in enumerate(planes))
@@ -106,9 +107,9 @@ class Quantizer:
     def refined(
         self, query: NDArray[np.float32], codes: NDArray[np.uint64], rows: NDArray[np.intp]
     ) -> NDArray[np.float32]:
-        """Return the same from signs and sizes, which is nearer."""
+        """Return the estimates from signs and sizes, which are more accurate."""
         signs, sizes = _bytes(codes[:, : self.words], rows), _bytes(codes[:, self.words : -1], rows)
-        halves = np.empty((*signs.shape, 2), np.uint8)  # each with the signs of four dimensions, then their sizes
+        halves = np.empty((*signs.shape, 2), np.uint8)  # each contains the signs of four dimensions, then their sizes
         halves[..., 0] = signs & 0xF0 | sizes >> 4
         halves[..., 1] = signs << 4 | sizes & 0x0F
         return _sums(self._table(query), halves.reshape(rows.size, -1)) * _factors_in(codes, rows)[:, 1]
@@ -119,14 +120,14 @@ class Quantizer:
         return packed.view(np.uint64)
 
     def _planes(self, query: NDArray[np.float32]) -> tuple[float, float, NDArray[np.uint64]]:
-        """Return the least number of a query, a step, and the bits of how many each is above it, the low ones first."""
+        """Return the lowest number of a query, the step, and the bit planes of the steps above it, low bits first."""
         least, highest = float(query.min()), float(query.max())
         step = (highest - least) / (2**PLANES - 1) or 1.0
         steps = np.rint((query - least) / step).astype(np.uint8)
         return least, step, self._packed(steps >> np.arange(PLANES, dtype=np.uint8)[:, None] & 1 > 0)
 
     def _table(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what each byte adds, of which each place has another: its numbers times the query's."""
+        """Return the contribution of each byte at each place: its numbers times the query's."""
         padded = np.zeros((self.words * WORD // len(SIZES), len(SIZES)), np.float32)
         padded.ravel()[: query.size] = query
         table: NDArray[np.float32] = padded @ SIZES
@@ -135,27 +136,27 @@ class Quantizer:
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
 SIZES = (np.where(BITS[:, :4], 1, -1) * np.where(BITS[:, 4:], LARGE, SMALL)).astype(np.float32).T
-"""The numbers that four signs and four sizes stand for, shape (4, 256)."""
+"""The numbers that four signs and four sizes represent, shape (4, 256)."""
 
 
 def _factors(centred: NDArray[np.float32], products: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return what makes an estimate of the product with a vector of that with its code.
+    """Return the factors that turn the product with a code into an estimate of the product with the vector.
 
     Args:
         centred: the vectors.
-        products: of each with its own code.
+        products: the product of each vector with its own code.
     """
     return np.divide(np.vecdot(centred, centred), products, out=np.zeros_like(products), where=products > 0)
 
 
 def _words(codes: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint64]:
     """Return the columns of some rows, shape (words, n)."""
-    # Column by column, as they are in memory: from all at once `take` would copy every code first.
+    # Column by column, as they are in memory: for all at once, `take` would first copy every code.
     return np.array([column.take(rows) for column in codes.T])
 
 
 def _popcounts(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """Return how many bits are set in each column."""
+    """Return the number of set bits in each column."""
     counts: NDArray[np.uint32] = np.bitwise_count(words).sum(axis=0, dtype=np.uint32)
     return counts
 
@@ -169,7 +170,7 @@ def _factors_in(codes: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np
 
 
 def _sums(table: NDArray[np.float32], codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the sum of what each byte of a row adds; in blocks, for the places in the table take much memory."""
+    """Return the sum of the contributions of each row's bytes, in blocks because the table indexes take much memory."""
     sums, places = np.empty(len(codes), np.float32), np.arange(0, table.size, 256)
     for start in range(0, len(codes), SUMMED):
         block = slice(start, start + SUMMED)

@@ -16,10 +16,10 @@ class ScoredChunks:
     scores: NDArray[np.float64]
 
     def best(self, limit: int) -> ScoredChunks:
-        """Return the `limit` best of them, the older one of equals."""
+        """Return the `limit` best of them; of equals, the older."""
         if self.ids.size <= limit:
             return self
-        # A partition first: sorting everything takes longer.
+        # Partitioning first is faster than sorting everything.
         threshold = np.partition(self.scores, -limit)[-limit]
         rows = np.flatnonzero(self.scores >= threshold)
         if rows.size > limit:
@@ -28,7 +28,7 @@ class ScoredChunks:
         return ScoredChunks(self.ids[rows], self.scores[rows])
 
     def scores_for(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of these chunks, in their order; NaN where there is none."""
+        """Return the scores of these chunks, in their order; NaN if missing."""
         scores = np.full(ids.size, np.nan)
         rows = np.searchsorted(self.ids, ids)
         known = rows < self.ids.size
@@ -42,7 +42,7 @@ EMPTY_SCORES = ScoredChunks(np.empty(0, np.int64), np.empty(0))
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Chunks by ascending id, each with both scores that it has together with its neighbours, of shape (n,)."""
+    """Chunks by ascending id, each with both scores together with its neighbours, of shape (n,)."""
 
     ids: NDArray[np.int64]
     fts: NDArray[np.float64]

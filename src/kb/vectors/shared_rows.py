@@ -14,17 +14,17 @@ from kb import compaction
 MIN_CAPACITY = 1024
 GOLDEN = 0x9E3779B97F4A7C15
 SUMMED = 16_384
-"""Of how many rows a checksum is made at once."""
+"""The number of rows whose checksums are computed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One row a chunk: the first ones of two arrays that later `Rows` may share.
+    """One row per chunk: the first rows of two arrays that later `Rows` may share.
 
     Args:
         id_buffer: chunk ids, ascending, shape (at least n,).
-        data_buffer: what is kept of each chunk, shape (at least n, width), in C or Fortran order.
-        alive: False where the chunk is deleted, shape (n,).
+        data_buffer: the data of each chunk, shape (at least n, width), in C or Fortran order.
+        alive: False for deleted chunks, shape (n,).
     """
 
     id_buffer: NDArray[np.int64]
@@ -43,16 +43,16 @@ class Rows:
 
     @property
     def data(self) -> NDArray[Any]:
-        """What is kept of each chunk, shape (n, width)."""
+        """The data of each chunk, shape (n, width)."""
         return self.data_buffer[: self.alive.size]
 
     @property
     def count(self) -> int:
-        """How many are alive."""
+        """The number of rows that are alive."""
         return int(np.count_nonzero(self.alive))
 
     def mask(self, among: NDArray[np.int64] | NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Return which rows are alive and among these: ascending ids, a mask over the rows, or None for all."""
+        """Return a mask of the living rows among these: ascending ids, a mask over the rows, or None for all."""
         if among is None:
             return self.alive
         if among.dtype == np.bool_:
@@ -63,14 +63,14 @@ class Rows:
         return self.alive & mask
 
     def find(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the rows of chunks, dead or alive, and for which of the chunks there is one."""
+        """Return the rows of chunks, dead or alive, and a mask of the chunks that have a row."""
         rows = np.searchsorted(self.ids, ids)
         present = rows < self.ids.size
         present[present] = self.ids[rows[present]] == ids[present]
         return rows, present
 
     def changed(self, ids: NDArray[np.int64], data: NDArray[Any], removed: Collection[int]) -> Rows:
-        """Return the next rows. The buffers are written only past these ones, where no reader looks."""
+        """Return the next rows. Writes go only after these rows, so readers do not see them."""
         alive = self.alive & ~self.mask(np.fromiter(removed, np.int64)) if removed else self.alive
         following = Rows(self.id_buffer, self.data_buffer, alive)._without_dead()
         start, end = following.alive.size, following.alive.size + ids.size
@@ -80,7 +80,7 @@ class Rows:
         return Rows(following.id_buffer, following.data_buffer, np.append(following.alive, np.ones(ids.size, np.bool_)))
 
     def with_room(self, size: int | None = None) -> Rows:
-        """Return a copy in buffers for `size` rows, or as many as there are, and half as many more."""
+        """Return a copy in buffers for `size` rows (by default the current number) and half as many more."""
         size = self.alive.size if size is None else size
         capacity = max(MIN_CAPACITY, size + size // 2)
         ids = np.empty(capacity, np.int64)
@@ -100,30 +100,30 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class RowIndex:
-    """What every index of `kb.vectors.protocol.VectorIndex` is made of."""
+    """The base of every implementation of `kb.vectors.protocol.VectorIndex`."""
 
     rows: Rows
 
     @property
     def size(self) -> int:
-        """The bytes of the rows, without the room to grow."""
+        """The bytes of the rows, without spare capacity."""
         return self.rows.data.nbytes + self.rows.ids.nbytes
 
     @property
     def count(self) -> int:
-        """How many chunks are in it."""
+        """The number of chunks in it."""
         return self.rows.count
 
 
 def checksums(ids: NDArray[np.int64], data: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return a checksum of each row and its id, shape (n,): a bit that differs makes another one.
+    """Return a checksum of each row and its id, shape (n,), which differs if any bit differs.
 
     Args:
         ids: shape (n,).
-        data: C-contiguous, shape (n, width), of four or eight bytes each.
+        data: C-contiguous, shape (n, width), with elements of four or eight bytes.
     """
     words = data.view(np.uint32)
-    # Odd factors: no difference of one word is lost in a product modulo 2 ** 64.
+    # The factors are odd, so that a difference in one word is never lost modulo 2 ** 64.
     factors = np.arange(words.shape[1], dtype=np.uint64) * np.uint64(2 * GOLDEN % 2**64) + np.uint64(GOLDEN)
     sums = ids.astype(np.uint64) * np.uint64(GOLDEN)
     for start in range(0, ids.size, SUMMED):

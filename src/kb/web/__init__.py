@@ -1,1 +1,1 @@
-"""The pages for people, a client of the engine's API like any other."""
+"""The web interface, which uses the engine's API like any other client."""

@@ -1,4 +1,4 @@
-"""Adding files, and how far they are."""
+"""Add files and show their progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STATES: Final = ("queued", "running", "failed", "done")
 
 
 async def add(request: Request, visit: Visit) -> Response:
-    """Add files: one for each request of our script, or all that a form has."""
+    """Add files: one per request of the script, or all files of a form."""
     if request.method != "POST":
         await visit.require()
         return render(request, "add.html", refused=[])
@@ -50,7 +50,7 @@ async def add(request: Request, visit: Visit) -> Response:
 
 
 async def jobs(request: Request, visit: Visit) -> Response:
-    """What was added, newest first."""
+    """Show the added files, newest first."""
     status = request.query_params.get("status")
     status = status if status in STATES else None
     page = await visit.engine.jobs(status=status, limit=PAGE, cursor=request.query_params.get("cursor") or None)
@@ -67,21 +67,19 @@ async def jobs(request: Request, visit: Visit) -> Response:
 
 
 async def job(request: Request, visit: Visit) -> Response:
-    """How far a file is, for our script."""
+    """Return the progress of a file, for the script."""
     details = await visit.engine.job(request.path_params["id"])
     fields = ("id", "status", "progress", "error", "document_id")
     return JSONResponse({name: details[name] for name in fields}, headers=PAGE_HEADERS)
 
 
 async def retry(request: Request, visit: Visit) -> Response:
-    """Try a failed job again."""
     await visit.form(request)
     await visit.engine.retry_job(request.path_params["id"])
     return redirect(visit, "jobs")
 
 
 async def drop(request: Request, visit: Visit) -> Response:
-    """Forget a job."""
     await visit.form(request)
     await visit.engine.drop_job(request.path_params["id"])
     return redirect(visit, "jobs")

@@ -1,4 +1,4 @@
-"""The pages as an ASGI app: its routes on one screen."""
+"""The web interface as an ASGI app, with all its routes."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 SMALL_BODY: Final = 1 << 20
 SIGN_IN_BODY: Final = 64 << 10
-"""What is read of those who have not signed in."""
+"""Maximum size in bytes of a form from a visitor without a session."""
 
 ENCODED_BODY: Final = 256 << 10
-"""What is read of a form that is not multipart: it is decoded at once, and meanwhile nothing else is done."""
+"""Maximum size of a form that is not multipart: decoding it blocks the event loop."""
 
 NEEDED: Final = ("jinja2", "markdown_it")
 ABSENT: Final = (
@@ -51,11 +51,11 @@ ABSENT: Final = (
 
 
 class StaticPages(StaticFiles):
-    """Files that a browser keeps for good, if their address names the state that they are in.
+    """Static files, which a browser caches forever if their URL contains the current version.
 
     Args:
-        folder: where they are.
-        state: what an address names it by; a page from before an upgrade asks for another one.
+        folder: the folder with the files.
+        state: the version in URLs; a page from before an upgrade requests another one.
     """
 
     def __init__(self, folder: Path, state: str) -> None:
@@ -72,7 +72,7 @@ class StaticPages(StaticFiles):
 
 
 class IdConvertor(IntegerConvertor):
-    """A number in a path that the engine may know; of any other there is no page."""
+    """A number in a path that fits the engine's ids; a path with any other number does not match."""
 
     regex = "[0-9]{1,18}"
 
@@ -81,10 +81,10 @@ register_url_convertor("id", IdConvertor())
 
 
 def create_app(context: AppContext | None = None) -> Starlette:
-    """Return the pages; templates are loaded with the first of them.
+    """Return the app; the templates are loaded on the first request.
 
     Raises:
-        SettingError: a setting is wrong, or the engine is not in this process.
+        SettingError: a setting is invalid, or the engine is not in this process.
     """
     context = context or AppContext()
     if context.engine is None:
@@ -96,7 +96,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
 
 
 def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
-    """Return the pages of an engine."""
+    """Return the web interface of an engine."""
     from kb.web.pages import on_error
     from kb.web.sessions import Sessions
 
@@ -129,7 +129,7 @@ def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
 
 
 def page_routes() -> list[BaseRoute]:
-    """Return every route, each to a page that is given its visit."""
+    """Return all routes; each page receives its visit."""
     from kb.web import (
         add,
         changes,
@@ -192,14 +192,14 @@ def page_routes() -> list[BaseRoute]:
 
 
 def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint that gives a page its visit, and the response the visit's cookie."""
+    """Return an endpoint that passes the visit to a page, and sets the visit's cookie on the response."""
     from kb.web.pages import render
 
     async def endpoint(request: Request) -> Response:
         visit = request.app.state.visits.of(request)
         request.state.visit = visit
         if not visit.is_known and request.headers.get("sec-fetch-site") == "cross-site":
-            return render(request, "continue.html")  # a link of another site: the browser has kept the cookie back
+            return render(request, "continue.html")  # a link from another site: the browser did not send the cookie
         response = await page(request, visit)
         visit.send_cookie(response)
         return response
@@ -208,13 +208,13 @@ def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
 
 
 def guard(settings: Settings) -> Middleware:
-    """Return what keeps out pages of other sites, and without a key names that are not ours."""
+    """Return middleware that rejects requests from other sites, and without a key also unknown host names."""
     is_keyed = settings.api_key or settings.api_key_file
     return Middleware(OriginMiddleware if is_keyed else HostMiddleware, names=listed(settings.allowed_hosts))
 
 
 def most_bytes(settings: Settings, path: str, is_form: bool) -> int:
-    """Return how large a body may be that is sent to `path`."""
+    """Return the maximum size in bytes of a body sent to `path`."""
     if path == "/add" and is_form:
         return settings.max_upload_mb << 20
     if path in ("/sign-in", "/sign-out"):
@@ -223,10 +223,10 @@ def most_bytes(settings: Settings, path: str, is_form: bool) -> int:
 
 
 async def on_nothing(request: Request, _: Exception) -> Response:
-    """Exception handler where there are no pages."""
+    """Handle errors when the web interface is not installed."""
     return await on_http_exception(request, HTTPException(404, f"Nothing is served at {request.url.path}."))
 
 
 async def absent(_: Request) -> Response:
-    """Say how to get the pages."""
+    """Explain how to install the web interface."""
     return PlainTextResponse(ABSENT)

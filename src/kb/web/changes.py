@@ -1,4 +1,4 @@
-"""What was changed, command by command, and what takes it back."""
+"""Show changes by operation, and undo them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ SHOWN: Final = 200
 
 
 async def changes(request: Request, visit: Visit) -> Response:
-    """What can be taken back, newest first."""
+    """List the operations that can be undone, newest first."""
     page = await visit.engine.operations(limit=PAGE, cursor=request.query_params.get("cursor") or None)
     operations = list(map(operation_row, page["operations"]))
     return render(request, "changes.html", operations=operations, later=later_page(page))
 
 
 async def change(request: Request, visit: Visit) -> Response:
-    """What taking a change back would do."""
+    """Show the effect of undoing an operation."""
     planned = await visit.engine.undo(operation=request.path_params["id"], dry_run=True)
     return show(request, planned)
 
 
 async def take_back(request: Request, visit: Visit) -> Response:
-    """Take a change back."""
     await visit.form(request)
     done = await visit.engine.undo(operation=request.path_params["id"])
     if any(step["skipped"] for step in done["steps"]):
@@ -39,7 +38,7 @@ async def take_back(request: Request, visit: Visit) -> Response:
 
 
 def show(request: Request, undone: Row) -> Response:
-    """Show what is taken back, or was."""
+    """Show the steps of an undo, planned or done."""
     steps = [
         {
             "id": step["document_id"],
@@ -61,6 +60,5 @@ def show(request: Request, undone: Row) -> Response:
 
 
 def operation_row(row: Row) -> Row:
-    """Return an operation for a list."""
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
     return {**row, "by": by, "what": count_changes(row, "nothing")}

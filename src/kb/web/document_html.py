@@ -1,4 +1,4 @@
-"""A document's text as HTML. All of it is untrusted: whatever is not made here is escaped."""
+"""Render a document's text as HTML. All of it is untrusted, so everything not generated here is escaped."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ CODE: Final = ("code", "json", "xml")
 BOXES: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 SEPARATOR: Final = " | "
 SNIPPET: Final = 300
-"""How many characters of a passage a list of results shows."""
+"""Maximum length of a snippet in characters."""
 
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Characters that turn the direction of what follows them."""
+"""Characters that change the direction of the text after them."""
 
 _UNSPACED: Final = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u31ff\u3400-\u9fff"
     r"\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
-"""Letters and marks of scripts without spaces, and of Korean, as `kb.lexical.segmentation` has them."""
+"""Letters and marks of scripts without spaces, and of Korean, as in `kb.lexical.segmentation`."""
 
 _SIGNS: Final = re.compile(r"(?:\| ?)?(?::?-{3,}:? ?\| ?)+|\| (?=\|)|`{3}\w*|(?:(?<= )|^)(?:#{1,6} |[-*] \[[ xX]\] )")
-"""What Markdown makes tables, blocks of code, headings and tasks of."""
+"""Markdown syntax for tables, code blocks, headings and tasks."""
 
 _FIELD: Final = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
-"""A line of a mail's head."""
+"""A line in the header of a mail."""
 
 
 def plain(text: str, most: int = 1000) -> str:
-    """Return a name without what would turn or break the line that it stands in."""
+    """Return a name as one line, without characters that change the text direction."""
     line = " ".join(_TURNING.sub("\N{REPLACEMENT CHARACTER}", text[: 2 * most]).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def matched(text: str, ranges: Iterable[Sequence[int]]) -> set[str]:
-    """Return the words that stand at some ranges of a text."""
+    """Return the words at some ranges of a text."""
     return {text[start:end].casefold() for start, end in ranges}
 
 
 def mark(text: str, words: set[str]) -> Markup:
-    """Return a text, escaped, with words in `<mark>`: whole ones, but in scripts without spaces wherever they stand."""
+    """Return an escaped text with words in `<mark>`: whole words only, but any match in scripts without spaces."""
     if not words:
         return escape(text)
     pattern = "|".join(map(_whole, sorted(words, key=len, reverse=True)))
@@ -61,14 +61,14 @@ def mark(text: str, words: set[str]) -> Markup:
 
 
 def _whole(word: str) -> str:
-    """Return the pattern of a word; a letter of a script without spaces may have others beside it."""
+    """Return the pattern of a word; a letter of a script without spaces may have letters next to it."""
     before = "" if _UNSPACED.match(word[0]) else r"(?<!\w)"
     after = "" if _UNSPACED.match(word[-1]) else r"(?!\w)"
     return f"{before}{re.escape(word)}{after}"
 
 
 def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup:
-    """Return the stretch of a passage with most of the ranges, which are marked; Markdown without most of its signs."""
+    """Return the part of a passage with the most ranges, which are marked, without most of the Markdown syntax."""
     text = re.sub(r"\s", " ", text)
     shown = partial(_without, text, _signs_in(text) if doc_type in MARKDOWN else frozenset())
     start = max(
@@ -91,18 +91,18 @@ def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup
 
 
 def _signs_in(text: str) -> frozenset[int]:
-    """Return where the signs of Markdown stand."""
+    """Return the positions of Markdown syntax."""
     spans = [*(sign.span() for sign in _SIGNS.finditer(text)), *emphasis_signs(text)]
     return frozenset(chain.from_iterable(starmap(range, spans)))
 
 
 def _without(text: str, left_out: frozenset[int], begin: int, end: int) -> Markup:
-    """Return a stretch of a text, escaped, without some of its characters."""
+    """Return a range of a text, escaped, without the characters at some positions."""
     return escape("".join(text[at] for at in range(begin, end) if at not in left_out))
 
 
 def body(doc_type: str, chunks: Sequence[Row], hit: int | None, words: set[str]) -> Markup:
-    """Return chunks as HTML; the one with the index `hit` is marked, and in it `words`."""
+    """Return chunks as HTML; the chunk with the index `hit` is highlighted, and `words` are marked in it."""
     if doc_type in MARKDOWN:
         return _markdown_with_hit(chunks, hit, words)
     parts: list[Markup] = []
@@ -174,12 +174,12 @@ def _table(rows: Sequence[str], words: set[str], *, has_head: bool) -> Markup:
 
 
 def markdown(text: str) -> Markup:
-    """Return Markdown as HTML, in which neither HTML nor pictures nor links to scripts are anything but text."""
-    return Markup(_parser().render(text))  # noqa: S704 - the parser escapes what is written
+    """Return Markdown as HTML; embedded HTML, pictures and links to scripts stay plain text."""
+    return Markup(_parser().render(text))  # noqa: S704 - the parser escapes the text
 
 
 def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str]) -> Markup:
-    """Return Markdown whose blocks in the lines of a chunk are marked; it is rendered whole, as lists span chunks."""
+    """Return Markdown with the blocks of a chunk highlighted; it is rendered as a whole, because lists span chunks."""
     if not chunks:
         return Markup("")
     text = "".join(chunk["text"] for chunk in chunks)
@@ -200,7 +200,7 @@ def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str]) 
     for is_hit, group in groupby(blocks, key=lambda block: block[0]):
         run = [token for _, block in group for token in block]
         rendered = parser.renderer.render(run, parser.options, {"words": words if is_hit else set()})
-        html = Markup(rendered)  # noqa: S704 - the parser escapes what is written
+        html = Markup(rendered)  # noqa: S704 - the parser escapes the text
         if is_hit and hit is not None:
             html = _section(hit, html, is_first) if is_first else Markup('<div class="hit">{}</div>').format(html)
             is_first = False
@@ -208,7 +208,7 @@ def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str]) 
     return Markup("").join(parts)
 
 
-def _parser() -> Any:  # noqa: ANN401 - the library is loaded with the first text
+def _parser() -> Any:  # noqa: ANN401 - the library is loaded on first use
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
@@ -221,18 +221,18 @@ def _parser() -> Any:  # noqa: ANN401 - the library is loaded with the first tex
     parser.add_render_rule("link_open", _link)
     parser.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>')
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
-    parser.validateLink = _is_harmless  # type: ignore[method-assign] # how the library is told
+    parser.validateLink = _is_harmless  # type: ignore[method-assign] # the library's way to configure it
     return parser
 
 
 def _boxed(tokens: Any, index: int) -> str:  # noqa: ANN401 - the library's own
-    """Return a stretch of text, with the box of a task that it begins with."""
+    """Return a piece of text, with the box of a task at its start."""
     text: str = tokens[index].content
     return BOXES.get(text[:4], text[:4]) + text[4:] if index == 0 else text
 
 
-def _level(token: Any) -> int:  # noqa: ANN401 - of a library that is loaded late
-    """Return a heading's level below the page's own."""
+def _level(token: Any) -> int:  # noqa: ANN401 - of a library loaded later
+    """Return the level of a heading, one below the page's own."""
     return min(6, int(token.tag[1]) + 1)
 
 

@@ -1,4 +1,4 @@
-"""A document, and the list of them."""
+"""Show a document, and the list of documents."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kb.web.search import document_row, place
 from kb.web.sessions import Visit
 
 WINDOW: Final = 60
-"""How many chunks of a document a page shows."""
+"""Number of chunks on a page of a document."""
 
 MOST_OUTLINED: Final = 600
-"""Of a document of more chunks, the outline is that of what is shown."""
+"""If a document has more chunks, the outline only covers the visible ones."""
 
 PAGE: Final = 50
 FOUND: Final = 20
@@ -31,7 +31,7 @@ PARTS: Final = 100
 
 
 async def browse(request: Request, visit: Visit) -> Response:
-    """The documents, newest first."""
+    """List the documents, newest first."""
     params = request.query_params
     asked = {
         "tag": [tag for tag in params.getlist("tag") if tag],
@@ -62,7 +62,7 @@ async def browse(request: Request, visit: Visit) -> Response:
 
 
 async def document(request: Request, visit: Visit) -> Response:
-    """A document's text with a passage marked and in view."""
+    """Show the text of a document, scrolled to a highlighted passage."""
     document_id, query = request.path_params["id"], request.query_params.get("q", "").strip()
     chunk_number = number_in(request.query_params.get("chunk"))
     try:
@@ -73,7 +73,7 @@ async def document(request: Request, visit: Visit) -> Response:
         shown = await visit.engine.document(document_id, from_chunk=start, chunks=WINDOW)
     except NotFound:
         return await _gone(request, visit, document_id)
-    if not shown["chunks"] and shown["chunk_count"]:  # the document is shorter now
+    if not shown["chunks"] and shown["chunk_count"]:  # the document has become shorter
         chunk_number, start = shown["chunk_count"] - 1, max(0, shown["chunk_count"] - WINDOW)
         shown = await visit.engine.document(document_id, from_chunk=start, chunks=WINDOW)
     chunks, count = shown["chunks"], shown["chunk_count"]
@@ -106,7 +106,7 @@ async def document(request: Request, visit: Visit) -> Response:
 
 
 async def _found(visit: Visit, document_id: int, query: str) -> list[Row]:
-    """Return the passages of a document that answer the query that led to it, in their order."""
+    """Return the passages of a document that match the query, in document order."""
     if not query:
         return []
     try:
@@ -124,7 +124,7 @@ async def _every(visit: Visit, document_id: int, chunks: Sequence[Row], count: i
 
 
 async def _gone(request: Request, visit: Visit, document_id: int) -> Response:
-    """Say that a document is in the bin, if it is: links to it stay good."""
+    """Show that a document is in the bin, so that links to it stay useful."""
     history = await visit.engine.history(document_id, limit=1)
     if not history["deleted_at"]:
         raise NotFound
@@ -133,7 +133,7 @@ async def _gone(request: Request, visit: Visit, document_id: int) -> Response:
 
 
 def outline(chunks: Sequence[Row]) -> list[Row]:
-    """Return the headings, or the pages of a text that has none, each with the first chunk under it."""
+    """Return the headings, or the pages of a text without headings, each with its first chunk."""
     rows: list[Row] = []
     for before, chunk in pairwise([None, *chunks]):
         assert chunk  # noqa: S101 - only the first of a pair is None
@@ -157,14 +157,13 @@ def outline(chunks: Sequence[Row]) -> list[Row]:
 
 
 def neighbours(hits: Sequence[Row], hit: int | None) -> tuple[int | None, int | None]:
-    """Return the passages that were found before and after the one in view."""
+    """Return the matching passages before and after the visible one."""
     before = [chunk["index"] for chunk in hits if hit is not None and chunk["index"] < hit]
     after = [chunk["index"] for chunk in hits if hit is None or chunk["index"] > hit]
     return (before[-1] if before else None), (after[0] if after else None)
 
 
 async def similar(visit: Visit, shown: Row) -> list[Row]:
-    """Return documents that say something like this one does."""
     try:
         reply = await visit.engine.similar(shown["id"], top=SIMILAR)
     except Invalid:  # KB_MAX_TOP is lower
@@ -173,58 +172,57 @@ async def similar(visit: Visit, shown: Row) -> list[Row]:
 
 
 async def parts(visit: Visit, shown: Row) -> list[Row]:
-    """Return the documents that came in this one: what is attached to a mail, and what an export is of."""
+    """Return the documents inside this one: attachments of a mail, or parts of an export."""
     page = await visit.engine.documents(part_of=shown["id"], limit=PARTS)
     return [document_row(part) for part in page["documents"]]
 
 
 async def whole(visit: Visit, shown: Row) -> Row | None:
-    """Return the document that this one came in."""
+    """Return the document that contains this one."""
     if not shown["part_of"]:
         return None
     try:
         return document_row(await visit.engine.document(shown["part_of"], chunks=1))
-    except NotFound:  # it was deleted just now
+    except NotFound:  # it was just deleted
         return None
 
 
 async def page_picture(request: Request, visit: Visit) -> Response:
-    """A page of a PDF as it looks, with a passage marked."""
+    """Return a picture of a PDF page with a passage marked."""
     chunk = number_in(request.query_params.get("chunk"))
     content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk)
     return Response(content, headers=PAGE_HEADERS, media_type="image/png")
 
 
 async def picture(visit: Visit, shown: Row, hit: int | None, chunk_number: int | None) -> Row | None:
-    """Return which page of a PDF is shown as a picture, and whether one is beside it."""
+    """Return the PDF page to show as a picture, and whether another one follows."""
     pages = [chunk["place"]["page"] for chunk in shown["chunks"] if chunk["place"]["page"]]
     if shown["doc_type"] != "pdf" or not pages:
         return None
     at_hit = next((chunk["place"]["page"] for chunk in shown["chunks"] if chunk["index"] == hit), None)
     number, last = chunk_number or at_hit or pages[0], max(pages)
-    if number >= last:  # what comes after the text that is shown may have none
+    if number >= last:  # later pages may have no text
         last = await page_count(visit, shown["id"], last)
     number = min(number, last)
     return {"number": number, "chunk": hit if number == at_hit else None, "has_next": number < last}
 
 
 async def page_count(visit: Visit, document_id: int, known: int) -> int:
-    """Return how many pages a PDF has; as many as are known where they cannot be counted."""
+    """Return the number of pages of a PDF; the known number if they cannot be counted."""
     try:
         return int((await visit.engine.pages(document_id))["pages"])
-    except KbError:  # the text is there without it
+    except KbError:  # the page works without the number
         return known
 
 
 async def download(request: Request, visit: Visit) -> Response:
-    """The original, which is never shown by the browser itself."""
+    """Return the original file as a download; the browser must not display it."""
     document_id = request.path_params["id"]
-    await visit.engine.document(document_id, chunks=1)  # an error has a page of its own
+    await visit.engine.document(document_id, chunks=1)  # an error here is shown as a page
     return visit.stream(f"documents/{document_id}/file", {**PAGE_HEADERS, **FOREIGN_HEADERS})
 
 
 async def change_tags(request: Request, visit: Visit) -> Response:
-    """Add and take away tags."""
     form, document_id = await visit.form(request), request.path_params["id"]
     added = [tag for text in form.getlist("add") for tag in split_tags(str(text))]
     removed = [str(tag) for tag in form.getlist("remove")]
@@ -247,7 +245,7 @@ async def delete(request: Request, visit: Visit) -> Response:
 
 
 async def synced_folder(visit: Visit, shown: Row) -> Row | None:
-    """Return the folder that is kept in step and holds a document's file; None if none does."""
+    """Return the synced folder that contains a document's file, or None."""
     path = shown["source_path"]
     if shown["doc_type"] == "note" or path is None or shown["part_of"]:
         return None
@@ -257,10 +255,10 @@ async def synced_folder(visit: Visit, shown: Row) -> Row | None:
 
 
 def split_tags(text: str) -> list[str]:
-    """Return the tags that a field names, with commas or lines between them."""
+    """Return the tags of a field, separated by commas or line ends."""
     return [tag.strip() for tag in re.split(r"[,\n]", text) if tag.strip()]
 
 
 def number_in(text: str | None) -> int | None:
-    """Return the number that a text is, if it is one of some use here."""
+    """Return the number in a text; None if it is not a number or too large."""
     return int(text) if text and text.isdecimal() and len(text) < 10 else None

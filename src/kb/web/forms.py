@@ -1,4 +1,4 @@
-"""Forms of the pages as they are read: bounded, and of others no more than their beginning."""
+"""Read forms with size limits; for forms of other sites, read only the beginning."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from kb.asgi.body_limits import MAX_FIELD, check_charset
 Check = Callable[[object], None]
 
 BYTES_OF_CHARACTER: Final = 4
-"""The most that UTF-8 takes for one."""
+"""Maximum number of bytes for a character in UTF-8."""
 
 OTHER_FIELDS: Final = 10
-"""How many fields a form may have beside tags."""
+"""Maximum number of fields in addition to tags."""
 
 MULTIPART: Final = "multipart/form-data"
 
 
 async def read_form(request: Request, check: Check, *, fields: int, field: int = MAX_FIELD, files: int = 0) -> FormData:
-    """Return the form that was sent.
+    """Return the submitted form.
 
     Args:
         request: the request.
-        check: raises for a token that is not the page's. It is called with the first field as soon as that is read,
-            and with nothing if that is another or none.
-        fields: the most fields.
-        field: the most bytes of each.
-        files: the most files.
+        check: raises for a token from another page. It is called with the first field as soon as that is read, and with
+            None if the first field is not the token.
+        fields: the maximum number of fields.
+        field: the maximum size of a field in bytes.
+        files: the maximum number of files.
 
     Raises:
-        Invalid: it is none, or goes over a limit.
+        Invalid: it is not a form, or it exceeds a limit.
     """
     check_charset(request.headers)
     try:
@@ -54,7 +54,7 @@ async def _read_parts(request: Request, check: Check, **limits: int) -> FormData
     async def stream() -> AsyncGenerator[bytes]:
         received, is_checked = 0, False
         async for block in request.stream():
-            yield block  # the parser takes it, and then asks for the next one
+            yield block  # the parser processes it, then requests the next one
             received += len(block)
             if not is_checked and (parser.items or received > MAX_FIELD):
                 check(_first(parser))

@@ -1,4 +1,4 @@
-"""The guide at `/help`: the site that `make docs` builds, if this kb was packed with one."""
+"""Serve the guide at `/help`: the site that `make docs` builds, if this package contains it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ABSENT: Final = (
 
 
 def routes() -> list[BaseRoute]:
-    """Return the routes of the guide; anyone may read it, as it is the same everywhere."""
+    """Return the routes of the guide; it needs no key, because it is the same everywhere."""
     return [
         Route("/help", lambda request: RedirectResponse(f"{request.scope.get('root_path', '')}/help/")),
         Route("/help/{path:path}", show),
@@ -28,7 +28,7 @@ def routes() -> list[BaseRoute]:
 
 
 async def show(request: Request) -> Response:
-    """Return a page of the guide, or what belongs to one."""
+    """Return a page or another file of the guide."""
     if not (SITE / "README.html").is_file():
         return PlainTextResponse(ABSENT, 404)
     file = file_at(request.path_params["path"] or "README.html")
@@ -41,8 +41,8 @@ async def show(request: Request) -> Response:
 
 
 def file_at(path: str) -> Path | None:
-    """Return the file of the guide at a path, if there is one."""
-    with suppress(OSError, ValueError):  # no file can be called so
+    """Return the file of the guide at a path, or None."""
+    with suppress(OSError, ValueError):  # an impossible file name
         file = (SITE / path).resolve()
         if file.is_relative_to(SITE.resolve()) and file.is_file():
             return file

@@ -1,4 +1,4 @@
-"""What documents were, and the bin."""
+"""Show earlier versions of documents, and the bin."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from kb.web.search import document_row
 from kb.web.sessions import Visit
 
 CONTEXT: Final = 160
-"""How many characters of what both versions have are shown beside a change."""
+"""Number of unchanged characters shown around a change."""
 
 PAGE: Final = 50
 
 
 async def versions(request: Request, visit: Visit) -> Response:
-    """The versions of a document."""
     document_id = request.path_params["id"]
     page = await visit.engine.history(document_id, limit=PAGE, cursor=request.query_params.get("cursor") or None)
     rows = [version_row(version) for version in page["versions"]]
@@ -38,7 +37,7 @@ async def versions(request: Request, visit: Visit) -> Response:
 
 
 async def version(request: Request, visit: Visit) -> Response:
-    """What differs between a version and the newest one."""
+    """Show the differences between a version and the newest one."""
     document_id, number = request.path_params["id"], request.path_params["number"]
     former = await visit.engine.version(document_id, number)
     difference = await visit.engine.diff(document_id, number)
@@ -57,14 +56,13 @@ async def version(request: Request, visit: Visit) -> Response:
 
 
 def version_row(row: Row) -> Row:
-    """Return a version for a list."""
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
     title, path = plain(row["title"], 200) or "Untitled", plain(row["source_path"] or "", 300)
     return {**row, "title": title, "path": path, "by": by, "why": plain(row["why"] or "", 300)}
 
 
 def shortened(changes: Sequence[Row]) -> Iterator[Row]:
-    """Yield changes with only some of what is equal around them."""
+    """Yield the changes with shortened unchanged text."""
     for is_equal, group in groupby(changes, key=lambda change: change["kind"] == "equal"):
         if not is_equal:
             yield from group
@@ -79,7 +77,6 @@ def shortened(changes: Sequence[Row]) -> Iterator[Row]:
 
 
 async def revert(request: Request, visit: Visit) -> Response:
-    """Make a document what it was."""
     form, document_id = await visit.form(request), request.path_params["id"]
     number = number_in(str(form.get("version", "")))
     if number is None:
@@ -89,14 +86,13 @@ async def revert(request: Request, visit: Visit) -> Response:
 
 
 async def binned(request: Request, visit: Visit) -> Response:
-    """What was deleted and can be restored."""
+    """List deleted documents that can be restored."""
     page = await visit.engine.bin(limit=PAGE, cursor=request.query_params.get("cursor") or None)
     rows = [document_row(document) | {"why": plain(document["why"] or "", 300)} for document in page["documents"]]
     return render(request, "bin.html", documents=rows, later=later_page(page))
 
 
 async def restore(request: Request, visit: Visit) -> Response:
-    """Bring a document back."""
     await visit.form(request)
     document_id = request.path_params["id"]
     try:
@@ -115,7 +111,7 @@ async def restore(request: Request, visit: Visit) -> Response:
 
 
 async def purge(request: Request, visit: Visit) -> Response:
-    """Delete a document for good."""
+    """Delete a document permanently."""
     await visit.form(request)
     await visit.engine.delete_document(request.path_params["id"], purge=True)
     return redirect(visit, "bin")

@@ -1,4 +1,4 @@
-"""What changes, told to pages that are open."""
+"""Send changes to open pages."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from kb.web.sessions import Visit
 
 PAUSE_SECONDS: Final = 1.5
 SEARCH_ROUNDS: Final = 4
-"""Each so many rounds searches are looked at: with each of them all pages that listen are drawn again."""
+"""Check searches only once in this many rounds: each new search makes all open pages redraw."""
 
 SILENT_ROUNDS: Final = 10
-"""After so many pauses without news something is sent, so that no proxy closes the connection."""
+"""Send an empty message after this many rounds without news, so that no proxy closes the connection."""
 
 
 async def events(request: Request, visit: Visit) -> Response:
-    """The engine's state when it changes, as server-sent events."""
-    await visit.engine.status()  # an error has a page of its own
+    """Stream the engine's state on every change, as server-sent events."""
+    await visit.engine.status()  # an error here is shown as a page
     stream = _states(visit, request.app.state.stopping)
     return StreamingResponse(
         stream, media_type="text/event-stream", headers={**PAGE_HEADERS, "X-Accel-Buffering": "no"}
@@ -45,7 +45,7 @@ async def _states(visit: Visit, stopping: asyncio.Event) -> AsyncIterator[str]:
             "queue": status["queue"],
             "documents": sum(status["documents"].values()),
             "chunks": status["chunks"],
-            "changed": [document["updated_at"] for document in newest["documents"]],  # as by a change of tags
+            "changed": [document["updated_at"] for document in newest["documents"]],  # also covers a change of tags
             "searches": searches and searches["count"],
         }
         silent += 1

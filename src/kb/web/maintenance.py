@@ -1,4 +1,4 @@
-"""Backups, what the doctor finds, and the keys: for those who may do anything."""
+"""Show backups, check results and keys, for callers with all rights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kb.web.sessions import Visit
 
 
 async def backups(request: Request, visit: Visit) -> Response:
-    """The backups; a form makes one, or has all of them verified."""
+    """List the backups; a form starts a backup, or a check of all backups."""
     if request.method == "POST":
         return await begin(request, visit, ("back-up", "verify"))
     state, tasks, running = await maintenance_state(visit)
@@ -24,7 +24,7 @@ async def backups(request: Request, visit: Visit) -> Response:
 
 
 async def doctor(request: Request, visit: Visit) -> Response:
-    """What was found when the data were last examined; a form has it done again, or mends."""
+    """Show the result of the last check; a form starts a new check or a repair."""
     if request.method == "POST":
         return await begin(request, visit, ("examine", "mend"))
     _, tasks, running = await maintenance_state(visit)
@@ -43,7 +43,7 @@ async def doctor(request: Request, visit: Visit) -> Response:
 
 
 async def begin(request: Request, visit: Visit, actions: tuple[str, ...]) -> Response:
-    """Begin one of these; if something is done already, that is seen on the page."""
+    """Start one of these tasks; if a task is already running, the page shows it."""
     form = await visit.form(request)
     action = str(form.get("action", ""))
     if action not in actions:
@@ -54,13 +54,13 @@ async def begin(request: Request, visit: Visit, actions: tuple[str, ...]) -> Res
 
 
 async def maintenance_state(visit: Visit) -> tuple[Row, dict[str, Row], Row | None]:
-    """Return what the engine says of its data, the last task of each kind, and the one that runs."""
+    """Return the engine's maintenance state, the last task of each kind, and the running one."""
     state = await visit.engine.maintenance()
     running = next((task for task in state["tasks"] if not task["ended_at"]), None)
     return state, {task["action"]: task for task in state["tasks"]}, running
 
 
 async def keys(request: Request, visit: Visit) -> Response:
-    """The keys with rights, and when each was used last."""
+    """List the keys with rights, and when each was last used."""
     reply, own = await asyncio.gather(visit.engine.keys(), visit.engine.own_rights())
     return render(request, "keys.html", keys=reply["keys"], own=own)

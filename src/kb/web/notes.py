@@ -1,4 +1,4 @@
-"""Writing notes."""
+"""Write and edit notes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ WAIT_SECONDS = 20
 HASH: Final = re.compile("[0-9a-f]{64}")
 
 Draft = dict[str, str]
-"""A note in a form: its title, text and tags."""
+"""The contents of a note form: title, text and tags."""
 
 NOTHING: Final[Draft] = {"title": "", "tags": ""}
 
 
 async def new(request: Request, visit: Visit) -> Response:
-    """Write a note."""
     if request.method != "POST":
         await visit.require()
         params = request.query_params
@@ -47,7 +46,7 @@ async def new(request: Request, visit: Visit) -> Response:
 
 
 async def edit(request: Request, visit: Visit) -> Response:
-    """Change a note, unless someone else has meanwhile."""
+    """Edit a note; show a conflict if it has changed since."""
     note_id = request.path_params["id"]
     note = await visit.engine.document(note_id)
     if note["doc_type"] != "note":
@@ -58,7 +57,7 @@ async def edit(request: Request, visit: Visit) -> Response:
     mine, base = sent(form), str(form.get("content_hash", ""))
     shown = sent(form, "shown_") if "shown_tags" in form else as_draft(note)
     try:
-        if not HASH.fullmatch(base):  # it does not say which text it changes
+        if not HASH.fullmatch(base):  # the form does not name the text that it changes
             raise Changed
         await visit.engine.update_note(note_id, mine["text"], if_match=base, **changes(mine, shown))
     except Changed:
@@ -73,26 +72,25 @@ async def edit(request: Request, visit: Visit) -> Response:
 
 
 async def preview(request: Request, visit: Visit) -> Response:
-    """A note's text as it will be shown."""
     form = await note_form(request, visit)
     html = await asyncio.to_thread(markdown, str(form.get("text", ""))[:200_000])
     return HTMLResponse(str(html), headers=PAGE_HEADERS)
 
 
 async def note_form(request: Request, visit: Visit) -> FormData:
-    """Return a form whose fields may hold a note. Raises as `Visit.form`."""
+    """Return a form with a size limit that fits a note. Raises the same errors as `Visit.form`."""
     return await visit.form(
         request, field=max(MAX_FIELD, BYTES_OF_CHARACTER * request.app.state.settings.max_note_chars)
     )
 
 
 def sent(form: FormData, prefix: str = "") -> Draft:
-    """Return what was written, with the line ends of a text."""
+    """Return the submitted fields with normalized line ends."""
     return {name: str(form.get(prefix + name, "")).replace("\r\n", "\n") for name in ("title", "text", "tags")}
 
 
 def changes(mine: Draft, shown: Draft) -> dict[str, Any]:
-    """Return the change of title and tags that a form asks for, which showed what they were then."""
+    """Return the changes of title and tags between a form and the values it first showed."""
     tags, former = split_tags(mine["tags"]), split_tags(shown["tags"])
     return {
         "title": mine["title"] if mine["title"] not in ("", shown["title"]) else None,
@@ -102,7 +100,7 @@ def changes(mine: Draft, shown: Draft) -> dict[str, Any]:
 
 
 def merged(mine: Draft, shown: Draft, theirs: Draft) -> Draft:
-    """Return the title and tags that the note has by now, with what the form changed."""
+    """Return the current title and tags of the note with the changes of the form applied."""
     change = changes(mine, shown)
     remaining = [tag for tag in split_tags(theirs["tags"]) if tag not in change["tags_remove"]]
     tags = dict.fromkeys([*remaining, *change["tags_add"]])
@@ -110,7 +108,7 @@ def merged(mine: Draft, shown: Draft, theirs: Draft) -> Draft:
 
 
 def as_draft(note: Row) -> Draft:
-    """Return a note as the form shows it: as it is, since what the form shows is what it saves."""
+    """Return a note as form fields; nothing is changed, because the form saves the fields that it shows."""
     return {
         "title": note["title"],
         "text": "".join(chunk["text"] for chunk in note["chunks"]),
@@ -126,7 +124,7 @@ def _form(
     content_hash: str = "",
     error: KbError | None = None,
 ) -> Response:
-    """Return the form with a draft, and the title and tags of the note that it began with."""
+    """Return the form with a draft, and the original title and tags of the note."""
     fields = {"draft": draft, "shown": shown, "id": note_id, "content_hash": content_hash}
     status = error.status if error else 200
     return render(request, "edit.html", status, wrong=error.detail if error else None, **fields)

@@ -1,4 +1,4 @@
-"""The state of the engine and its documents, in pictures, and how agents connect."""
+"""Show the state of the engine and its documents as charts, and how to connect agents."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from kb.web.sessions import Visit
 
 DAYS: Final = 30
 MAX_COUNTED: Final = 2000
-"""How many documents are looked at for the picture of the last days."""
+"""Maximum number of documents counted for the chart of recent days."""
 
 
 async def overview(request: Request, visit: Visit) -> Response:
-    """What there is, and how the engine is."""
+    """Show statistics of the documents and the state of the engine."""
     status = await visit.engine.status()
     failed = await visit.engine.jobs(status="failed", limit=10)
     types = sorted(((kind(name), number) for name, number in status["documents"].items()), key=lambda row: -row[1])
@@ -47,7 +47,7 @@ async def overview(request: Request, visit: Visit) -> Response:
 
 
 async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
-    """Return how many documents were added or changed on each of the last days, and whether all were looked at."""
+    """Return the number of documents added or changed on each recent day, and whether all were counted."""
     today = datetime.now(UTC).date()
     first = today - timedelta(days=DAYS - 1)
     counts: Counter[str] = Counter()
@@ -60,7 +60,7 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
 
 
 async def storage(visit: Visit) -> Row | None:
-    """Return how much room the data take; nothing for a key that is not told of it."""
+    """Return the disk usage; None for a key without access to it."""
     report = await visit.engine.storage()
     parts = [(name, report[name]) for name in ("database", "originals", "backups") if report[name]]
     described = ", ".join(f"{name} {size(number)}" for name, number in parts)
@@ -68,14 +68,14 @@ async def storage(visit: Visit) -> Row | None:
 
 
 async def activity(visit: Visit) -> list[Row]:
-    """Return what was done in the last hour; nothing for a key that is not told of it."""
+    """Return the activity of the last hour; empty for a key without access to it."""
     report = await visit.engine.activity()
     named = {"searches": "Searches", "ingestions": "Documents added"}
     return [worked(name, title, report[name]) for name, title in named.items() if report[name]]
 
 
 def worked(name: str, title: str, work: Row) -> Row:
-    """Return what was done of a kind in the last hour."""
+    """Return the activity of one kind in the last hour."""
     minutes = work["minutes"]
     ago = [f"{60 - number} min ago" for number in range(1, len(minutes))] + ["now"]
     rates = [(when, minute["count"]) for when, minute in zip(ago, minutes, strict=True)]
@@ -88,7 +88,7 @@ def worked(name: str, title: str, work: Row) -> Row:
 
 
 async def connect(request: Request, visit: Visit) -> Response:
-    """What to paste into the usual MCP clients."""
+    """Show the settings to paste into common MCP clients."""
     await visit.require()
     url = f"{outer_address(request)}/mcp"
     settings = request.app.state.settings
@@ -98,7 +98,7 @@ async def connect(request: Request, visit: Visit) -> Response:
 
 
 def clients(url: str, headers: dict[str, str]) -> Iterable[Row]:
-    """Return what to paste, by client, and where."""
+    """Return the settings to paste and their place for each client."""
     server: dict[str, Any] = {"url": url} | ({"headers": headers} if headers else {})
     header = [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     command = shlex.join(["claude", "mcp", "add", "--transport", "http", "--scope", "user", "kb", url, *header])
@@ -123,13 +123,13 @@ def _json(value: object) -> str:
 
 
 MAX_SHOWN: Final = 10_000
-"""How many documents the engine puts on its map."""
+"""Maximum number of documents on the engine's map."""
 
 LISTED: Final = 12
 
 
 async def document_map(request: Request, visit: Visit) -> Response:
-    """The map; our script draws it, and lists what is in view."""
+    """Show the map; the script draws it and lists the visible documents."""
     page, status = await asyncio.gather(visit.engine.documents(sort="recent", limit=LISTED), visit.engine.status())
     total = sum(status["documents"].values())
     documents = [document_row(document) for document in page["documents"]]
@@ -137,5 +137,5 @@ async def document_map(request: Request, visit: Visit) -> Response:
 
 
 async def points(_: Request, visit: Visit) -> Response:
-    """Where the documents lie, as the engine says it: that may be a megabyte, which nobody here looks at."""
+    """Return the positions of the documents as the engine sends them: up to a megabyte, which needs no parsing here."""
     return visit.stream("map", PAGE_HEADERS)

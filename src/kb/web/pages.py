@@ -1,4 +1,4 @@
-"""How a page is made of its template, and what browsers may do with it."""
+"""Render templates, and handle errors."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ TYPE_NAMES: Final = {
 
 @cache
 def assets() -> str:
-    """Return what tells the stylesheet and the scripts from those of another kb: browsers keep them for good."""
+    """Return a hash of the stylesheet and scripts, which browsers cache forever."""
     files = sorted(STATIC.iterdir())
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
 def render(request: Request, template: str, status_code: int = 200, **context: object) -> Response:
-    """Return the page that a template makes."""
+    """Render a template as a page."""
     visit: Visit = request.state.visit
     about = {
         "root": visit.root,
@@ -62,7 +62,7 @@ def render(request: Request, template: str, status_code: int = 200, **context: o
 
 @cache
 def templates() -> Environment:
-    """Return the templates. They are loaded when the first page is asked for."""
+    """Return the templates, loaded on first use."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -75,22 +75,20 @@ def templates() -> Environment:
 
 
 def later_page(page: Row, *parameters: tuple[str, str]) -> str | None:
-    """Return the address of the page after one of the engine's, with what else the address says; None at the end."""
+    """Return the URL of the next page of a list, with its other parameters; None at the end."""
     return page["next_cursor"] and "?" + urlencode([*parameters, ("cursor", page["next_cursor"])])
 
 
 def redirect(visit: Visit, place: str) -> Response:
-    """Send the browser on to another page."""
     return RedirectResponse(visit.root + place, HTTPStatus.SEE_OTHER, PAGE_HEADERS)
 
 
 def wants_page(request: Request) -> bool:
-    """Return whether a browser asks for something to show."""
     return "text/html" in request.headers.get("accept", "")
 
 
 async def on_error(request: Request, error: Exception) -> Response:
-    """Exception handler: a page for those who look, a problem for programs."""
+    """Handle an exception: return a page for browsers, a problem response for programs."""
     if not wants_page(request):
         if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND:
             error = HTTPException(404, f"Nothing is served at {request.url.path}.")
@@ -107,7 +105,7 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 
 async def sign_in_first(request: Request, visit: Visit) -> Response:
-    """Ask for the key, and lead back from there."""
+    """Ask for the key, and then return to the requested page."""
     if request.method == "POST":
         return redirect(visit, "sign-in")
     place = request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else "")
@@ -115,7 +113,7 @@ async def sign_in_first(request: Request, visit: Visit) -> Response:
 
 
 def described(error: Exception) -> tuple[int, str, str]:
-    """Return the status of an error, and what is said of it."""
+    """Return the status, title and description of an error."""
     if isinstance(error, HTTPException):
         if error.status_code == HTTPStatus.NOT_FOUND:
             return 404, "There is no such page", "The address may be mistyped, or what was there is gone."
@@ -127,7 +125,7 @@ def described(error: Exception) -> tuple[int, str, str]:
 
 
 def when(text: str | None, now: datetime | None = None) -> str:
-    """Return how long ago something was, or its day."""
+    """Return the age of a time in words, or its date."""
     if not text:
         return ""
     then, now = datetime.fromisoformat(text), now or datetime.now(UTC)
@@ -142,12 +140,12 @@ def when(text: str | None, now: datetime | None = None) -> str:
 
 
 def moment(text: str | None) -> str:
-    """Return a moment to the minute, in UTC."""
+    """Return a time to the minute, in UTC."""
     return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC" if text else ""
 
 
 def size(number: float) -> str:
-    """Return a number of bytes for people."""
+    """Return a number of bytes with a unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if number < 1000:
             return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
@@ -156,28 +154,28 @@ def size(number: float) -> str:
 
 
 def language_asked(params: QueryParams) -> str:
-    """Return the language that an address asks for; nothing if there can be none of this code."""
+    """Return the requested language; empty if the code is invalid."""
     code = params.get("lang", "").lower()
     return code if LANGUAGE_CODE.fullmatch(code) else ""
 
 
 def kind(doc_type: str) -> str:
-    """Return the name of a type of documents."""
+    """Return the display name of a document type."""
     return TYPE_NAMES.get(doc_type, doc_type)
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number of things."""
+    """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def milliseconds(number: float) -> str:
-    """Return a time for people."""
+    """Return a duration with a unit."""
     return f"{number / 1000:.1f} s" if number >= 1000 else f"{number:.0f} ms" if number >= 10 else f"{number:.1f} ms"
 
 
 def line_path(values: Sequence[float | None], width: float, most: float, height: int) -> str:
-    """Return the path through values at equal distances; where one is not known it begins anew."""
+    """Return an SVG path through evenly spaced values, with gaps at missing values."""
     step, parts = width / max(1, len(values)), []
     for index, (before, value, after) in enumerate(zip([None, *values], values, [*values[1:], None], strict=False)):
         if value is None:

@@ -1,4 +1,4 @@
-"""The search page, which without a question shows what is new; beside what is found, what narrows it."""
+"""The search page: results with filters, or recent documents if the query is empty."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from kb.web.sessions import Visit
 MODES: Final = {"": "Both", "words": "Words", "meaning": "Meaning"}
 LIMIT: Final = 20
 COUNTED: Final = 50
-"""How many results are looked at for the counts on chips."""
+"""Number of results counted for the filter chips."""
 
 INSIDE: Final = re.compile(rf"{OF_JOB}\d+#")
-"""What the path of an attachment begins with whose message has none."""
+"""The start of the path of an attachment whose message has no path."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchForm:
-    """What the address of a search says."""
+    """The parameters of a search in a URL."""
 
     query: str
     mode: str = ""
@@ -52,7 +52,7 @@ class SearchForm:
 
     @classmethod
     def of(cls, params: QueryParams) -> Self:
-        """Return what an address says; what it says wrongly is left out."""
+        """Return the parameters of a URL; ignore invalid ones."""
         more = params.get("n", "")
         return cls(
             query=params.get("q", "").strip(),
@@ -70,7 +70,7 @@ class SearchForm:
         )
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Return what the address says, as it says it."""
+        """Return the parameters as name and value pairs for a URL."""
         given = {
             "q": self.query,
             "mode": self.mode,
@@ -86,14 +86,14 @@ class SearchForm:
         return [*((name, value) for name, value in given.items() if value), *(("tag", tag) for tag in self.tags)]
 
     def with_(self, **changes: str | None) -> str:
-        """Return the address of the same search with other values; a tag is added, or taken away."""
+        """Return the URL of the same search with some values changed; a tag is added, or removed if it was set."""
         pairs = [(name, value) for name, value in self.pairs() if name == "tag" or name not in changes]
         if tag := changes.pop("tag", None):
             pairs = [pair for pair in pairs if pair != ("tag", tag)] if tag in self.tags else [*pairs, ("tag", tag)]
         return "?" + urlencode([*pairs, *((name, value) for name, value in changes.items() if value)])
 
     def filters(self) -> dict[str, Any]:
-        """Return what narrows the search."""
+        """Return the filters of the search, as the API names them."""
         given = {
             "tags": list(self.tags),
             "doc_type": self.doc_type,
@@ -106,7 +106,7 @@ class SearchForm:
         return {name: value for name, value in given.items() if value}
 
     def request(self, top: int) -> dict[str, Any]:
-        """Return it as the engine's API takes it."""
+        """Return the search request for the engine's API."""
         modes = {"words": {"fts_only": True}, "meaning": {"vec_only": True}}
         options: dict[str, Any] = {"group_by": "document"} if self.group else {}
         options |= {"sort": "recent"} if self.recent else {}
@@ -121,7 +121,7 @@ def _day(text: str) -> str:
 
 
 async def search(request: Request, visit: Visit) -> Response:
-    """Search, or say what is new."""
+    """Show search results, or recent documents if the query is empty."""
     asked = SearchForm.of(request.query_params)
     if not asked.query:
         return render(request, "search.html", asked=asked, modes=MODES, **await home(visit))
@@ -153,7 +153,7 @@ async def search(request: Request, visit: Visit) -> Response:
 
 
 async def home(visit: Visit) -> dict[str, Any]:
-    """Return what is new and what failed."""
+    """Return recent documents and failed jobs."""
     documents, failed, status, tags = await asyncio.gather(
         visit.engine.documents(sort="recent", limit=8),
         visit.engine.jobs(status="failed", limit=5),
@@ -190,12 +190,12 @@ def job_row(job: Row) -> Row:
 
 
 def display_path(row: Row) -> str:
-    """Return a path for people: what came inside a file without one has its name alone."""
+    """Return a path to display; an attachment of a file without a path is shown by its name only."""
     return plain(INSIDE.sub("", row["source_path"] or ""), 200)
 
 
 def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> list[Row]:
-    """Return results for the page: scores as shares of the best one's."""
+    """Return results for the page, with scores relative to all results."""
     scale = {name: _scale([result[name] for result in every]) for name in ("score", "fts_score", "vec_score")}
     return [
         {
@@ -219,19 +219,18 @@ def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> li
 
 
 def href(passage: Row, document_id: int, query: str) -> str:
-    """Return the way to a passage."""
     return f"d/{document_id}?" + urlencode({"chunk": passage["index"], "q": query})
 
 
 def place(where: Mapping[str, Any]) -> str:
-    """Return where a passage stands, in words."""
+    """Return the location of a passage in words."""
     page = [f"page {where['page']}"] if where["page"] else []
     heading = [" › ".join(plain(heading, 80) for heading in where["heading"][-2:])] if where["heading"] else []
     return " · ".join(page + heading) or f"line {where['line_start']}"
 
 
 def _scale(values: Iterable[float | None]) -> Any:  # noqa: ANN401 - a function of one number
-    """Return what gives the length of a score's bar, in percent, between those of the worst and the best."""
+    """Return a function from a score to the length of its bar in percent, from the lowest to the highest score."""
     known = [value for value in values if value is not None]
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
 
@@ -245,18 +244,18 @@ def _scale(values: Iterable[float | None]) -> Any:  # noqa: ANN401 - a function 
 
 MOST_CHIPS: Final = 12
 MOST_PLACES: Final = 6
-"""Of the chips for folders, and for years or months, so many are shown."""
+"""Maximum number of chips for folders, and for years or months."""
 
 FIRST_YEAR: Final = "0001"
-"""No calendar here begins before that."""
+"""No supported date is earlier."""
 
 YEAR: Final = 4
 MONTH: Final = 7
-"""So many characters of a day are its year, and its month."""
+"""Lengths of the year and of the year with month at the start of a date."""
 
 
 def chips(asked: SearchForm, results: Sequence[Row]) -> list[Row]:
-    """Return what the search can be narrowed by, with counts among its results; the filters that are set first."""
+    """Return the filters that can narrow the search, with counts among its results; active filters first."""
     groups = [
         *_values(asked, "type", "type", asked.doc_type, (result["doc_type"] for result in results)),
         *_values(asked, "language", "lang", asked.lang, (result["language"] for result in results)),
@@ -284,7 +283,7 @@ def _tags(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
 
 
 def _folders(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
-    """The path that is set, and the folders next below all that was found."""
+    """Yield the active path, and the folders directly below the common path of the results."""
     if asked.path:
         yield _chip("path", f"in {asked.path}", len(results), asked.with_(path=None), is_set=True)
     paths = [result["source_path"] or "" for result in results]
@@ -297,7 +296,7 @@ def _folders(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
 
 
 def _times(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
-    """The dates that are set, and the years of what was found, or its months if it is of one year."""
+    """Yield the active dates, and the years of the results, or their months if all are of one year."""
     if asked.after:
         yield _chip("after", f"from {asked.after}", len(results), asked.with_(after=None), is_set=True)
     if asked.before:
@@ -318,7 +317,7 @@ def _times(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
 
 
 def bounds(time: str) -> tuple[str, str]:
-    """Return the first day of a year or a month, and the first one after it."""
+    """Return the first day of a year or month, and the first day after it."""
     year, month, length = int(time[:YEAR]), int(time[YEAR + 1 :] or 1), 1 if len(time) > YEAR else 12
     later, following = divmod(month - 1 + length, 12)
     return f"{year:04}-{month:02}-01", f"{year + later:04}-{following + 1:02}-01"

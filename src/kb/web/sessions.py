@@ -1,4 +1,4 @@
-"""Who looks at the pages: sessions, and the tokens that tell our forms from others'."""
+"""Sessions of visitors, and the tokens that protect forms against other sites."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ DAYS: Final = 30
 MAX_SESSIONS: Final = 1000
 ROTATE_SECONDS: Final = 12 * 3600
 LATE_SECONDS: Final = 60
-"""How long the id before still counts, for what was under way when it changed."""
+"""How long a previous session id remains valid, for requests that were in progress during the change."""
 
 SECURE: Final = "https"
 
 
 @dataclass(slots=True)
 class Session:
-    """Someone who has signed in with a key."""
+    """The session of a visitor, signed in with a key."""
 
     key: str
     seed: str
-    """What its tokens are made from; it outlives a change of the id."""
+    """The base of its tokens; it stays the same when the id changes."""
 
     since: float = field(default_factory=time.monotonic)
-    """When it got its id."""
+    """When its id was created."""
 
     until: float = field(default_factory=lambda: time.monotonic() + DAYS * 86400)
 
 
 class Visit:
-    """One request's session and its way to the engine.
+    """The session of a request, with access to the engine.
 
     Attributes:
-        engine: asks with the key of the one who signed in.
-        token: what a form must send along.
-        root: how links from this page begin, wherever a proxy has put the pages.
+        engine: a client that uses the key of the visitor.
+        token: the token that a form must send.
+        root: the relative prefix of links on this page, which works under any proxy path.
     """
 
     def __init__(self, visits: Sessions, request: Request) -> None:
@@ -76,43 +76,43 @@ class Visit:
         return self._visits.token(self.session.seed if self.session else self.id)
 
     def engine_with(self, key: str | None) -> EngineClient:
-        """Return a client that sends this key, from the address of the one who visits."""
+        """Return a client that sends this key, with the address of the visitor."""
         transport = ASGITransport(self._visits.engine, self._address)
         return EngineClient("http://localhost", key, transport=transport, agent="web")
 
     def stream(self, target: str, headers: Mapping[str, str]) -> Response:
-        """Return what the engine answers to GET, as it comes, with these headers in the place of its own."""
+        """Return the engine's response to a GET request as a stream, with these headers in place of its own."""
         key = {"Authorization": f"Bearer {self.session.key}"} if self.session else {}
         asked = asgi_scope(Call("GET", f"{PREFIX}/{target}", {"User-Agent": USER_AGENT, **key}))
         return Streamed(self._visits.engine, {**asked, "client": (self._address, 0)}, headers)
 
     def check(self, token: object) -> None:
-        """Refuse a form that is not ours.
+        """Refuse a form from another site.
 
         Raises:
-            ForeignOrigin: the token is not this visit's.
+            ForeignOrigin: the token does not belong to this visit.
         """
         if not (isinstance(token, str) and hmac.compare_digest(token.encode(), self.token.encode())):
             raise ForeignOrigin("This form is out of date: load the page again, then send it once more.")
 
     async def form(self, request: Request, *, field: int = MAX_FIELD, files: int = 0) -> FormData:
-        """Return the form that was sent, if it is ours; it is read for those alone who may use the engine.
+        """Return the submitted form, if it is from kb; read it only for visitors with access to the engine.
 
         Args:
-            request: what was sent.
-            field: the most bytes of a field.
-            files: the most files.
+            request: the request.
+            field: the maximum size of a field in bytes.
+            files: the maximum number of files.
 
         Raises:
-            ForeignOrigin: it is not.
+            ForeignOrigin: the form is from another site.
             Unauthorized: a key is needed.
-            Invalid: it goes over a limit.
+            Invalid: it exceeds a limit.
         """
         await self.require()
         return await self.open_form(request, field=field, files=files)
 
     async def require(self) -> None:
-        """Refuse who may not use the engine.
+        """Refuse a visitor without access to the engine.
 
         Raises:
             Unauthorized: a key is needed.
@@ -120,7 +120,7 @@ class Visit:
         await self.engine.jobs(limit=1)
 
     async def open_form(self, request: Request, *, field: int = MAX_FIELD, files: int = 0) -> FormData:
-        """Return the form of one who need not have signed in. Raises `ForeignOrigin` and `Invalid` as `form`."""
+        """Return a form without requiring a key. Raises `ForeignOrigin` and `Invalid` like `form`."""
         token = request.headers.get("x-kb-token")
         if token is not None:
             self.check(token)
@@ -128,18 +128,17 @@ class Visit:
         return await read_form(request, check, fields=OTHER_FIELDS + MAX_TAGS, field=field, files=files)
 
     def sign_in(self, key: str) -> None:
-        """Begin a session, with an id that nobody knew before."""
+        """Start a session with a new id."""
         self.sign_out()
         self.session = Session(key, secrets.token_urlsafe(16))
         self.id = self._visits.add(self.session)
 
     def sign_out(self) -> None:
-        """End the session."""
         self._visits.end(self.id)
         self.session, self.id = None, secrets.token_urlsafe(32)
 
     def send_cookie(self, response: Response) -> None:
-        """Have the browser keep the id, if it has another one."""
+        """Set the cookie if the id has changed."""
         if self.id != self._sent:
             response.set_cookie(
                 COOKIE, self.id, DAYS * 86400, path="/", secure=self._is_secure, httponly=True, samesite="strict"
@@ -147,14 +146,14 @@ class Visit:
 
 
 class Streamed(Response):
-    """An answer of an app, which is not kept in memory."""
+    """A response of an app, streamed without being kept in memory."""
 
     def __init__(self, app: ASGIApp, asked: Scope, headers: Mapping[str, str]) -> None:
         super().__init__(headers=headers)
         self._app, self._asked = app, asked
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have the app answer, and pass that on."""
+        """Pass on the response of the app."""
 
         async def pass_on(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -168,7 +167,7 @@ class Streamed(Response):
 
 
 class Sessions:
-    """The sessions of those who have signed in. They are in memory alone: no key of an engine is written anywhere.
+    """The sessions of visitors who have signed in. They are kept only in memory, so that no key is written to disk.
 
     Args:
         engine: the engine's app.
@@ -181,11 +180,9 @@ class Sessions:
         self._former: OrderedDict[bytes, tuple[float, Session]] = OrderedDict()
 
     def of(self, request: Request) -> Visit:
-        """Return the visit that a request is part of."""
         return Visit(self, request)
 
     def session(self, visit_id: str) -> Session | None:
-        """Return the session with an id."""
         digest = _digest(visit_id)
         session = self._sessions.get(digest)
         if session is None:
@@ -197,7 +194,7 @@ class Sessions:
         return session
 
     def add(self, session: Session) -> str:
-        """Keep a session; return its id."""
+        """Store a session; return its id."""
         visit_id = secrets.token_urlsafe(32)
         self._sessions[_digest(visit_id)] = session
         if len(self._sessions) > MAX_SESSIONS:
@@ -205,7 +202,7 @@ class Sessions:
         return visit_id
 
     def rotate(self, visit_id: str, session: Session) -> str:
-        """Give a session another id, and return it; the one before counts for a moment."""
+        """Give a session a new id, and return it; the previous id stays valid briefly."""
         self._sessions.pop(_digest(visit_id), None)
         self._former[_digest(visit_id)] = (time.monotonic() + LATE_SECONDS, session)
         if len(self._former) > MAX_SESSIONS:
@@ -214,18 +211,17 @@ class Sessions:
         return self.add(session)
 
     def end(self, visit_id: str) -> None:
-        """Forget a session."""
         session = self._sessions.pop(_digest(visit_id), None)
         for digest in [digest for digest, (_, former) in self._former.items() if former is session]:
             del self._former[digest]
 
     def token(self, seed: str) -> str:
-        """Return the token that forms of a visit carry."""
+        """Return the form token for a seed."""
         return hmac.new(self._secret, seed.encode(), sha256).hexdigest()
 
 
 def relative_root(request: Request) -> str:
-    """Return the way from a page to the top, counted in the path as the browser sees it."""
+    """Return the relative path from a page to the root, counted in the path that the browser sees."""
     path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
     depth = path.partition(b"?")[0].count(b"/") - 1
     return "../" * depth or "./"

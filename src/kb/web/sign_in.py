@@ -1,4 +1,4 @@
-"""Signing in and out, and what browsers and systems are told about the pages."""
+"""Sign in and out, and describe the web interface to browsers and systems."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kb.web.pages import STATIC, redirect, render
 from kb.web.sessions import Visit
 
 WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x00-\x20\\]*|")
-"""A place of ours, seen from the top."""
+"""A page of kb, relative to the root."""
 
 
 async def sign_in(request: Request, visit: Visit) -> Response:
-    """Ask for the key, once."""
+    """Ask for the key and start a session."""
     if request.method != "POST":
         return render(request, "sign_in.html", place="", wrong=None)
     form = await visit.open_form(request)
@@ -39,26 +39,25 @@ async def sign_in(request: Request, visit: Visit) -> Response:
 
 
 async def sign_out(request: Request, visit: Visit) -> Response:
-    """End the session."""
     await visit.open_form(request)
     visit.sign_out()
     return redirect(visit, "sign-in")
 
 
 async def open_link(request: Request, visit: Visit) -> Response:
-    """Follow a link of the kind web+kb:42 or web+kb:words."""
+    """Follow a link such as web+kb:42 or web+kb:words."""
     target = request.query_params.get("u", "").partition(":")[2].strip("/")
     document = re.fullmatch(r"(?:d/)?(\d{1,18})", target)
     return redirect(visit, f"d/{document[1]}" if document else f"?q={quote(target)}")
 
 
 async def manifest(_: Request, __: Visit) -> Response:
-    """What a system needs to treat the pages as a program."""
+    """Return the manifest that lets a system install the web interface as an app."""
     return Response((STATIC / "manifest.json").read_bytes(), media_type="application/manifest+json")
 
 
 async def opensearch(request: Request, _: Visit) -> Response:
-    """How the address bar searches here."""
+    """Return the description that lets a browser search kb from the address bar."""
     address = quote(outer_address(request), safe=":/[]")
     text = (
         '<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -1,1 +1,1 @@
-"""The queue's loop."""
+"""The worker that processes the queue."""

@@ -1,4 +1,4 @@
-"""The work of a job: its content read, embedded and written, or the reason why not."""
+"""The work of one job: its content is read, embedded and written, or the job fails with a reason."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ from kb.worker.lease import Lease
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-"""How often a job is begun that fails for no reason of its own."""
+"""How often a job is started that fails because of the engine."""
 
 ENGINE_ENDED = f"{OF_ENGINE}ended {MAX_ATTEMPTS} times while it worked on this."
 ENGINE_FAILED = f"{OF_ENGINE}failed {MAX_ATTEMPTS} times while it worked on this; its log says why."
 
 AHEAD, AHEAD_BYTES = 4, 1_000_000
-"""How many jobs are read while the model works on others: so many, or as many more as have so many bytes together."""
+"""How many jobs are read ahead of the model: this number, or more up to this many bytes together."""
 
 PATIENCE_SECONDS = 0.5
-"""How long a file is waited for that is read, before other work is done meanwhile."""
+"""How long the worker waits for a file being read before it turns to other work."""
 
 
 class DraftedJob(NamedTuple):
-    """A job whose content was read."""
+    """A job whose content has been read."""
 
     job: Job
     draft: Draft
 
 
 class Writes:
-    """The writes of some jobs: each is made while the model works on the next slice.
+    """The writes of some jobs, each made while the model works on the next slice.
 
     Args:
         writer: the one thread that makes them.
@@ -66,12 +66,12 @@ class Writes:
         self._last: Future[None] | None = None
 
     def add(self, write: Callable[..., None], *arguments: object) -> None:
-        """Begin the next write when the one before has ended. Raises what that one raised."""
+        """Start the next write when the one before has ended. Raises the error of that write."""
         self.wait()
         self._last = self._writer.submit(write, *arguments)
 
     def wait(self) -> None:
-        """Wait until all are made. Raises what the last one raised."""
+        """Wait until all writes are done. Raises the error of the last one."""
         last, self._last = self._last, None
         if last is not None:
             last.result()
@@ -79,16 +79,16 @@ class Writes:
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """What a worker works with.
+    """The parts that a worker uses.
 
     Args:
-        store: where jobs wait and documents go.
+        store: the database.
         embedder: the model.
-        originals: what keeps files, and has those that wait for their job.
-        sandbox: what reads files.
-        instruments: where it is counted what was done.
-        stop: what says that the engine stops, and is asked amid a text.
-        ends: where it is published that a job has ended.
+        originals: the kept and staged files.
+        sandbox: reads files.
+        instruments: the metrics.
+        stop: checked within long texts, because the engine may stop.
+        ends: publishes the ends of jobs.
     """
 
     store: Store
@@ -104,9 +104,9 @@ class Ingestion:
     """Turns claimed jobs into documents.
 
     Args:
-        parts: what it works with.
+        parts: the parts that it uses.
         reader: the one thread that uses the sandbox.
-        cutter: what reads notes, which wait for no file.
+        cutter: reads notes, which need no file.
         writer: the one thread that writes documents.
     """
 
@@ -124,9 +124,9 @@ class Ingestion:
         self._writer = writer
 
     def drafts(self, lease: Lease) -> Iterator[DraftedJob | None]:
-        """Read the jobs' contents, some ahead; those that hold no text, or failed too often, end here.
+        """Read the jobs' contents, some ahead; jobs without text, or that failed too often, end here.
 
-        While one is read, now and then None is yielded.
+        While one is being read, it sometimes yields None.
         """
         jobs = deque((job, self._size_of(job)) for job in lease.jobs)
         reading: deque[tuple[Job, int, Future[Draft | None]]] = deque()
@@ -150,7 +150,7 @@ class Ingestion:
                 future.cancel()
 
     def ingest(self, group: Sequence[DraftedJob], lease: Lease, writes: Writes) -> Iterator[None]:
-        """Embed documents and have them written, unless all jobs are dropped; pause after each of several slices."""
+        """Embed documents and start writing them, unless all jobs are dropped; pause after each of several slices."""
         drafts = [draft for _, draft in group]
         total, slices = sum(len(draft.inputs) for draft in drafts), []
         with self._instruments.ingest("embed", jobs=len(group)):
@@ -166,7 +166,7 @@ class Ingestion:
 
     @contextmanager
     def writing(self) -> Iterator[Writes]:
-        """Have the writes of some jobs made; all are made, or have failed, when the block ends."""
+        """Provide a writer for some jobs; all writes are done or have failed when the block ends."""
         writes = Writes(self._writer)
         try:
             yield writes
@@ -177,7 +177,7 @@ class Ingestion:
         writes.wait()
 
     def _read(self, job: Job, lease: Lease) -> Draft | None:
-        """Return what a job holds; None if it failed too often or was dropped."""
+        """Return the draft of a job; None if it failed too often or was dropped."""
         if job.attempts > MAX_ATTEMPTS or (job.staged and self._is_dropped(job)):
             return None
         lease.begin(job.id)
@@ -185,7 +185,7 @@ class Ingestion:
             return self._draft(job)
 
     def _drafted(self, job: Job, future: Future[Draft | None], lease: Lease) -> Draft | None:
-        """Return what was read; without it the job ends here."""
+        """Return the finished draft; without one the job ends here."""
         try:
             draft = future.result()
         except OutOfReach as error:
@@ -203,9 +203,9 @@ class Ingestion:
     def _size_of(self, job: Job) -> int:
         if job.staged is None:
             return len(job.text or "")
-        if self._blobs.is_shared:  # to ask may take a request
+        if self._blobs.is_shared:  # asking may take a request
             return AHEAD_BYTES
-        with suppress(OSError):  # who reads it says why
+        with suppress(OSError):  # reading reports the reason
             return self._blobs.size(staged_as(job.staged)) or 0
         return AHEAD_BYTES
 
@@ -236,10 +236,10 @@ class Ingestion:
 
     @contextmanager
     def _local(self, job: Job, staged: str) -> Iterator[Path]:
-        """Have a job's file at a path.
+        """Provide a job's file at a local path.
 
         Raises:
-            LeaseLost: another engine has ended the job, whose file is gone with that.
+            LeaseLost: another engine has ended the job and removed its file.
         """
         try:
             with self._blobs.local(staged_as(staged)) as path:
@@ -283,7 +283,8 @@ class Ingestion:
                 if content.replaces is not None:
                     check_current(mine, content.replaces, content.content_hash, job.source_path)
                 saved = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
-            except (Forbidden, AlreadyReplaced) as error:  # as others wrote meanwhile; nothing is written yet
+            # because of other writes in the meantime; nothing is written yet
+            except (Forbidden, AlreadyReplaced) as error:
                 replaced = content.replaces if isinstance(error, AlreadyReplaced) else None
                 remedy = f" {replacement_remedy(mine, replaced)}" if replaced else ""
                 tx.jobs.fail(job.id, f"{OF_ENGINE}did not write it: {error.detail}{remedy}")
@@ -301,12 +302,12 @@ class Ingestion:
         content: Content,
         attached: Collection[NewJob],
     ) -> None:
-        """Finish a job whose document is saved, and queue what came with it."""
+        """Finish a job whose document is saved, and queue the files found in it."""
         document_id, existed = saved
         tx.jobs.finish(job.id, document_id, existed=existed, omitted=content.omitted)
         if job.staged:
             self._originals.add(job.staged, content.content_hash)
-        # Without a path, what came with the same file before has the path of that job, and is there already.
+        # Without a path, parts of the same file from an earlier job have that job's path, and exist already.
         if job.source_path or not existed:
             attached_paths = {new.source_path for new in attached}
             mine.history.discard_parts(document_id, keep=attached_paths, author=job.author)
@@ -320,7 +321,7 @@ class Ingestion:
             discard(new.staged, self._blobs)
 
     def _fail(self, job: Job, reason: str, lease: Lease) -> None:
-        """Fail a job for a reason of its own: its content is of no use any more."""
+        """Fail a job because of its content, which is no longer needed."""
         with self._store.write() as tx:
             if is_there(tx, job):
                 lease.record_start(tx, job.id)
@@ -328,7 +329,7 @@ class Ingestion:
         self._end(job, "failed", lease)
 
     def _give_up(self, job: Job, reason: str, lease: Lease) -> None:
-        """Fail a job for a reason of the engine's: its content stays, for another try."""
+        """Fail a job because of the engine; its content is kept for another try."""
         with self._store.write() as tx:
             if is_there(tx, job):
                 tx.jobs.fail(job.id, reason)
@@ -347,18 +348,18 @@ class Ingestion:
     def _unstage(self, job: Job) -> None:
         try:
             discard(job.staged, self._blobs)
-        except OSError as error:  # a sweep removes it; the job has ended all the same
+        except OSError as error:  # a sweep removes it; the job has ended anyway
             logger.warning("job %s: its staged file stays for now: %s", job.id, error)
 
 
 def is_there(tx: Transaction, job: Job) -> bool:
-    """Return whether a job was not dropped. After a failover that lost it, its id may be that of another one."""
+    """Return whether a job was not dropped. After a failover that lost the job, its id may belong to another one."""
     now = tx.jobs.get(job.id)
     return now is not None and now.created_at == job.created_at
 
 
 def group_progress(group: Sequence[DraftedJob], done: int) -> Mapping[int, float]:
-    """Return how far each job is when so many of the group's chunks are embedded."""
+    """Return the progress of each job when `done` of the group's chunks are embedded."""
     progress = {}
     for job, draft in group:
         count = len(draft.inputs)

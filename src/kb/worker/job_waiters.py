@@ -1,4 +1,4 @@
-"""The ends of jobs, as those who wait for one hear of them."""
+"""Notifications about ended jobs, for clients that wait for one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class JobWaiters:
     """Publishes from any thread, to coroutines of any event loop, that jobs have ended.
 
     Args:
-        look_seconds: how often those who wait look themselves, where jobs end elsewhere and a word of that may be lost.
+        look_seconds: how often a waiter checks the job itself, if jobs end in other processes and notifications may be
+            lost.
     """
 
     def __init__(self, look_seconds: float | None = None) -> None:
@@ -23,13 +24,13 @@ class JobWaiters:
         self._closed = False
 
     def publish(self, job_id: int) -> None:
-        """Wake whoever waits for this job. What became of it must be in the store already."""
+        """Wake every waiter of this job. Its result must already be in the store."""
         with self._lock:
             for subscription in self._subscribers.get(job_id, ()):
                 subscription.wake()
 
     def close(self) -> None:
-        """Wake everyone for good: the engine stops."""
+        """Wake every waiter for good, because the engine stops."""
         with self._lock:
             self._closed = True
             for subscriptions in self._subscribers.values():
@@ -38,7 +39,7 @@ class JobWaiters:
 
     @contextmanager
     def subscribe(self, job_id: int) -> Iterator[Subscription]:
-        """Subscribe to the end of a job. Whoever does so looks at the job afterwards, lest it ended before."""
+        """Subscribe to the end of a job. Check the job afterwards, because it may have ended before."""
         subscription = Subscription(self)
         with self._lock:
             self._subscribers[job_id].add(subscription)
@@ -65,12 +66,12 @@ class Subscription:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """End the wait, or the next one if there is none."""
+        """End the current wait, or else the next one."""
         with suppress(RuntimeError):  # its loop is closed, and nobody waits any more
             self._loop.call_soon_threadsafe(self._woken.set)
 
     async def wait(self, deadline: float) -> bool:
-        """Wait until it may have ended, or the loop's clock shows `deadline`; False if there is no use in going on."""
+        """Wait until the job may have ended, or until the loop's time `deadline`; return whether to keep waiting."""
         look = self._ends.look_seconds
         until = deadline if look is None else min(deadline, self._loop.time() + look)
         with suppress(TimeoutError):

@@ -1,6 +1,6 @@
-"""Jobs while they are worked on, and their sign of life, whatever takes the time: a file, a model, or the disk.
+"""Jobs in work, and their heartbeat, which continues through slow files, models and disks.
 
-Several engines may share a database. One that gives none for too long loses its jobs to the others.
+Several engines may share a database. An engine without a heartbeat for too long loses its jobs to the others.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from kb.threads import BackgroundThread
 logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 4.0
-"""How often: an engine whose connection breaks is taken for gone if the last time was ten seconds ago."""
+"""The interval in seconds: an engine with a broken connection counts as dead ten seconds after its last heartbeat."""
 
 RETRY_SECONDS: Final = 1.0
 
 
 class Lease:
-    """Jobs that were claimed together. Those that have not ended with the block go back into the queue.
+    """Jobs that were claimed together. Jobs that have not ended with the block return to the queue.
 
-    Their attempt counts then only if an error ended the block that may be theirs: not if the engine stops, the disk is
-    full or read-only, too many files are open, the model was changed, the database does not answer, another engine has
-    one of them, or the block was a generator that was closed.
-    An I/O error may be that of one file, or of one page of the database: where the disk cannot be written at all, the
-    jobs do not go back, but count as stalled later on.
+    The attempt then counts only if the block ended with an error that may come from a job. It does not count if the
+    engine stops, the disk is full or read-only, the limit of open files is reached, the model was changed, the database
+    does not answer, another engine has one of the jobs, or the block was a generator that was closed.
+
+    An I/O error may concern only one file or one page of the database. If the disk cannot be written at all, the jobs
+    do not return to the queue but count as stalled later.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
@@ -58,26 +59,26 @@ class Lease:
         return not self._held.isdisjoint(job_ids)
 
     def begin(self, job_id: int) -> None:
-        """Note that a job is begun."""
+        """Record the start of a job."""
         self._begun[job_id] = monotonic()
 
     def seconds(self, job_id: int) -> float | None:
-        """Return how long ago a job was begun, if it was."""
+        """Return the seconds since a job was started, if it was."""
         return monotonic() - self._begun[job_id] if job_id in self._begun else None
 
     def record_start(self, tx: Transaction, job_id: int) -> None:
-        """Say when the job was begun."""
+        """Store the start time of a job."""
         if job_id in self._begun:
             tx.jobs.set_started(job_id, monotonic() - self._begun[job_id])
 
     def renew(self) -> None:
-        """Say that the jobs are still worked on; any thread may."""
+        """Send a heartbeat for the jobs; any thread may."""
         if job_ids := self._held:
             with self._store.queue() as tx:
                 tx.jobs.heartbeat(job_ids)
 
     def record_progress(self, progress: Mapping[int, float]) -> bool:
-        """Say how far jobs are; return whether any of them is there."""
+        """Store the progress of jobs; return whether any of them still exists."""
         with self._store.queue() as tx:
             for job_id in progress:
                 self.record_start(tx, job_id)
@@ -85,13 +86,13 @@ class Lease:
         return bool(job_ids)
 
     def end(self, job_id: int) -> None:
-        """Let go of a job that has ended; any thread may."""
+        """Release a job that has ended; any thread may."""
         with self._ending:
             self._held -= {job_id}
 
 
 def is_ours(error: BaseException) -> bool:
-    """Return whether an error is the engine's or its machine's, whatever the job."""
+    """Return whether an error comes from the engine or the machine, not from a job."""
     if isinstance(error, (Unavailable, DiskFull, GeneratorExit)) or Overloaded.is_why(error):
         return True
     return isinstance(error, OSError) and error.errno == errno.EROFS
@@ -120,7 +121,7 @@ class Heartbeat(BackgroundThread):
             pause = BEAT_SECONDS if all(went_well) else RETRY_SECONDS
 
     def _renew(self, lease: Lease) -> bool:
-        """Renew a lease; return whether that went well."""
+        """Renew a lease; return whether that succeeded."""
         try:
             lease.renew()
         except KbError as error:

@@ -1,15 +1,15 @@
 """The background worker: claim, work, wait (requirement S-5).
 
-A job leaves the queue in the same transaction that writes its document, so a crash at any moment loses nothing and
+A job leaves the queue in the same transaction that writes its document, so a crash at any point loses nothing and
 writes nothing twice.
 
-Jobs go in two lanes. Those of the main lane are claimed together, the oldest first, and worked on in slices: short
-notes first, long texts last. After each slice, and while a file is read, the worker does the short notes that came
-meanwhile. Between two slices of a long text it also does short files. It claims these by themselves, and they are
-answerable for themselves. A thread reads files while the model works on what was read before.
+Jobs have two lanes. Jobs of the main lane are claimed together, oldest first, and processed in slices: short notes
+first, long texts last. After each slice, and while a file is read, the worker processes short notes that have arrived
+in the meantime. Between two slices of a long text it also processes short files. It claims these jobs separately, so
+that an error in one lane does not affect the other. A thread reads files while the model embeds earlier files.
 
-No job is overtaken without bound: between two slices only so many notes and so many bytes of files go ahead, and a job
-that was begun before has its turn among new ones.
+No job can be overtaken endlessly: between two slices, the number of notes and the bytes of files are limited, and
+interrupted jobs get their turn among new ones.
 """
 
 from __future__ import annotations
@@ -38,60 +38,60 @@ from kb.worker.lease import Heartbeat, Lease
 logger = logging.getLogger(__name__)
 
 CLAIM = 128
-"""How many jobs are taken at once: short notes are embedded together."""
+"""How many jobs are claimed at once: short notes are embedded together."""
 
 EXTRACTED = 4
-"""How many of these at most are files for extractors, which take seconds each: a file that comes waits for no more."""
+"""How many of these may be files for extractors, which take seconds each, so that a new file waits for no more."""
 
 SHORT_JOBS, SHORT_NOTE, SHORT_FILES = 32, 2000, 100_000
-"""How many notes of at most so many bytes, and how many bytes of files, go ahead between two slices."""
+"""How many notes, the size in bytes of a short note, and the bytes of files that may go first between two slices."""
 
 SIZES = 4096
-"""Of so many files it is remembered how large they are: to ask may take a request each."""
+"""For how many files the size is cached, because asking may take a request."""
 
 SHORT_ROUNDS = 4
-"""How often so many notes go ahead, if there are still some."""
+"""How many such batches of notes may go first."""
 
 BEGUN_EVERY = 4
-"""At each claim with such a number one goes first that was begun before: new ones may come all the time."""
+"""Every claim with this number takes an interrupted job first, because new jobs may arrive all the time."""
 
 LONG_SLICES = 4
-"""A text of so many slices is long."""
+"""A text with this many slices is long."""
 
 WAITING_SLICES = 64
-"""How much of long texts may wait in memory for the short ones that were claimed with them."""
+"""How many slices of long texts may wait in memory for the short ones claimed with them."""
 
 STALLED_SECONDS = 120.0
-"""A running job without a sign of life for so long is begun again."""
+"""A running job without a heartbeat for this time is restarted."""
 
 EXPIRE_SECONDS = 3600.0
-"""How often done jobs, former versions and the bin are searched for what has expired."""
+"""How often expired jobs, earlier versions and documents in the bin are deleted."""
 
 EXPIRED = 1000
-"""How many of them go in one transaction: writers wait for it."""
+"""How many of them are deleted in one transaction, because writers wait for it."""
 
 EXPIRED_VERSIONS = 100
-"""How many documents of the bin, or former versions, go in one."""
+"""How many documents in the bin, or earlier versions, are deleted in one transaction."""
 
 STOPPED = "stopped"
-"""The file in the staging folder that says that the engine was told to stop, and was cut off if it is still there."""
+"""A file in the staging folder: the engine was asked to stop, and if the file remains, was killed while stopping."""
 
 IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 FILES_SECONDS = 5.0
-"""How long files are left alone after their place did not answer; notes are done meanwhile."""
+"""How long files wait after their storage did not answer; notes continue."""
 
 SWEEP_SECONDS = 86_400.0
-"""How often a place that engines share is looked through for files that nothing in the database names."""
+"""How often shared storage is searched for files that the database does not know."""
 
 
 class Worker:
     """One thread that empties the queue.
 
     Args:
-        parts: what it works with.
-        staging: a folder of this engine's; in a data directory it is where files wait for their job.
-        keep_jobs_days: for how many days done jobs stay; 0 is for ever.
+        parts: the parts that it works with.
+        staging: a folder of this engine; with a database file, the folder of staged files.
+        keep_jobs_days: for how many days done jobs are kept; 0 means forever.
     """
 
     def __init__(self, parts: WorkerParts, staging: Path, keep_jobs_days: int = 0) -> None:
@@ -99,7 +99,7 @@ class Worker:
         self._store = parts.store
         self._embedder = parts.embedder
         self.is_busy = False
-        """Whether there are jobs that it works on."""
+        """Whether it is processing jobs."""
         self._staging = staging
         self._originals = parts.originals
         self._blobs = parts.originals.blobs
@@ -121,7 +121,7 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name="kb-worker")
 
     def start(self) -> None:
-        """Take up what a stopped engine left behind, and begin."""
+        """Requeue jobs that a stopped engine left running, and start."""
         with self._store.write() as tx:
             if (self._staging / STOPPED).exists():
                 tx.jobs.release_stalled(0)
@@ -132,27 +132,27 @@ class Worker:
         self._thread.start()
 
     def tidy(self) -> None:
-        """Remove the files that no job waits with and no document came from."""
+        """Remove files that no job and no document needs."""
         with self._store.read() as tx:
             staged = tx.jobs.staged()
         self._originals.sweep(self._store)
         if not self._blobs.is_shared:
             self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
-            if file.is_dir():  # of an extractor that was cut off
+            if file.is_dir():  # left by an interrupted extractor
                 remove_folder(file)
             elif file.name not in staged:
                 file.unlink()
 
     def before_stop(self) -> None:
-        """Have what is under way end, and those who wait answered. If it is cut off, it was not at fault."""
+        """Let current work end, and wake waiting clients. A job killed from now on is not blamed."""
         self._stop.request()
         self.ends.close()
         with suppress(OSError):
             (self._staging / STOPPED).touch()
 
     def stop(self) -> None:
-        """Stop amid a text or a file; what is not finished then is begun again by the next worker."""
+        """Stop, even within a text or a file; the next worker restarts unfinished jobs."""
         self.before_stop()
         self.sandbox.stop()
         self._wake.set()
@@ -161,11 +161,11 @@ class Worker:
         (self._staging / STOPPED).unlink(missing_ok=True)
 
     def wake(self) -> None:
-        """Say that there is a new job."""
+        """Announce a new job."""
         self._wake.set()
 
     def _run(self) -> None:
-        if self._stop.is_requested:  # while the thread was started: who stops does not wait for one that was not
+        if self._stop.is_requested:  # `stop` does not wait for a thread that had not started
             return
         with self._cutter, self._reader, self._writer, self._heartbeat:
             try:
@@ -193,7 +193,7 @@ class Worker:
                 self._leave_files(error)
             except StoreUnavailable as error:
                 logger.error("the worker waits for the database: %s", error.detail)
-                self._stalled_seconds = 0.0  # what it worked on may not have gone back into the queue
+                self._stalled_seconds = 0.0  # its jobs may not be back in the queue
                 self._pause()
             except (DiskFull, DiskFault) as error:
                 logger.error("the worker waits for the disk: %s", error.detail)
@@ -204,15 +204,16 @@ class Worker:
                 self._pause()
 
     def _pause(self) -> None:
-        """Count a failure, and wait a moment."""
+        """Count a failure, and pause."""
         self._instruments.worker_failed()
         self._wake.wait(RETRY_SECONDS)
 
     def _work(self) -> bool:
-        """Do some jobs, and the short notes that come meanwhile; return whether there were any."""
+        """Process some jobs, and short notes that arrive in the meantime; return whether there were any."""
         with self._store.queue() as tx:
             tx.jobs.release_stalled(self._stalled_seconds)
-            # What another engine switched to is loaded first; who does not find it leaves the jobs to others.
+            # If another engine switched models, that model is loaded first; an engine that cannot find it leaves the
+            # jobs.
             is_ready = tx.space == VectorSpace.of(self._embedder.spec)
             self._claims += 1
             begun_first = not self._claims % BEGUN_EVERY
@@ -239,13 +240,13 @@ class Worker:
             self.is_busy = False
 
     def _leave_files(self, error: FilesUnavailable) -> None:
-        """Do without files for a while."""
+        """Skip files for a while."""
         logger.error("files wait for their place: %s", error.detail)
         self._files_at = time.monotonic() + FILES_SECONDS
         self._instruments.worker_failed()
 
     def _leave_shared_files(self) -> None:
-        """Do without files for a while if the disk may be full where they are: notes need no room there."""
+        """Skip files for a while if their disk may be full: notes do not need it."""
         if self._blobs.is_shared:
             self._files_at = time.monotonic() + FILES_SECONDS
 
@@ -254,7 +255,7 @@ class Worker:
         return time.monotonic() >= self._files_at
 
     def _sweep(self) -> None:
-        """Remove what engines that were cut off left where all of them have their files."""
+        """Remove leftovers of interrupted engines from shared storage."""
         if self._blobs.is_shared and self._has_files and time.monotonic() >= self._sweep_at and not clock.own.look():
             self._sweep_at = time.monotonic() + SWEEP_SECONDS
             bind(self._store, self._blobs)
@@ -262,7 +263,7 @@ class Worker:
             self._originals.sweep_strays(self._store)
 
     def _expire(self) -> None:
-        """Delete what its time has come for: done jobs, audit lines, versions, the bin; new work goes first."""
+        """Delete expired jobs, audit lines, versions and documents in the bin; new work comes first."""
         if time.monotonic() < self._expire_at or clock.own.look():
             return
         while not (self._stop.is_requested or self._wake.is_set()):
@@ -282,21 +283,21 @@ class Worker:
                 return
 
     def _reclaim(self) -> None:
-        """Give back the space that nothing stands on any more; new work goes first."""
+        """Release unused space in the database; new work comes first."""
         while not (self._stop.is_requested or self._wake.is_set()) and self._store.reclaim():
             pass
 
     def _do_meanwhile(self, *, files: bool) -> None:
-        """Do short notes, and files, which do not wait until a book is through: no more than a bounded number."""
+        """Process short notes and files, so that they do not wait for a whole book; their number is limited."""
         room = Slots(SHORT_FILES if files and self._has_files else 0, self._size)
         for _ in range(SHORT_ROUNDS):
             if not self._do_short_jobs(room):
                 return
 
     def _do_short_jobs(self, room: Slots) -> bool:
-        """Do short notes, and the files that there is room for; return whether there were any.
+        """Process short notes, and files that fit; return whether there were any.
 
-        What fails of them is theirs alone.
+        Their errors do not affect the long text.
         """
         try:
             with self._store.queue() as tx:
@@ -324,9 +325,9 @@ class Worker:
         return None
 
     def _do(self, jobs: Sequence[Job]) -> Generator[bool]:
-        """Do jobs; once their short notes are done, pause after each slice, and while a file is read.
+        """Process jobs. Once their short notes are done, pause after each slice, and while a file is read.
 
-        Yields whether files may go ahead then: between two slices of a long text, unless an extractor has one.
+        Yields whether files may go first in the pause: between two slices of a long text, unless an extractor runs.
 
         Raises:
             Stopped: `stop` was called.
@@ -342,16 +343,16 @@ class Worker:
                 self._stop.check()
                 for _ in self._ingestion.ingest(group, lease, writes) if group else ():
                     yield not self.sandbox.is_extracting
-                if not lease.holds(notes):  # what came later does not go before them
+                if not lease.holds(notes):  # later files do not overtake these notes
                     yield False
 
 
 class Slots:
-    """How many bytes of files may go ahead.
+    """The bytes of files that may go first.
 
     Args:
-        left: so many.
-        size_of: returns how many bytes a staged file has, if it is there.
+        left: the number of bytes.
+        size_of: returns the size of a staged file in bytes, or None if it is missing.
     """
 
     def __init__(self, left: int = 0, size_of: Callable[[str], int | None] = lambda _: None) -> None:
@@ -360,11 +361,11 @@ class Slots:
 
     @property
     def is_left(self) -> bool:
-        """Whether any file may go ahead."""
+        """Whether any file may go first."""
         return self._left > 0
 
     def take(self, staged: str) -> bool:
-        """Return whether a file may go ahead, for which there is less room then."""
+        """Return whether a file fits; if so, subtract its size."""
         size = self._size_of(staged)
         if size is None or size > self._left:
             return False
@@ -373,9 +374,9 @@ class Slots:
 
 
 def in_lanes(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job], list[Job], list[Job]]:
-    """Return jobs as they are worked on: short notes, all else, and files for extractors, whose names end so.
+    """Return jobs in the order of work: short notes, other jobs, and files for extractors (by suffix).
 
-    None goes before an earlier one for its path.
+    No job overtakes an earlier one for the same path.
     """
     lanes: tuple[list[Job], list[Job], list[Job]] = ([], [], [])
     of_path: dict[str | None, int] = {}
@@ -388,7 +389,7 @@ def in_lanes(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job],
 
 
 def few_extracted(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job], list[int]]:
-    """Return the jobs to begin with, and the ids of those that wait, as there are enough for extractors before them."""
+    """Return the jobs to start with, and the ids of jobs that wait because of too many files for extractors."""
     later = [job.id for job in in_lanes(jobs, suffixes)[2][EXTRACTED:]]
     return [job for job in jobs if job.id not in later], later
 
@@ -400,10 +401,10 @@ def _lane(job: Job, suffixes: Collection[str]) -> int:
 
 
 def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
-    """Put jobs together until they fill a slice, so that short notes share the model's batches; long ones come last.
+    """Group jobs into slices, so that short notes share the model's batches; long ones come last.
 
-    So does what comes after a long one for its path. Where None comes instead of a job there is time: what was put
-    together until then is not kept waiting, and an empty group says that there is nothing.
+    Jobs that follow a long one for the same path also come last. None instead of a job means idle time: the current
+    group is yielded at once, and an empty group means that nothing is ready.
     """
     group: list[DraftedJob] = []
     later: list[DraftedJob] = []
@@ -416,7 +417,8 @@ def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
         else:
             group.append(job)
         is_full = chunk_count(later) >= WAITING_SLICES * SLICE
-        if group and (is_full or chunk_count(group) >= SLICE):  # what came before a long one for its path is in it
+        # first, because it has the earlier jobs for the paths of long ones
+        if group and (is_full or chunk_count(group) >= SLICE):
             yield group
             group = []
         if is_full:
@@ -428,7 +430,6 @@ def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
 
 
 def chunk_count(jobs: Iterable[DraftedJob]) -> int:
-    """Return how many chunks the jobs have."""
     return sum(len(draft.inputs) for _, draft in jobs)
 
 

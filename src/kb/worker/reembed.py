@@ -1,10 +1,9 @@
-"""Every vector made anew by another model, while searches go on with those in use.
+"""Recompute all vectors with another model, while searches use the current vectors.
 
-What is made is in the database at once, so whatever ends the engine, it goes on where it was. When none is missing, all
-take the place of those in use in one transaction; those stay beside them, and the way back is the same.
-
-Of several engines over one database one makes them. The others load the model meanwhile, go by the vectors that are in
-use, and take the work up when that one is gone.
+New vectors are stored at once, so the work continues after any end of the engine. When none is missing, one transaction
+makes them the vectors in use; the previous ones are kept, and a rollback works the same way. If several engines share a
+database, one of them computes the vectors. The others load the model in the meantime, use the current vectors, and take
+over if that engine stops.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ logger = logging.getLogger(__name__)
 SLICE: Final = 64
 RETRY_SECONDS: Final = 5.0
 FOLLOW_SECONDS: Final = 1.0
-"""How often an engine looks what others did with a database that it shares."""
+"""How often an engine checks a shared database for changes by others."""
 
 AT_WORK: Final = ("building", "returning")
 REFUSALS: Final = {
@@ -42,24 +41,24 @@ REFUSALS: Final = {
     "returning": "The former vectors are about to be in use again: 'kb reembed stop' ends that.",
     "kept": "The vectors are in use; the former ones stay until 'kb reembed finish' or 'kb reembed rollback'.",
 }
-"""Why something cannot be done in a state."""
+"""The refusal of an action, by state."""
 
 FAILED: Final = "It failed; the engine's log says why."
 
 
 class Cancelled(Exception):
-    """The vectors are not to be made any more."""
+    """The vectors are no longer wanted."""
 
 
 class VectorBuilder:
-    """Makes the second vectors and lets them take the place of the first.
+    """Computes the second set of vectors and puts it into use.
 
     Args:
-        store: where they are.
-        space: what they are of.
-        embedder: what makes them.
-        on_progress: is told how many are made, and of how many.
-        check: is called again and again, and may end the work by raising.
+        store: the database.
+        space: the space of the new vectors.
+        embedder: the model that computes them.
+        on_progress: receives the numbers of vectors done and in total.
+        check: is called regularly and may stop the work by raising an error.
     """
 
     def __init__(
@@ -80,10 +79,10 @@ class VectorBuilder:
             self.done, self.total = tx.second.counts()
 
     def build(self) -> None:
-        """Make what is missing, and switch.
+        """Compute the missing vectors, and switch to the new set.
 
         Raises:
-            Cancelled: someone stopped it, or began something else.
+            Cancelled: the work was stopped or replaced by other work.
         """
         while True:
             self._fill()
@@ -111,7 +110,7 @@ class VectorBuilder:
             return tx.second.code()
 
     def _switch(self) -> bool:
-        """Make what came last while no one can add more, and switch, unless that is much."""
+        """Compute the last missing vectors while nobody can write, and switch, unless many are missing."""
         with self._turn() as tx:
             if rows := tx.second.missing(0, SLICE):
                 vectors = self._embed((row.header, row.text) for row in rows)
@@ -122,7 +121,7 @@ class VectorBuilder:
 
     @contextmanager
     def _turn(self) -> Iterator[Transaction]:
-        """Write something, if it is still wanted, and of this engine."""
+        """Open a write transaction, if the work is still wanted and this engine's."""
         with self._store.write() as tx:
             second = tx.second.get()
             if second is None or second.state not in AT_WORK or second.space != self._space or not tx.second.take():
@@ -139,15 +138,15 @@ class VectorBuilder:
 
 
 class Reembedder:
-    """Makes the second set of vectors in a thread when told to, and keeps the model in use that of the vectors in use.
+    """Computes a second set of vectors in a thread on request, and keeps the model of the vectors in use active.
 
     Args:
-        store: where they are.
-        settings: the engine's, whose model is wanted.
-        space: the space of its vectors.
-        model: what is in use.
-        on_switch: is told of the model that is in use from then on.
-        on_progress: is told how many vectors are made, and of how many.
+        store: the database.
+        settings: the settings of the engine, which name the wanted model.
+        space: the space of that model.
+        model: the active model.
+        on_switch: receives the model that has come into use.
+        on_progress: receives the numbers of vectors done and in total.
     """
 
     def __init__(
@@ -174,11 +173,11 @@ class Reembedder:
 
     @property
     def is_busy(self) -> bool:
-        """Whether vectors are being made."""
+        """Whether vectors are being computed."""
         return self._builder is not None
 
     def progress(self) -> Reembedding:
-        """Return how far it is."""
+        """Return the state and progress."""
         with self._store.read() as tx:
             in_use, second = tx.space, tx.second.get()
             builder = self._builder
@@ -194,45 +193,45 @@ class Reembedder:
         )
 
     def act(self, action: ReembedAction) -> Reembedding:
-        """Have done in the thread what is asked for.
+        """Request an action, which the thread carries out.
 
         Raises:
-            NotReembedding: there is nothing that this could be done with.
+            NotReembedding: the action does not apply to the current state.
         """
         self.decide(action)
         self._go_on()
         return self.progress()
 
     def decide(self, action: ReembedAction) -> None:
-        """Note what is to be done.
+        """Record the requested action.
 
         Raises:
-            NotReembedding: there is nothing that this could be done with.
+            NotReembedding: the action does not apply to the current state.
         """
         with self._store.write() as tx:
             self._change(tx, action)
 
     def resume(self) -> None:
-        """Go on with what another engine had begun."""
+        """Continue work that another engine had begun."""
         with self._store.write() as tx:
             second = tx.second.get()
-            if second and second.space == tx.space:  # 'kb reindex --vectors' made all of them
+            if second and second.space == tx.space:  # 'kb reindex --vectors' computed all of them
                 tx.second.discard()
         if self._store.is_shared or (second and second.state in AT_WORK):
             self._go_on()
 
     def close(self) -> None:
-        """End with the slice at hand."""
+        """Stop after the current slice."""
         self._stop.request()
         self._wake.set()
         if self._thread:
             self._thread.join()
 
     def run(self) -> None:
-        """Make what is missing, and switch, unless another engine does.
+        """Compute the missing vectors, and switch, unless another engine does.
 
         Raises:
-            KbError: the model, or the database, cannot be used.
+            KbError: the model or the database cannot be used.
         """
         with self._store.read() as tx:
             second = tx.second.get()
@@ -258,7 +257,7 @@ class Reembedder:
             self._builder = None
 
     def _follow(self) -> None:
-        """Have the model in use that the vectors in use are of: another engine may have switched."""
+        """Load the model of the vectors in use, because another engine may have switched."""
         with self._store.read() as tx:
             space = tx.space
         if space != VectorSpace.of(self._model.spec):
@@ -274,7 +273,7 @@ class Reembedder:
         return next(models, None) or open_model_for(space, self._settings)
 
     def _progressed(self, done: int, total: int) -> None:
-        self._error = None  # it goes on again
+        self._error = None  # the work continues after an error
         self._on_progress(done, total)
 
     def _change(self, tx: Transaction, action: ReembedAction) -> None:
@@ -330,10 +329,10 @@ class Reembedder:
                 self._error = error.detail
                 self._wake.wait(RETRY_SECONDS)
                 self._wake.set()
-            except StoreUnavailable as error:  # who listens to the database says so, too
+            except StoreUnavailable as error:  # the database listener also logs this
                 self._error = error.detail
             except KbError as error:
-                if self._error != error.detail:  # where the database is shared it is tried again and again
+                if self._error != error.detail:  # with a shared database, this repeats
                     logger.error("the vectors are not made anew: %s", error.detail)
                 self._error = error.detail
             except Exception:

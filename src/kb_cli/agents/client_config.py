@@ -1,4 +1,4 @@
-"""The files of other programs: what is added to them, and all else as its owner wrote it, comments and order too."""
+"""Add settings to files of other programs, and preserve the rest, including comments and order."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _DECODER: Final = json.JSONDecoder()
 
 
 def merge(file: Path, text: str, addition: str) -> str:
-    """Return the text of a file with all that another one says.
+    """Return the text of a file merged with an addition.
 
     Args:
-        file: its suffix says what it is: JSON, with comments too, TOML or YAML.
-        text: what stands there.
-        addition: what shall stand there, in the same format.
+        file: its suffix gives the format: JSON (comments allowed), TOML or YAML.
+        text: the current text.
+        addition: the settings to add, in the same format.
 
     Raises:
-        ValueError: the text cannot be read, or it is written in a way that this cannot add to.
+        ValueError: the text cannot be parsed, or has a form that kb cannot edit.
     """
     load, edit = _FORMATS[file.suffix]
     if not text.strip():
@@ -42,7 +42,7 @@ def merge(file: Path, text: str, addition: str) -> str:
         is_right = load(after) == expected
     except (ImportError, ValueError):
         raise
-    except Exception:  # noqa: BLE001 - whatever the libraries raise, the file is as it was
+    except Exception:  # noqa: BLE001 - whatever a library raises, the file stays unchanged
         is_right = False
     if not is_right:
         raise ValueError(_STRANGE)
@@ -50,7 +50,7 @@ def merge(file: Path, text: str, addition: str) -> str:
 
 
 def _merged(before: object, additions: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables of both, one in the other."""
+    """Return both tables merged recursively."""
     present = before or {}
     if not isinstance(present, dict):
         raise ValueError("there is something else where a table belongs")
@@ -61,7 +61,7 @@ def _merged(before: object, additions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
-    """Return a text with blanks for what a pattern matches but strings, and everything else in its place."""
+    """Return a text with matches replaced by blanks, except for strings, so that positions stay the same."""
     return pattern.sub(lambda match: match[0] if match[0].startswith('"') else " " * len(match[0]), text)
 
 
@@ -74,7 +74,7 @@ def _load_json(text: str) -> Any:  # noqa: ANN401 - JSON
 
 
 class _Object(NamedTuple):
-    """Where an object's values begin and end, and its brace."""
+    """The spans of an object's values, and the position of its closing brace."""
 
     values: dict[str, tuple[int, int]]
     close: int
@@ -104,7 +104,7 @@ def _edit_json(text: str, additions: dict[str, Any]) -> str:
 
 
 def _put_json(text: str, additions: dict[str, Any], begin: int, depth: int) -> str:
-    """Put members into the object that begins there."""
+    """Put members into the object at a position."""
     for name, value in additions.items():
         plain = _plain_json(text)
         members = _object(plain, begin)
@@ -120,7 +120,7 @@ def _put_json(text: str, additions: dict[str, Any], begin: int, depth: int) -> s
 
 
 def _add_json(text: str, members: _Object, member: str, depth: int) -> str:
-    """Put a member behind the last of an object, and behind the comments there."""
+    """Put a member after the last one of an object and after its comments."""
     body = text[: members.close].rstrip()
     closing = text[len(body) : members.close]
     if "\n" not in closing:
@@ -137,7 +137,7 @@ def _dump(text: str, value: object, depth: int) -> str:
 
 
 def _line(text: str, depth: int) -> str:
-    """Return the beginning of a line, as the others begin."""
+    """Return a line break with the indentation of the file."""
     unit = match[1] if (match := _INDENT.search(text)) else "  "
     return ("\r\n" if "\r\n" in text else "\n") + unit * depth
 
@@ -148,7 +148,7 @@ def _edit_toml(text: str, additions: dict[str, Any]) -> str:
     line = "\r\n" if "\r\n" in text else "\n"
     head = text if text.endswith("\n") else f"{text}{line}"
     behind = head + line + tomlkit.dumps(additions).replace("\n", line)
-    with suppress(ValueError):  # all comments stay with the tables that they are about
+    with suppress(ValueError):  # keeps every comment with its table
         if tomllib.loads(behind) == _merged(tomllib.loads(text), additions):
             return behind
     document = tomlkit.parse(text)
@@ -156,7 +156,7 @@ def _edit_toml(text: str, additions: dict[str, Any]) -> str:
     return tomlkit.dumps(document)
 
 
-def _put_toml(table: Any, additions: dict[str, Any]) -> None:  # noqa: ANN401 - one of several kinds of tables
+def _put_toml(table: Any, additions: dict[str, Any]) -> None:  # noqa: ANN401 - one of several table types
     import tomlkit
 
     for name, value in additions.items():
@@ -173,7 +173,7 @@ def _load_yaml(text: str) -> Any:  # noqa: ANN401 - YAML
 
     try:
         return yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:  # as a whole it quotes the file, in which there may be keys
+    except yaml.MarkedYAMLError as error:  # its full text quotes the file, which may contain keys
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ValueError(f"{error.problem}{line}") from None
     except yaml.YAMLError as error:
@@ -181,7 +181,7 @@ def _load_yaml(text: str) -> Any:  # noqa: ANN401 - YAML
 
 
 def _edit_yaml(text: str, additions: dict[str, Any], path: tuple[str, ...] = ()) -> str:
-    """Put entries into the mapping at a path; what is new is written as JSON, which is YAML too."""
+    """Put entries into the mapping at a path; new ones are written as JSON, which is valid YAML."""
     import yaml
 
     for name, value in additions.items():
@@ -203,13 +203,13 @@ def _edit_yaml(text: str, additions: dict[str, Any], path: tuple[str, ...] = ())
     return text
 
 
-def _entries(mapping: Any) -> dict[str, Any]:  # noqa: ANN401 - a node of YAML
+def _entries(mapping: Any) -> dict[str, Any]:  # noqa: ANN401 - a YAML node
     return {key.value: value for key, value in mapping.value} if mapping else {}
 
 
-def _add_yaml(text: str, mapping: Any, entry: str) -> str:  # noqa: ANN401 - likewise
-    """Put an entry behind the last line of a mapping."""
-    if mapping is None:  # nothing but comments
+def _add_yaml(text: str, mapping: Any, entry: str) -> str:  # noqa: ANN401 - a YAML node
+    """Put an entry after the last line of a mapping."""
+    if mapping is None:  # only comments
         return f"{text.rstrip()}\n{entry}\n"
     if mapping.flow_style:
         raise ValueError("it is written in braces")

@@ -1,4 +1,4 @@
-"""The folder that teaches an agent to use kb: a skill, and hooks that run `kb hook`."""
+"""Write a plug-in folder that teaches an agent to use kb: a skill, and hooks that run `kb hook`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kb_cli.runtime.files import program, replace_file
 ABOUT: Final = {"name": "kb", "version": __version__, "description": "The user's own knowledge base, on this machine"}
 SKILL: Final = "skills/kb/SKILL.md"
 SECONDS: Final = 20
-"""How long a hook may take."""
+"""The timeout of a hook."""
 MARKETPLACE: Final = {
     "name": "kb",
     "plugins": [
@@ -28,20 +28,20 @@ MARKETPLACE: Final = {
         }
     ],
 }
-"""Codex takes plug-ins from a list alone; this one names the folder that it is in."""
+"""Codex installs plug-ins only from a marketplace; this one lists the folder it is in."""
 
 
 class ClientKind(NamedTuple):
-    """An agent that takes such a folder.
+    """An agent that supports such a folder.
 
     Args:
-        manifest: the file that says what the folder is.
+        manifest: the file that describes the folder.
         servers: the file with the MCP server, which may be the manifest.
-        compacting: its name of that event.
-        install: what to do with the folder.
-        unit: what it counts a second as.
-        ending_seconds: how long it waits at the end for a hook.
-        marketplace: the file that lists the folder as a plug-in, where it takes no folder without.
+        compacting: the agent's name of the event before compaction.
+        install: the command that installs the folder.
+        unit: the length of a second in the agent's unit.
+        ending_seconds: the timeout of a hook at the end of a session.
+        marketplace: the file that lists the folder as a plug-in, if the agent requires one.
     """
 
     manifest: str
@@ -80,12 +80,12 @@ KINDS: Final = {
 
 
 def write_plugin(client: str | None, folder: Path, server: Mapping[str, Any], *, captures: bool) -> str:
-    """Write the folder of a client whose MCP servers are `server`; return what to do with it.
+    """Write the plug-in folder of a client with the MCP servers `server`; return the command that installs it.
 
-    With `captures` each conversation is kept when it ends, not only before it is compacted.
+    With `captures`, each conversation is saved when it ends, not only before compaction.
 
     Raises:
-        UsageError: the client takes no such folder, or the folder is another one.
+        UsageError: the client does not support plug-ins, or the folder has other contents.
     """
     if client not in KINDS:
         raise UsageError(f"--plugin goes with one of these clients: {', '.join(KINDS)}.")
@@ -97,7 +97,7 @@ def write_plugin(client: str | None, folder: Path, server: Mapping[str, Any], *,
 
 
 def contents(kind: ClientKind, server: Mapping[str, Any], *, captures: bool) -> dict[str, str]:
-    """Return the files of a folder by their names."""
+    """Return the files of a plug-in by name."""
     tables: dict[str, dict[str, Any]] = {kind.manifest: dict(ABOUT)}
     tables[kind.servers] = tables.get(kind.servers, {}) | dict(server)
     tables["hooks/hooks.json"] = {"hooks": hooks(kind, captures=captures)}
@@ -108,7 +108,7 @@ def contents(kind: ClientKind, server: Mapping[str, Any], *, captures: bool) -> 
 
 
 def hooks(kind: ClientKind, *, captures: bool) -> dict[str, Any]:
-    """Return the hooks of a folder by event."""
+    """Return the hooks by event."""
     seconds = {"SessionStart": SECONDS, kind.compacting: SECONDS}
     seconds |= {"SessionEnd": kind.ending_seconds} if captures else {}
     command = {"type": "command", "command": shlex.join([program(), "hook"])}

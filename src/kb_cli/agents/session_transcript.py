@@ -1,4 +1,4 @@
-"""What agents say in a session, as their programs keep it."""
+"""Read the conversation from an agent's transcript."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SPEAKERS: Final = {
     "model": "Assistant",
 }
 MOST_CHARS: Final = 20_000
-"""How much of a session's end is kept."""
+"""The number of characters kept from the end of a session."""
 
 MOST_BYTES: Final = 16 << 20
-"""How much of a transcript's end is looked at: a hook has seconds."""
+"""The number of bytes read from the end of a transcript, because a hook has only seconds."""
 
 TOOL_TAGS: Final = (
     *("bash-input", "bash-stdout", "bash-stderr", "local-command-stdout", "local-command-stderr"),
     *("local-command-caveat", "system-reminder", "task-notification"),
 )
-"""Between these, messages of the user hold what programs printed, and files."""
+"""Tags in user messages that enclose program output and files."""
 
 CONTEXT: Final = re.compile(
     r"(?:# AGENTS\.md instructions[^\n]*\s*)?"
@@ -34,19 +34,19 @@ CONTEXT: Final = re.compile(
     r"|subagent_notification)\b.*</(?P=tag)>",
     re.DOTALL,
 )
-"""Parts of messages of the user that Codex writes in the user's name."""
+"""Parts that Codex inserts into user messages."""
 
 ENVELOPES: Final = ("message", "payload")
-"""Where an entry holds a message, if it is none itself."""
+"""Fields of an entry that contain the message, unless the entry is the message itself."""
 
 TEXTS: Final = ("text", "input_text", "output_text")
-"""What programs call a part of a message that is text."""
+"""The types of text parts in a message."""
 
 
 def read_session(transcript: Path) -> str:
-    """Return the end of a session as Markdown, what was said by whom; nothing of tools and their results.
+    """Return the end of a session as Markdown with speakers, without tools and their results.
 
-    It is read leniently: programs change what they write.
+    Parsing is lenient, because programs change their formats.
     """
     parts: list[str] = []
     length = 0
@@ -70,27 +70,27 @@ def read_end(transcript: Path) -> str:
 
 
 def turns(transcript: str) -> Iterator[tuple[str, str]]:
-    """Yield who said what, of a file with one JSON object or with one a line."""
+    """Yield each speaker and text, from a file with one JSON object or one per line."""
     for entry in entries(transcript):
         inner = next((value for name in ENVELOPES if isinstance(value := entry.get(name), dict)), entry)
         speaker = SPEAKERS.get(str(inner.get("role") or entry.get("type")))
         text = without_tools(message_text(inner.get("content")))
         if speaker and text and not (entry.get("isMeta") or entry.get("isSidechain")):
-            yield speaker, text.encode("utf-8", "replace").decode()  # programs cut characters of two halves apart
+            yield speaker, text.encode("utf-8", "replace").decode()  # programs split surrogate pairs
 
 
 def entries(transcript: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a transcript; what is none is passed over."""
+    """Yield the objects of a transcript; skip everything else."""
     try:
         whole = json.loads(transcript)
         messages = whole.get("messages", [whole]) if isinstance(whole, dict) else whole
     except (ValueError, RecursionError):
-        messages = [parsed(line) for line in transcript.split("\n")]  # a message may hold other line ends
+        messages = [parsed(line) for line in transcript.split("\n")]  # a message may contain other line ends
     yield from (message for message in messages if isinstance(message, dict)) if isinstance(messages, list) else ()
 
 
 def parsed(line: str) -> object:
-    """Return what a line holds, if it is JSON."""
+    """Return the JSON value of a line, or None."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -98,7 +98,6 @@ def parsed(line: str) -> object:
 
 
 def message_text(content: object) -> str:
-    """Return the text of a message."""
     if isinstance(content, str):
         return content.strip()
     if not isinstance(content, list):
@@ -109,7 +108,7 @@ def message_text(content: object) -> str:
 
 
 def without_tools(text: str) -> str:
-    """Return a message without what it holds of tools."""
+    """Return a message without the output of tools."""
     for tag in TOOL_TAGS:
         closed, end, rest = text.rpartition(f"</{tag}>")
         text = re.sub(f"<{tag}>.*?</{tag}>", "", closed + end, flags=re.DOTALL) + rest

@@ -1,1 +1,1 @@
-"""How well searches find what they should."""
+"""Measure the quality of searches."""

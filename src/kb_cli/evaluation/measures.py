@@ -1,4 +1,4 @@
-"""What a ranking is worth, as trec_eval counts it, and how sure that is."""
+"""Measures of a ranking, computed as in trec_eval, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFIDENCE: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What one ranking is worth.
+    """The measures of one ranking.
 
     Args:
         ndcg: nDCG@10.
@@ -31,7 +31,12 @@ class Measures:
 
     @classmethod
     def of(cls, ranked: Sequence[int], relevant_grades: Sequence[int]) -> Measures:
-        """Return the measures of a ranking, from the grade of each result, best first, and the grades to be found."""
+        """Return the measures of a ranking.
+
+        Args:
+            ranked: the grade of each result, best result first.
+            relevant_grades: the grades of all relevant documents.
+        """
         ideal = _gain(sorted(relevant_grades, reverse=True))
         first = next((place for place, grade in enumerate(ranked[:NDCG_DEPTH], 1) if grade > 0), None)
         relevant = sum(grade > 0 for grade in relevant_grades)
@@ -44,7 +49,7 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean with the ends of its interval."""
+    """A mean with its confidence interval."""
 
     value: float
     low: float
@@ -52,7 +57,7 @@ class Mean:
 
 
 def mean(values: Sequence[float]) -> Mean:
-    """Return the mean of values, with its 95 % interval by bootstrap; the same values always have the same one."""
+    """Return the mean of values and its 95% bootstrap interval; the same values always give the same interval."""
     draws = random.Random(0)  # noqa: S311 - not for secrets
     means = sorted(fmean(draws.choices(values, k=len(values))) for _ in range(RESAMPLES))
     cut = round(RESAMPLES * (1 - CONFIDENCE) / 2)

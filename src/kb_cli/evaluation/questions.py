@@ -1,4 +1,4 @@
-"""Questions with the documents that answer them: a YAML file of one's own, or a folder in BEIR's form."""
+"""Read questions with the documents that answer them: from a YAML file or a folder in BEIR format."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Question:
     """A question.
 
     Args:
-        id: which it is.
-        text: what is asked.
-        wanted: the documents to be found with their grades: a number is an id, a text a path, a file name or a title.
-        passage: words that the passage has which answers it.
-        tags: those that the documents must have.
+        id: its identifier.
+        text: the query.
+        wanted: the grades of the relevant documents, each named by its id, path, file name or title.
+        passage: words in the passage that answers it.
+        tags: the tags that the documents must have.
     """
 
     id: str
@@ -36,7 +36,7 @@ def read_questions(path: Path) -> list[Question]:
     """Return the questions of a file or folder.
 
     Raises:
-        UsageError: it is not of that form.
+        UsageError: the format is invalid.
     """
     try:
         questions = _read_beir(path) if path.is_dir() else _read_yaml(path)
@@ -59,7 +59,7 @@ def _read_yaml(path: Path) -> list[Question]:
     return [_question(path, number, entry) for number, entry in enumerate(entries, 1)]
 
 
-def _question(path: Path, number: int, entry: Any) -> Question:  # noqa: ANN401 - whatever stands there
+def _question(path: Path, number: int, entry: Any) -> Question:  # noqa: ANN401 - any YAML value
     if not isinstance(entry, dict) or not entry.keys() <= KEYS or not isinstance(entry.get("question"), str):
         raise UsageError(f"{path}, entry {number}: {FORM}.")
     listed = entry.get("documents", entry.get("document"))

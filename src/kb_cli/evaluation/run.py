@@ -1,4 +1,4 @@
-"""Questions put to an engine, what it finds, and how well each mode does, as a picture."""
+"""Send questions to an engine, measure the results of each mode, and draw a chart."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 MODES: Final[dict[str, dict[str, bool]]] = {"both": {}, "words": {"fts_only": True}, "meaning": {"vec_only": True}}
 PASSAGES: Final = 5
-"""Among how many passages the one must be that answers."""
+"""The answering passage must be among this many results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a question.
+    """The result of a question.
 
     Args:
         question: its id.
-        text: what was asked.
-        measures: what the ranking is worth.
-        place: that of the first document that was to be found, from 1; None if it was not.
-        has_passage: whether the passage was among the first; None if none was asked for.
+        text: the query.
+        measures: the measures of the ranking.
+        place: the rank of the first relevant document, from 1; None if not found.
+        has_passage: whether the passage was among the first results; None if the question has no passage.
     """
 
     question: str
@@ -40,7 +40,7 @@ class Outcome:
 
 
 async def ask(client: EngineClient, question: Question, mode: str) -> Outcome:
-    """Return what the engine finds; a document's rank is that of its best passage."""
+    """Run a question and return its outcome; a document ranks by its best passage."""
     reply = await client.search(query=question.text, top=RECALL_DEPTH, tags=list(question.tags), **MODES[mode])
     results = reply["results"]
     grades = ranked_grades(results, question.wanted)
@@ -54,7 +54,7 @@ async def ask(client: EngineClient, question: Question, mode: str) -> Outcome:
 
 
 def ranked_grades(results: Iterable[dict[str, Any]], remaining: Mapping[str | int, int]) -> list[int]:
-    """Return the grade of each document in its place; a name that two documents have counts for the first."""
+    """Return the grade of each ranked document; if two documents share a name, only the first counts."""
     left, grades = dict(remaining), dict[int, int]()
     for result in results:
         if result["document_id"] not in grades:
@@ -64,7 +64,7 @@ def ranked_grades(results: Iterable[dict[str, Any]], remaining: Mapping[str | in
 
 
 def names(result: dict[str, Any]) -> tuple[str | int, ...]:
-    """Return what a document may be called by: its id, path, file name or title."""
+    """Return the names of a document: its id, path, file name and title."""
     path = result["source_path"] or ""
     return result["document_id"], path, PurePath(path).name, result["title"]
 
@@ -79,7 +79,7 @@ BAR: Final = (
 
 
 def drawn(run: Run, before: Run | None) -> str:
-    """Return nDCG@10 of each mode with its interval, and of the run before beside it, as SVG."""
+    """Return an SVG chart of nDCG@10 for each mode with its interval, next to the previous run."""
     bars = []
     for mode, outcomes in run.items():
         bars.append((mode, "#2b6cb0", mean([outcome["measures"]["ndcg"] for outcome in outcomes])))

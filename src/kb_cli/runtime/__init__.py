@@ -1,1 +1,1 @@
-"""What every command needs: calls, settings, output, exit codes."""
+"""Shared parts of all commands: calls, settings, output, exit codes."""

@@ -1,4 +1,4 @@
-"""What glibc's allocator keeps of what was freed. Other libraries have no such functions, and need none."""
+"""Limit the freed memory that glibc's allocator keeps. Other C libraries lack these functions and do not need them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final
 
 M_ARENA_MAX: Final = -8
 ARENAS: Final = 2
-"""Each keeps what its threads have freed; more would let more threads allocate at once, which Python's lock forbids."""
+"""Each arena keeps freed memory. More arenas allow parallel allocation, which Python's lock prevents anyway."""
 
 
 def limit_arenas() -> None:
-    """Keep few arenas; for a process that has no threads yet."""
+    """Limit the number of arenas; call before any thread starts."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, ARENAS)
 
 
 def trim() -> None:
-    """Give back what was freed."""
+    """Return freed memory to the system."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

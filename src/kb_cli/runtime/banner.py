@@ -1,4 +1,4 @@
-"""What `kb serve` tells a person at a terminal, in the place of a log."""
+"""The messages of `kb serve` for a person at a terminal, shown instead of a log."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from kb_cli.runtime.output import abbreviate_home
 
 
 def is_for_person(environment: Mapping[str, str]) -> bool:
-    """Return whether someone reads the log as it comes, and has not asked for another one."""
+    """Return whether a person reads the log live and has not configured another one."""
     return sys.stderr.isatty() and not (environment.get("KB_LOG_LEVEL") or environment.get("KB_LOG_FORMAT"))
 
 
 def print_starting(folder: Path) -> None:
-    """Say what a start takes its time for."""
+    """Print why the start takes a while."""
     is_first = not (folder / "models").is_dir()
     why = "; the first start fetches the model, which takes up to a minute" if is_first else ""
     print(f"kb {__version__} starts{why} …", file=sys.stderr)
 
 
 OPEN = "every account and program on this machine can read and change your data; KB_API_KEY keeps them out"
-"""What it means that no key is set."""
+"""The risk of running without a key."""
 
 
 def print_ready(url: str, folder: Path, apps: Iterable[str], *, is_open: bool) -> None:
-    """Say where it is found, where its data are, and what to do next."""
+    """Print the address, the data folder and the next steps."""
     agents = ("  kb mcp                                 what connects your agents",) if "mcp" in apps else ()
     lines = (
         f"kb is ready at {url} (Ctrl-C stops it). Its data are in {abbreviate_home(str(folder))}.",

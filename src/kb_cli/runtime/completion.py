@@ -1,4 +1,4 @@
-"""What the shell offers when a word is completed. It never fails and never waits long: then it offers nothing."""
+"""Shell completions. They never fail and never wait long: in doubt they offer nothing."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ TIMEOUT: Final = 1.0
 
 
 def complete_tags(incomplete: str) -> list[str]:
-    """Return lists of tags with commas between them, the last one completed."""
+    """Return comma-separated lists of tags with the last one completed."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{tag}" for tag in fetch_tags() if tag.startswith(last)]
 
 
 def fetch_tags() -> list[str]:
-    """Return every tag in use."""
     from kb_cli.runtime.engine_call import call
 
     try:
@@ -30,12 +29,12 @@ def fetch_tags() -> list[str]:
 
 
 def complete_types(incomplete: str) -> list[str]:
-    """Return the types of documents that begin so."""
+    """Return the document types with this prefix."""
     return [name for name in DOC_TYPES if name.startswith(incomplete)]
 
 
 def complete_actions(*actions: str) -> Callable[[typer.Context, str], list[str]]:
-    """Return what offers the actions of a command, as long as it has none."""
+    """Return a completion for the actions of a command, which only completes the first word."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
         return [] if context.params.get("words") else [action for action in actions if action.startswith(incomplete)]
@@ -44,7 +43,7 @@ def complete_actions(*actions: str) -> Callable[[typer.Context, str], list[str]]
 
 
 def complete_profiles(incomplete: str) -> list[str]:
-    """Return the profiles of the configuration file that begin so."""
+    """Return the profiles in the configuration file with this prefix."""
     from kb_cli.runtime.config import load_config
 
     try:

@@ -1,4 +1,4 @@
-"""Where the engine is and with which key: from the environment, or from a file with profiles (requirement L-3)."""
+"""The addresses and keys of the engine, from the environment or a file with profiles (requirement L-3)."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ VARIABLES: Final = {
     "mcp_api_key": "KB_MCP_API_KEY",
 }
 URL_OF_KEY: Final = {"api_key": "engine_url", "mcp_api_key": "mcp_url"}
-"""The URL that each key is for."""
+"""The URL to which each key belongs."""
 
 SECRETS: Final = tuple(URL_OF_KEY)
 PROFILE_VARIABLE: Final = "KB_PROFILE"
 selected_profile: Final = ContextVar[str | None]("selected_profile", default=None)
-"""What --profile names; it wins over the variable."""
+"""The profile from --profile, which overrides the variable."""
 
 OTHERS_MAY_READ: Final = 0o077
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value and where it comes from."""
+    """A value and its source."""
 
     value: str = field(repr=False)
     source: str
@@ -45,11 +45,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the command line needs to know of one server.
+    """The command line's settings for one server.
 
     Args:
-        settings: by the names of `VARIABLES`; a key may be missing.
-        profile: the name of the profile they come from.
+        settings: the values by their names in `VARIABLES`; a key may be missing.
+        profile: the name of the selected profile.
         profiles: the names of all profiles.
     """
 
@@ -59,22 +59,18 @@ class Config:
 
     @property
     def engine_url(self) -> str:
-        """The engine's URL."""
         return self.settings["engine_url"].value
 
     @property
     def api_key(self) -> str | None:
-        """The engine's key."""
         return self._key("api_key")
 
     @property
     def mcp_url(self) -> str:
-        """The URL that agents connect to."""
         return self.settings["mcp_url"].value
 
     @property
     def mcp_api_key(self) -> str | None:
-        """The agents' key."""
         return self._key("mcp_api_key")
 
     def _key(self, name: str) -> str | None:
@@ -91,13 +87,13 @@ def config_path() -> Path:
 
 
 def load_config() -> Config:
-    """Load the configuration; the environment wins over the file, and an empty variable counts as unset.
+    """Load the configuration; the environment overrides the file, and an empty variable counts as unset.
 
-    A profile that --profile or KB_PROFILE names is taken whole. A key of the file goes to no other server than the
-    file's.
+    A profile from --profile or KB_PROFILE ignores the environment. A key from the file is sent only to the server in
+    the file.
 
     Raises:
-        SettingError: a value or the file is wrong.
+        SettingError: a value or the file is invalid.
     """
     path = config_path()
     content = _load_file(path)
@@ -127,12 +123,12 @@ def _environment_settings() -> dict[str, Setting]:
 
 
 def _normalized(name: str, value: str) -> str:
-    """Return a value as it is used: addresses come from browsers, which end them with a slash."""
+    """Return a value in its normal form: addresses copied from browsers end with a slash."""
     return value if name in SECRETS else value.rstrip("/")
 
 
 def _without_foreign_keys(settings: dict[str, Setting], variables: dict[str, Setting]) -> dict[str, Setting]:
-    """Return what of the file counts beside the variables: its keys go to no other server than its own."""
+    """Return the file's settings to combine with the variables, without the keys of other servers."""
     if not settings.keys() & URL_OF_KEY.values():
         return settings
     own, used = _with_defaults(settings), _with_defaults(settings | variables)
@@ -153,7 +149,7 @@ def _with_defaults(settings: dict[str, Setting]) -> dict[str, Setting]:
 
 @cache
 def _engine_here() -> Setting:
-    """Return the address that an engine on this machine is told to have, or else that of the one that runs."""
+    """Return the address from KB_PORT, or the one of an engine that runs on this machine, or the default."""
     if (port := os.environ.get("KB_PORT", "")) not in ("", ANY_PORT):
         return Setting(f"http://127.0.0.1:{port}", "KB_PORT")
     if running := find_running(data_folder()):

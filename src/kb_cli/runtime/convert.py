@@ -1,7 +1,7 @@
-"""The conversion of a command's arguments.
+"""Convert the arguments of commands.
 
-Typer converts them with pydantic, which takes longer to load than most commands take altogether. What this takes the
-place of is not Typer's public API; tests/cli/test_help.py says when it is no longer needed.
+Typer converts them with pydantic, which takes longer to load than most commands take to run. The replaced parts are not
+in Typer's public API; tests/cli/test_help.py fails when this module is no longer needed.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ HELP_OPTIONS: Final = ["--help", "-h"]
 
 
 def build_command(app: Typer) -> Any:  # noqa: ANN401 - a command's type is not public
-    """Return the command that Typer builds, with the conversions of `converter_for` where it knows the type."""
+    """Return the command that Typer builds, with converters from `converter_for` for the types it knows."""
     command: Any = get_command(app)
     for parameter in command.get_params(Context(command, help_option_names=HELP_OPTIONS)):
         if isinstance(parameter, TyperArgument):
-            parameter.display_type_rich = hide_type  # type: ignore[method-assign,assignment] # Typer asks no one else
+            parameter.display_type_rich = hide_type  # type: ignore[method-assign,assignment] # only Typer calls it
         if isinstance(parameter, (TyperArgument, TyperOption)):
             annotation: Any = parameter.type_descriptor.annotation
             element = get_args(annotation)[0] if get_origin(annotation) is list else annotation
             if convert := converter_for(element, parameter.min):
-                parameter.get_runtime_param = Coercion(convert)  # type: ignore[method-assign,assignment] # likewise
+                parameter.get_runtime_param = Coercion(convert)  # type: ignore[method-assign,assignment] # see above
     return command
 
 
 def hide_type(ctx: Context) -> None:
-    """Leave an argument's type out of the help: to Python it is such as list[str]."""
+    """Hide the type of an argument in the help: Python would show list[str]."""
 
 
 class Coercion:
-    """Stands where Typer makes its own of a parameter's type.
+    """Replaces Typer's conversion of a parameter.
 
     Args:
-        convert: makes the value of a word; its `ValueError` says what is wrong with the word.
+        convert: converts a word to a value; its `ValueError` describes the fault.
     """
 
     def __init__(self, convert: Callable[[Any], object]) -> None:
@@ -49,7 +49,7 @@ class Coercion:
         return self
 
     def coerce(self, value: Any, param: TyperArgument | TyperOption, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
-        """Return the value of the words that were given for a parameter, or of its default."""
+        """Return the value of the given words or of the default."""
         many = param.multiple or param.nargs == -1
         if value is None:
             return () if many else None
@@ -60,7 +60,7 @@ class Coercion:
 
 
 def converter_for(kind: Any, minimum: float | None) -> Callable[[Any], object] | None:  # noqa: ANN401 - any type
-    """Return what makes a value of this type of a word; None if the type is not known here."""
+    """Return a converter for this type; None if the type is unknown here."""
     if get_origin(kind) is Literal:
         return choice_converter(get_args(kind))
     if kind is int:
@@ -71,14 +71,14 @@ def converter_for(kind: Any, minimum: float | None) -> Callable[[Any], object] |
 
 
 def parse_path(word: str | Path) -> Path:
-    """Return the path; an empty one would be the folder one happens to be in."""
+    """Return a path; an empty one would mean the current folder."""
     if not str(word):
         raise ValueError("the path is empty")
     return Path(word)
 
 
 def choice_converter(choices: tuple[str, ...]) -> Callable[[str], str]:
-    """Return a converter that takes one of these words."""
+    """Return a converter that accepts one of these words."""
 
     def convert(word: str) -> str:
         if word not in choices:
@@ -89,7 +89,7 @@ def choice_converter(choices: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def integer_converter(minimum: float | None) -> Callable[[Any], int]:
-    """Return a converter that takes whole numbers, none below the minimum."""
+    """Return a converter that accepts integers, none below the minimum."""
 
     def convert(word: str | int) -> int:
         try:

@@ -1,4 +1,4 @@
-"""A stop that cannot wait: what a thread does can only be waited for, and who stops a service kills it at last."""
+"""Limit the duration of a stop: a thread cannot be interrupted, and a service manager eventually kills the process."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kb_cli.runtime.exit_codes import INTERRUPTED
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 4.0
-"""How long a stop may take."""
+"""The maximum duration of a stop."""
 
 
 def end_in_time(code: int) -> None:
-    """End the process with `code` if it has not ended by itself in time; what it had not committed is not there."""
+    """Exit the process with `code` if it has not exited in time; uncommitted work is lost."""
     timer = threading.Timer(STOP_SECONDS, _end, [code])
     timer.daemon = True
     timer.start()
 
 
 def interrupt_start(number: int, frame: FrameType | None) -> None:
-    """Handle a signal that stops the program while it starts."""
+    """Handle a signal that stops the program during its start."""
     end_in_time(INTERRUPTED)
     raise KeyboardInterrupt
 

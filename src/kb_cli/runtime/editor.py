@@ -1,4 +1,4 @@
-"""A text in the user's own editor."""
+"""Edit a text in the user's own editor."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kb_cli.runtime.output import print_error
 
 @contextmanager
 def edit_text(text: str, command: str) -> Iterator[str | None]:
-    """Yield what the user makes of a text; None if nothing.
+    """Yield the edited text; None if it is unchanged.
 
-    What is written is kept until the block has ended well: whatever stops it, says where the words are, and how
-    `command` takes them from there.
+    The draft is kept until the block has succeeded. After a failure, kb prints the path of the draft and how to pass it
+    to `command`.
 
     Raises:
-        UsageError: no editor is named, or nothing is left of the text.
-        LocalError: the editor fails, or leaves something that is no text.
+        UsageError: no editor is configured, or the text is empty.
+        LocalError: the editor fails, or leaves a file that is not text.
     """
     draft = create_draft(text)
     try:
@@ -39,7 +39,7 @@ def edit_text(text: str, command: str) -> Iterator[str | None]:
 
 
 def create_draft(text: str) -> Path:
-    """Create a file for the user alone that holds the text."""
+    """Create a private file with the text."""
     handle, name = tempfile.mkstemp(prefix="kb-note-", suffix=".md")
     with os.fdopen(handle, "wb") as file:
         file.write(text.encode())
@@ -47,9 +47,9 @@ def create_draft(text: str) -> Path:
 
 
 def read_draft(draft: Path, before: str) -> str | None:
-    """Return what the draft holds, if that is another text now.
+    """Return the text of the draft, or None if it is unchanged.
 
-    A line end that the editor puts behind the last line is not the user's.
+    A line end that the editor added at the end of the file is removed.
     """
     try:
         after = draft.read_bytes().decode()
@@ -67,12 +67,12 @@ def read_draft(draft: Path, before: str) -> str | None:
 
 
 def has_new_text(draft: Path, before: str) -> bool:
-    """Return whether there are words in the draft that are nowhere else."""
+    """Return whether the draft contains text that is nowhere else."""
     return draft.exists() and draft.read_bytes().strip() not in (b"", before.encode().strip())
 
 
 def open_editor(file: Path) -> None:
-    """Open the file in the editor that VISUAL or EDITOR names, and wait until it is closed."""
+    """Open the file in the editor from VISUAL or EDITOR, and wait until it is closed."""
     command = editor_command(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     run_editor([*command, str(file)], "; nothing was sent.")
 
@@ -92,7 +92,7 @@ def run_editor(command: list[str], consequence: str = ".") -> None:
 
 
 def editor_command(editor: str) -> list[str]:
-    """Return the words of a command; on Windows backslashes stand for themselves."""
+    """Return the words of a command; on Windows backslashes are literal."""
     try:
         words = shlex.split(editor, posix=os.name != "nt")
     except ValueError as error:

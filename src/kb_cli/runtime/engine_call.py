@@ -1,4 +1,4 @@
-"""From a command, which is synchronous, to the engine's client, which is not."""
+"""Call the engine's asynchronous client from synchronous commands."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ HTTP_NOT_FOUND: Final = 404
 
 
 def call(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEOUT) -> T:
-    """Return what `request` makes of the configured engine, which has `timeout` seconds for each answer.
+    """Return the result of `request` with the configured engine, which has `timeout` seconds for each response.
 
-    Its calls follow one another; for several at once, for files and for waiting there is `call_async`.
+    Its calls run one after another; use `call_async` for concurrent calls, for files and for waiting.
 
     Raises:
-        KbError: what the engine answered, or that it did not.
+        KbError: an error from the engine, or a failure to reach it.
     """
     from kb.client.stdlib import StdlibTransport, run
 
@@ -51,7 +51,7 @@ def call(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEO
 
 
 def call_async(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEOUT) -> T:
-    """As `call`, in an event loop."""
+    """Do the same as `call` in an event loop."""
     import asyncio
 
     return asyncio.run(_session(_client(timeout), request))
@@ -67,7 +67,7 @@ def _client(timeout: float, transport: Transport | None = None) -> EngineClient:
 
 @cache
 def operation_key() -> str:
-    """Return what all requests of this command have in common: they are one operation."""
+    """Return the key that all requests of this command share, which makes them one operation."""
     return uuid4().hex
 
 
@@ -80,11 +80,11 @@ async def _session(client: EngineClient, request: Callable[[EngineClient], Await
 
 
 async def translate_errors(client: EngineClient, request: Callable[[EngineClient], Awaitable[T]]) -> T:
-    """Return what `request` answers.
+    """Return the result of `request`.
 
     Raises:
-        WrongVersion: it failed, and the reason is the engine's version (requirement S-9).
-        Unauthorized: the key is missing or wrong; the message says where it came from.
+        WrongVersion: it failed because of the engine's version (requirement S-9).
+        Unauthorized: the key is missing or wrong; the message names its source.
     """
     try:
         return await request(client)
@@ -99,7 +99,7 @@ async def translate_errors(client: EngineClient, request: Callable[[EngineClient
 
 
 def explain_key() -> str:
-    """Return which engine did not take which key, and where the right one belongs."""
+    """Return a message that names the engine and the source of the rejected key, or says where to set one."""
     config = load_config()
     engine = config.engine_url + (f" (profile {config.profile})" if config.profile else "")
     key = config.settings.get("api_key")
@@ -109,10 +109,10 @@ def explain_key() -> str:
 
 
 async def check_engine(client: EngineClient) -> None:
-    """Ask for the version, which an engine before version 3 says only there.
+    """Request the version, which an engine before version 3 reports only in its status.
 
     Raises:
-        KbError: it is no engine.
+        KbError: the server is not an engine.
     """
     try:
         await client.status()
@@ -127,7 +127,7 @@ async def check_engine(client: EngineClient) -> None:
 def call_for_each(
     ids: Iterable[int], request: Callable[[EngineClient, int], Awaitable[dict[str, Any]]]
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return the engine's answers and the exit code; ids that it knows nothing of, or refuses, are named."""
+    """Return the engine's responses and the exit code; print an error for each id that it does not know or refuses."""
 
     async def request_all(client: EngineClient) -> tuple[list[dict[str, Any]], int]:
         answers, code = [], exit_codes.OK
@@ -149,7 +149,7 @@ def report_each(
     *,
     json: bool,
 ) -> int:
-    """Have the engine do something with each id, print its answers, and return the exit code."""
+    """Make a request for each id, print the responses, and return the exit code."""
     answers, code = call_for_each(ids, request)
     if json:
         print_json(answers)
@@ -159,7 +159,7 @@ def report_each(
 
 
 async def run_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], limit: int) -> None:
-    """Do `work` with each item, at most `limit` at once; the first error ends it."""
+    """Run `work` for each item, at most `limit` at once; the first error stops it."""
     import asyncio
 
     queue = iter(items)

@@ -1,4 +1,4 @@
-"""Parts of the engine, for the commands that work without its server. The engine may not be installed."""
+"""Parts of the engine, for commands that work without its server. The engine may not be installed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Final
 from kb_cli.runtime.exit_codes import LocalError
 
 EXTRAS: Final = "engine,gateway,web,cpu"
-"""What `kb serve` needs to serve everything."""
+"""The extras for all parts of `kb serve`."""
 
 
 def require(module: str, extras: str = EXTRAS) -> Any:  # noqa: ANN401 - a module
-    """Return a module of the engine; `extras` are what it needs.
+    """Return a module of the engine; `extras` are its dependencies.
 
     Raises:
         LocalError: they are not installed.
@@ -25,11 +25,11 @@ def require(module: str, extras: str = EXTRAS) -> Any:  # noqa: ANN401 - a modul
 
 
 def data_settings() -> Any:  # noqa: ANN401 - the engine's
-    """Return the engine's settings, for a command that writes the data directory: for its owner alone, like the engine.
+    """Return the engine's settings for a command that writes to the data folder; its new files will be private.
 
     Raises:
         LocalError: the engine is not installed.
-        SettingError: a setting is wrong.
+        SettingError: a setting is invalid.
     """
     os.umask(0o077)
     return require("kb.settings").Settings.read()

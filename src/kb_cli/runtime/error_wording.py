@@ -1,4 +1,4 @@
-"""What the engine says of a request, in the words of the command that was typed."""
+"""Rephrase the engine's errors in terms of the typed command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAME_NAME: Final = (
     *("add", "append", "by", "key", "lang", "name", "new", "old", "path", "prepend", "remove", "replaces", "since"),
     *("source", "tags_add", "tags_remove", "thread", "title", "why"),
 )
-"""Fields whose options are called like them."""
+"""Fields whose options have the same name."""
 
 OPTIONS: Final = {
     **{field: (f"--{field.replace('_', '-')}",) for field in SAME_NAME},
@@ -27,7 +27,7 @@ OPTIONS: Final = {
     "tags": ("--tags", "addnote"),
     "top": ("-n", "--top"),
 }
-"""What may have given a field of a request: options, and for tags the text of a new note, too."""
+"""Options that may have set a field of a request; for tags also the text of a new note."""
 
 FIELD: Final = re.compile(r"(\w+)(?:\.\d+)?: ")
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
@@ -35,7 +35,7 @@ IN_BIN: Final = re.compile(r"Document (\d{1,20}) (has been in the bin since [^;\
 
 
 def rephrase(detail: str, typed: Sequence[str] = sys.argv) -> str:
-    """Return what the engine says: options as they were typed, times of the clock here, and the command that helps."""
+    """Return an error with options as typed, local times, and the command that helps."""
     field = FIELD.match(detail)
     option = find_option(field[1], typed) if field else None
     if field and option:
@@ -45,7 +45,7 @@ def rephrase(detail: str, typed: Sequence[str] = sys.argv) -> str:
 
 
 def find_option(field: str, typed: Sequence[str]) -> str | None:
-    """Return the option that gave a field of a request; None if there is none, or several words may have."""
+    """Return the option that set a field of a request; None if missing or ambiguous."""
     options = [option for option in OPTIONS.get(field, ()) if is_typed(option, typed)]
     return options[0] if len(options) == 1 and options[0].startswith("-") else None
 

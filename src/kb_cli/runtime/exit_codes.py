@@ -1,4 +1,4 @@
-"""How `kb` ends: its exit codes, and the errors it finds itself."""
+"""The exit codes of `kb`, and the errors that it raises itself."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ MEANINGS: Final = {
 
 
 class UsageError(TyperException):
-    """The command cannot mean what it says."""
+    """The command line is invalid."""
 
     exit_code = USAGE
 
 
 class LocalError(TyperException):
-    """This machine does not do what the command needs."""
+    """Something on this machine failed."""
 
     exit_code = LOCAL
 
 
 class Interrupted(TyperException):
-    """Ctrl-C, where there is more to say of it."""
+    """An interruption by Ctrl-C with a message."""
 
     exit_code = INTERRUPTED
 
 
 def exit_code_for(error: KbError) -> int:
-    """Return the exit code for an error from the engine, its client or a start."""
+    """Return the exit code for an error of the engine, its client or its start."""
     for kind, code in (
         (EngineUnreachable, UNREACHABLE),
         (Unauthorized, UNAUTHORIZED),

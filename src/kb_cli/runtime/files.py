@@ -1,4 +1,4 @@
-"""Files of other programs, which people edit too, and what those need to start this very program alike."""
+"""Write configuration files of other programs, which people also edit, and find the settings to start this kb again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """Write a file whole or not at all, for its owner alone: it may hold a key."""
+    """Write a file atomically and only readable by its owner, because it may contain a key."""
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".kb", dir=file.parent)
-    scratch = Path(name)  # of this process alone: another may write the same file
+    scratch = Path(name)  # private to this process: another one may write the same file
     try:
         with os.fdopen(descriptor, "wb") as written:
             written.write(content)
@@ -26,7 +26,7 @@ def replace_file(file: Path, content: bytes) -> None:
 
 
 def back_up(file: Path) -> Path:
-    """Copy a file to a name beside it that is free, and return that."""
+    """Copy a file to a free name next to it, and return the copy."""
     name = f"{file.name}.before-kb"
     names = (file.with_name(name if number == 1 else f"{name}-{number}") for number in count(1))
     backup = next(filter(_is_made, names))
@@ -39,7 +39,7 @@ def back_up(file: Path) -> Path:
 
 
 def _is_made(file: Path) -> bool:
-    """Make a file, unless there is one, and return whether it did."""
+    """Create a file unless it exists; return whether it was created."""
     try:
         file.touch(mode=0o600, exist_ok=False)
     except FileExistsError:
@@ -49,17 +49,17 @@ def _is_made(file: Path) -> bool:
 
 NOT_FOR_SERVER: Final = {"KB_ENGINE_URL", "KB_MCP_URL", "KB_PROFILE"}
 PATHS: Final = ("_DIR", "_FILE")
-"""How the names of settings end that are paths."""
+"""Suffixes of settings that are paths."""
 
 
 def program() -> str:
-    """Return the path of this very kb."""
+    """Return the path of the running kb program."""
     beside = Path(sys.executable).with_name("kb")
     return str(beside if beside.exists() else Path(sys.argv[0]).absolute())
 
 
 def own_settings() -> dict[str, str]:
-    """Return the settings of the server that are set now; a path counts from anywhere."""
+    """Return the server settings of this environment, with absolute paths."""
     return {
         name: str(Path(value).expanduser().absolute()) if name.endswith(PATHS) else value
         for name, value in sorted(os.environ.items())

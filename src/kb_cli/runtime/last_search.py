@@ -1,4 +1,4 @@
-"""What the last search in a terminal found, so that its results can be opened by their numbers."""
+"""Remember the results of the last search in a terminal, so that they can be opened by number."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FILE: Final = "last-search.json"
 
 
 def state_folder() -> Path:
-    """Return where programs keep what they remember of the user's last steps."""
+    """Return the folder for the state of programs."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kb"
 
 
 def remember(results: list[dict[str, Any]]) -> None:
-    """Keep where the results are; where nothing can be kept, nothing is."""
+    """Store the positions of the results; do nothing if that fails."""
     import json
 
     hits = [
@@ -35,10 +35,10 @@ def remember(results: list[dict[str, Any]]) -> None:
 
 
 def recall(number: int) -> dict[str, Any]:
-    """Return where a result of the last search is.
+    """Return the position of a result of the last search.
 
     Raises:
-        UsageError: there was no search of this engine, or it found less.
+        UsageError: this engine was not searched before, or there were fewer results.
     """
     import json
 
@@ -58,7 +58,7 @@ def recall(number: int) -> dict[str, Any]:
 
 
 def highlight_line(result: dict[str, Any]) -> int:
-    """Return the line of a passage's first highlight, or its own."""
+    """Return the line of a passage's first highlight, or its first line."""
     text: str = result["text"]
     begin = len(text) - len(text.lstrip())
     first = min((start for start, _ in result["highlights"]), default=begin)

@@ -1,4 +1,4 @@
-"""Opening what a document came from: in the user's editor, or in the program that this machine has for it."""
+"""Open the source of a document in the user's editor or the default program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kb_cli.sync.disk_view import find_file
 
 URL_SCHEMES: Final = ("http://", "https://")
 IN_EDITOR: Final = ("code", "csv", "json", "markdown", "text", "xml")
-"""Types of documents that people read in an editor."""
+"""Document types that people read in an editor."""
 
 OPENED: Final = frozenset(
     (
@@ -30,7 +30,7 @@ OPENED: Final = frozenset(
         *(".mp3", ".m4a", ".wav", ".flac", ".ogg", ".opus", ".mp4", ".m4v", ".mov", ".mkv", ".webm"),
     )
 )
-"""Kinds of files that programs show and that start nothing: no source code, no links, no macros, no installers."""
+"""File types that programs only display: no source code, links, macros or installers."""
 
 PAGE_VIEWERS: Final = {
     "evince": ("--page-index={page}",),
@@ -40,26 +40,26 @@ PAGE_VIEWERS: Final = {
     "atril": ("--page-index={page}",),
     "xreader": ("--page-index={page}",),
 }
-"""Viewers by what their desktop files are called, and how they take a page."""
+"""Viewers by the names of their desktop files, with their options for a page."""
 
 COLON_EDITORS: Final = {"code": ("-g",), "codium": ("-g",), "cursor": ("-g",), "subl": (), "zed": (), "hx": ()}
-"""Editors that take a line as FILE:LINE, and the option for that; all others take +LINE FILE."""
+"""Editors that accept FILE:LINE, with the option for it; all others accept +LINE FILE."""
 
 
 def open_source(document: dict[str, Any], line: int | None = None, page: int | None = None) -> None:
-    """Open what a document or a result is from, at a line of it if there is an editor, or at a page of a PDF.
+    """Open the source of a document or result, at a line in an editor or at a page of a PDF.
 
-    Of what came inside another file, that one is opened. Where a document says that it comes from is the word of
-    whoever may write, so that nothing is opened that would start, and nothing is asked of another machine.
+    For a file inside another one, the outer file opens. Any writer can set a source path, so kb opens nothing that
+    could run code, and contacts no other machine.
 
     Raises:
-        LocalError: it is not on this machine, or of a kind that is not opened, or nothing opens it.
+        LocalError: the source is not on this machine, has an unsafe type, or no program opens it.
     """
     source, document_id = document["source_path"] or "", document["document_id"]
     refuse_elsewhere(source)
     if path := find_file(source):
         source = str(path)
-    elif document["doc_type"] == "note":  # it has no file: its page is where it can be read and changed
+    elif document["doc_type"] == "note":  # a note has no file; its web page shows it
         launch(f"{load_config().engine_url.rstrip('/')}/d/{document_id}")
         return
     if whole := enclosing_file(source):
@@ -84,7 +84,7 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
 
 
 def enclosing_file(source: str) -> str | None:
-    """Return the file on this machine that holds what came from a path, as a mail does its attachments; or None."""
+    """Return the local file that contains the source, such as the mail of an attachment, or None."""
     if source.startswith(URL_SCHEMES) or Path(source).is_file():
         return None
     around = [*(source[: match.start()] for match in re.finditer("#", source)), *map(str, Path(source).parents)]
@@ -92,7 +92,7 @@ def enclosing_file(source: str) -> str | None:
 
 
 def at_line(editor: str, file: str, line: int | None) -> list[str]:
-    """Return the arguments with which an editor opens a file at a line."""
+    """Return an editor's arguments to open a file at a line."""
     if line is None:
         return [file]
     name = Path(editor).stem
@@ -100,12 +100,12 @@ def at_line(editor: str, file: str, line: int | None) -> list[str]:
 
 
 def viewer_at(file: str, page: int) -> list[str] | None:
-    """Return the command that shows a page of a PDF in the viewer that this machine has; None if it is none of ours."""
+    """Return the command to show a page of a PDF in the default viewer; None if kb does not know that viewer."""
     if sys.platform != "linux":
         return None
     asked = ["xdg-mime", "query", "default", "application/pdf"]
     try:
-        answer = subprocess.run(asked, check=False, capture_output=True, text=True)  # noqa: S603 - of our own words
+        answer = subprocess.run(asked, check=False, capture_output=True, text=True)  # noqa: S603 - fixed arguments
     except OSError:
         return None
     for name, options in PAGE_VIEWERS.items():
@@ -115,7 +115,7 @@ def viewer_at(file: str, page: int) -> list[str] | None:
 
 
 def start(command: list[str]) -> None:
-    """Start a program with a window of its own, and leave it alone."""
+    """Start a program with its own window, without waiting for it."""
     try:
         subprocess.Popen(  # noqa: S603 - the user's own viewer
             command,
@@ -129,13 +129,13 @@ def start(command: list[str]) -> None:
 
 
 def launch(target: str) -> None:
-    """Open a file or an address with the program that this machine has for it."""
+    """Open a file or an address with the default program."""
     if sys.platform == "win32":
-        os.startfile(target)  # noqa: S606 - that is what was asked for
+        os.startfile(target)  # noqa: S606 - intended
         return
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     try:
-        status = subprocess.run(  # noqa: S603 - one argument, which no shell reads
+        status = subprocess.run(  # noqa: S603 - a single argument, without a shell
             [opener, target], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ).returncode
     except OSError:
@@ -145,20 +145,20 @@ def launch(target: str) -> None:
 
 
 def refuse_elsewhere(source: str, *, is_windows: bool = sys.platform == "win32") -> None:
-    """Refuse a path of another machine or of a device: Windows would connect there, and say who asks.
+    """Refuse a path of another machine or a device: Windows would connect and send the user's credentials.
 
     Raises:
-        LocalError: it is one.
+        LocalError: the path is not local.
     """
     if is_windows and PureWindowsPath(source).drive.startswith("\\\\"):
         raise LocalError(f"{source} is on another machine or a device, and is not looked at from here.")
 
 
 def refuse_unsafe(path: str) -> None:
-    """Refuse to open what would start, or is of a kind that might.
+    """Refuse to open a program, or a file of a type that might run one.
 
     Raises:
-        LocalError: it is so.
+        LocalError: the file is not safe to open.
     """
     if sys.platform != "win32" and os.access(path, os.X_OK):
         raise LocalError(f"{path} is a program, and is not started from here.")
@@ -171,6 +171,6 @@ def refuse_unsafe(path: str) -> None:
 
 
 def is_opened(path: str) -> bool:
-    """Return whether a file is of a kind that other programs only show. Its name says so as Windows reads it."""
+    """Return whether other programs only display this file type, judging by the name as Windows reads it."""
     name = PureWindowsPath(path)
     return name.suffix.lower() in OPENED and ":" not in name.name

@@ -1,4 +1,4 @@
-"""Options that several commands share, and why they leave nothing."""
+"""Options that several commands share, and explanations for empty results."""
 
 import os
 import re
@@ -94,7 +94,7 @@ Text = Annotated[
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """Which documents are meant; each field is an option."""
+    """The filters of a command; each field is an option."""
 
     tags: Tags = None
     any_tag: AnyTag = None
@@ -112,13 +112,13 @@ class FilterOptions:
     dated_before: DatedBefore = None
 
     def to_request(self, tags_name: str) -> dict[str, Any]:
-        """Return what the engine calls these filters, without those that are not used.
+        """Return the filters in use, by their names in the API.
 
         Args:
-            tags_name: what the endpoint calls the tags that must all match.
+            tags_name: the endpoint's name of the filter for tags that must all match.
 
         Raises:
-            UsageError: one of them filters nothing, or is no date.
+            UsageError: a filter is empty or not a valid date.
         """
         from kb_cli.sync.folder_names import meant_path, meant_prefix
 
@@ -145,7 +145,7 @@ class FilterOptions:
 
 
 def with_filters(command: Callable[..., T]) -> Callable[..., T]:
-    """Give a command the options of `FilterOptions` in the place of its parameter `filters`."""
+    """Replace a command's parameter `filters` with the options of `FilterOptions`."""
 
     @wraps(command)
     def wrapper(**options: Any) -> T:  # noqa: ANN401 - of any type
@@ -168,7 +168,7 @@ FILTER_PARAMETERS = [
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Return the word that may be meant, as the end of a sentence; nothing if none is near."""
+    """Return a hint with the closest word, as the end of a sentence; empty if none is close."""
     from difflib import get_close_matches
 
     known = list(words)
@@ -178,19 +178,19 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def split_tags(tags: list[str] | None) -> list[str]:
-    """Return the tags of an option that may be repeated and may hold several."""
+    """Return the tags of an option that may be repeated and may contain several."""
     return [tag.strip() for value in tags or [] for tag in value.split(",") if tag.strip()]
 
 
 def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
-    """Return the tags of a filter. One without any, as by a variable that is not set, would let everything pass."""
+    """Return the tags of a filter. An empty filter, as from an unset variable, would match all and is an error."""
     if tags is not None and not split_tags(tags):
         raise UsageError(f"{option} names no tag.")
     return split_tags(tags)
 
 
 def parse_date(option: str, word: str | None) -> str | None:
-    """Return a date or a time of the clock here as the engine reads it."""
+    """Return a date or local time in the engine's format."""
     if word is None:
         return None
     try:
@@ -202,7 +202,7 @@ def parse_date(option: str, word: str | None) -> str | None:
 
 
 def parse_moment(option: str, word: str | None) -> str | None:
-    """Return a past moment, a date or time of the clock here or how long ago it was, as the engine reads it."""
+    """Return a past time, given as a date, a local time or an age, in the engine's format."""
     if word is None:
         return None
     if ago := AGO.fullmatch(word):
@@ -212,9 +212,9 @@ def parse_moment(option: str, word: str | None) -> str | None:
 
 
 def read_text(words: list[str] | None) -> str | None:
-    """Return the words in a line, or for `-` what standard input holds; without words what comes through a pipe.
+    """Return the words as one line, for `-` the standard input, and without words the input from a pipe.
 
-    None if there is nothing of this, and an editor is wanted.
+    Return None without any text, so that an editor is needed.
     """
     import sys
 
@@ -230,7 +230,7 @@ def read_text(words: list[str] | None) -> str | None:
 
 
 def is_piped(descriptor: int) -> bool:
-    """Return whether a program or a file stands at the other end, and no terminal, and not nothing."""
+    """Return whether standard input is a pipe or a file, not a terminal or a null device."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
@@ -240,7 +240,7 @@ EMPTY: Final = f"no document is here yet; {HOW_TO_ADD}"
 
 
 def explain_nothing(filters: FilterOptions) -> str:
-    """Return why no document passes the filters, as far as that can be known; nothing if it cannot."""
+    """Return why no document passes the filters, as far as that can be known; otherwise an empty text."""
     from kb_cli.runtime.completion import fetch_tags
     from kb_cli.runtime.engine_call import call
 
@@ -261,5 +261,5 @@ def explain_nothing(filters: FilterOptions) -> str:
 
 
 def counted(numbers: Mapping[str, int]) -> str:
-    """Return names, each with its number."""
+    """Return the names, each with its number."""
     return ", ".join(f"{name} ({number})" for name, number in numbers.items())

@@ -1,4 +1,4 @@
-"""What goes to standard output, safely: texts and titles are others' words, and a terminal obeys some of them."""
+"""Write safely to standard output: texts and titles may come from others, and terminals obey control characters."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from kb_cli.runtime.terminal_styles import (
 
 Row = dict[str, Any]
 Columns = Mapping[str, str | Callable[[Row], object]]
-"""By their headers, each a field of a row or what is made of a row; fields that end in `at` are times."""
+"""For each header a field of the row or a function of it; fields with the suffix `at` are times."""
 
 GAP: Final = "  "
 DELETE: Final = 0x7F
 C1: Final = range(0x80, 0xA0)
 CONTROL_PICTURES: Final = 0x2400
-"""Where Unicode has a picture for each control character from 0 to 31."""
+"""The first of Unicode's pictures for the control characters 0 to 31."""
 
 CONTROL_ESCAPES: Final = (
     {code: CONTROL_PICTURES + code for code in range(32) if chr(code) not in "\n\t"}
@@ -45,41 +45,43 @@ HIDDEN: Final = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
     r"|(?<![^\x00-\x7f\s\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\s])"
 )
-"""Characters without a shape that turn, part or hide others. Joiners between letters of the scripts that need them, and
-between the parts of one emoji, are none, nor is the soft hyphen."""
+"""Invisible characters that reverse, split or hide others.
+
+Joiners are allowed between letters of scripts that need them and between the parts of an emoji, as is the soft hyphen.
+"""
 _held: Final = ContextVar[list[str] | None]("held", default=None)
-"""What is printed while it is not known yet whether it needs a pager."""
+"""Output that is held back until it is known whether it needs a pager."""
 JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (DELETE, *C1)}
 
 
 def is_terminal() -> bool:
-    """Return whether a person reads standard output as it comes."""
+    """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def name_hidden(text: str) -> str:
-    """Show characters that nobody sees by their number."""
+    """Replace invisible characters with their code points."""
     return HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
 
 
 def escape_controls(text: str) -> str:
-    """Make control characters visible, one for one, but for line ends and tabs."""
+    """Make control characters visible, one for one, except for line ends and tabs."""
     return text.translate(CONTROL_ESCAPES)
 
 
 def to_printable(text: str) -> str:
-    """Make control and hidden characters visible, but for line ends and tabs."""
+    """Make control and invisible characters visible, except for line ends and tabs."""
     return name_hidden(escape_controls(text.replace("\r\n", "\n")))
 
 
 def one_line(text: str) -> str:
-    """Return the text in one line, control characters made visible."""
+    """Return the text as one line, with control characters made visible."""
     return to_printable(" ".join(name_hidden(text).split()))
 
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Show what is printed meanwhile in a pager, if a person reads it and the terminal has no room for it."""
+    """Show the output of the block in a pager, if standard output is a terminal too small for it."""
     if not (is_terminal() and sys.stdin.isatty()):
         yield
         return
@@ -96,25 +98,24 @@ def paged() -> Iterator[None]:
 
 
 def write(text: str) -> None:
-    """Print the text as it is, without a line end."""
+    """Print the text unchanged, without a line end."""
     buffer = _held.get()
     if buffer is not None:
         buffer.append(text)
         return
     try:
-        # At once, so that a closed pipe is met here.
+        # Flush, so that a closed pipe is noticed here.
         print(text, end="", flush=True)
     except BrokenPipeError:
         raise typer.Exit(PIPE_CLOSED) from None
 
 
 def print_line(text: str) -> None:
-    """Print a line."""
     write(f"{to_printable(text)}\n")
 
 
 def print_text(text: str) -> None:
-    """Print the text as it is; only a terminal gets it with control characters made visible."""
+    """Print the text unchanged; only for a terminal, make control characters visible."""
     if is_terminal():
         write(to_printable(text))
         return
@@ -122,7 +123,6 @@ def print_text(text: str) -> None:
 
 
 def write_bytes(content: bytes) -> None:
-    """Print bytes as they are."""
     try:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
@@ -141,14 +141,14 @@ def print_aside(text: str) -> None:
 
 
 def print_json_line(content: object) -> None:
-    """Print one JSON document in one line."""
+    """Print a JSON document in one line."""
     import json
 
     write(escape_json(json.dumps(content, ensure_ascii=False)) + "\n")
 
 
 def print_json(content: object) -> None:
-    """Print one JSON document; indented for a person, and without characters that a terminal obeys."""
+    """Print a JSON document; for a terminal, indented and with control characters escaped."""
     import json
 
     document = json.dumps(content, ensure_ascii=False, indent=2 if is_terminal() else None)
@@ -156,14 +156,14 @@ def print_json(content: object) -> None:
 
 
 def escape_json(document: str) -> str:
-    """Write control and hidden characters of a JSON document as JSON can, which reads the same."""
+    """Escape control and invisible characters of a JSON document; its value stays the same."""
     import json
 
     return HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1], document.translate(JSON_ESCAPES))
 
 
 def print_styled(*texts: Styled) -> None:
-    """Print texts with styles, each with a line end; a terminal gets lines of its width."""
+    """Print styled texts, each with a line end; wrap them to the width of a terminal."""
     if is_terminal():
         width = width_of_terminal()
         texts = tuple(line for text in texts for line in text.wrap(width))
@@ -171,9 +171,9 @@ def print_styled(*texts: Styled) -> None:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]], nothing: str = "") -> None:
-    """Print rows: in columns on a terminal, otherwise with tabs between the cells and no header.
+    """Print rows: as columns on a terminal, otherwise tab-separated without a header.
 
-    Where there are none, standard error says so: `nothing`.
+    Without rows, print `nothing` on standard error.
     """
     cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
     if not cells and nothing:
@@ -185,7 +185,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]], nothing
 
 
 def print_list(answer: Row, name: str, columns: Columns, nothing: str = "", *, json: bool) -> None:
-    """Print an answer as JSON, or for a person the rows that it has under a name, as a table."""
+    """Print a response as JSON, or its rows as a table."""
     if json:
         print_json(answer)
         return
@@ -212,12 +212,12 @@ def format_columns(rows: Sequence[Sequence[str]]) -> Iterator[Styled]:
 
 
 def is_path(cell: str) -> bool:
-    """Return whether it is the whole path of a file, whose end tells more than its beginning."""
+    """Return whether a cell is an absolute path, whose end is more informative than its beginning."""
     return cell.startswith("/") or cell[1:3] == ":/"
 
 
 def format_path(path: str, used: int) -> Styled:
-    """Return a path in one line; on a terminal as much of its end as has room behind `used` columns, to click on."""
+    """Return a path in one line; for a terminal as a link, shortened to the columns that `used` leaves."""
     from urllib.parse import quote
 
     line = one_line(path)
@@ -228,13 +228,13 @@ def format_path(path: str, used: int) -> Styled:
 
 
 def abbreviate_home(path: str) -> str:
-    """Return a path with `~` in the place of the user's own folder."""
+    """Return a path with `~` for the home folder."""
     home = Path.home().as_posix()
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
 def fit_widths(widths: list[int], room: int) -> list[int]:
-    """Reduce the largest widths until all have room; of equal ones those to the right."""
+    """Reduce the largest widths until all fit; of equal ones the rightmost."""
     fitted = list(widths)
     while sum(fitted) > room and max(fitted) > 1:
         largest = max(range(len(fitted)), key=lambda column: (fitted[column], column))
@@ -243,24 +243,22 @@ def fit_widths(widths: list[int], room: int) -> list[int]:
 
 
 def print_fields(values: dict[str, object]) -> None:
-    """Print names and values, one pair a line; what is empty is left out."""
+    """Print names and values, one pair per line, without empty values."""
     shown = {name: one_line(str(value)) for name, value in values.items() if value not in (None, "", [])}
     width = max(map(len, shown), default=0)
     write("".join(f"{name:<{width}}  {value}\n" for name, value in shown.items()))
 
 
 def document_text(document: dict[str, Any]) -> str:
-    """Return the document's text."""
     return "".join(chunk["text"] for chunk in document["chunks"])
 
 
 def format_tags(item: dict[str, Any]) -> str:
-    """Return the item's tags in one line."""
     return ", ".join(item["tags"])
 
 
 def format_date(date: str | None) -> str | None:
-    """Return the date that a document gives itself, with the time of its own clock if it names one."""
+    """Return a document's own date, with the time of its own time zone if it has one."""
     if date is None:
         return None
     time = date[11:16]
@@ -268,7 +266,7 @@ def format_date(date: str | None) -> str | None:
 
 
 def format_time(stamp: str | None) -> str | None:
-    """Return a time of the engine's, which is UTC, as the clock here showed it."""
+    """Return a UTC time of the engine as local time."""
     from datetime import datetime
 
     return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M") if stamp else None

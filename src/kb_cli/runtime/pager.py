@@ -1,4 +1,4 @@
-"""What is longer than the terminal, shown a page at a time."""
+"""Show long output in a pager."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Final
 
 OFF: Final[tuple[list[str], ...]] = ([], ["cat"])
 LESS: Final = {"LESS": "-FRX"}
-"""What less is told if nobody told it anything: to end by itself after one page, and to show styles."""
+"""Options for less if none are set: exit if the text fits on one page, and show styles."""
 
 
 def has_room(text: str) -> bool:
-    """Return whether the terminal shows all of a text at once, a line being left for the prompt."""
+    """Return whether the terminal can show a whole text, with one line left for the prompt."""
     return text.count("\n") < shutil.get_terminal_size().lines
 
 
 def show(text: str) -> bool:
-    """Show a text in the pager; return whether there is one."""
+    """Show a text in the pager; return False without a pager."""
     try:
         command = shlex.split(os.environ.get("PAGER", "less"))
-    except ValueError:  # a quotation without an end
+    except ValueError:  # an unclosed quotation
         return False
     if command in OFF or not shutil.which(command[0]):
         return False
-    # Ctrl-C is the pager's own: it would be killed, and leave the terminal as it had set it.
+    # The pager handles Ctrl-C; if it were killed, the terminal would keep the pager's settings.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        subprocess.run(  # noqa: S603 - the user's own
+        subprocess.run(  # noqa: S603 - the user's own pager
             command, input=text.encode("utf-8", "replace"), env=LESS | os.environ, check=False
         )
     except OSError:

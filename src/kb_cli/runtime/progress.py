@@ -1,4 +1,4 @@
-"""How far it is, for a person at a terminal."""
+"""Show progress on a terminal."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Final
 from kb_cli.runtime.output import to_printable
 
 MIN_BAR_COLUMNS: Final = 60
-"""So many columns have room for numbers and a bar; numbers alone do with 40."""
+"""Minimum width for numbers and a bar; numbers only need 40 columns."""
 
 
 @contextmanager
 def status_line(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Show a line on standard error while the block runs, which sets it; none where it would not be seen."""
+    """Show a status line on standard error during the block, which sets its text; show nothing without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -28,7 +28,7 @@ def status_line(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress_bar(label: str, total: int, *, is_bytes: bool, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error while the block runs, which advances it; none where it would not be seen."""
+    """Show a progress bar on standard error during the block, which advances it; show nothing without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -38,7 +38,7 @@ def progress_bar(label: str, total: int, *, is_bytes: bool, quiet: bool) -> Iter
     amount: rich.ProgressColumn = rich.DownloadColumn() if is_bytes else rich.MofNCompleteColumn()
     rate = [rich.TransferSpeedColumn()] if is_bytes else []
     console = Console(stderr=True)
-    # Of colours only those that the terminal's own theme sets are fit for light and dark ones alike.
+    # Only colours from the terminal's theme suit light and dark backgrounds alike.
     bar_column = rich.BarColumn(style="dim", complete_style="cyan", finished_style="cyan")
     bars = [bar_column] if console.width >= MIN_BAR_COLUMNS else []
     columns = [rich.TextColumn("{task.description}"), *bars, amount, *rate, rich.TimeRemainingColumn()]

@@ -1,4 +1,4 @@
-"""Text with styles for a terminal. Rich does more, and takes longer to load than a search takes altogether."""
+"""Styled text for a terminal. Rich does more, but takes longer to load than a whole search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ELLIPSIS: Final = "…"
 
 
 class Style(NamedTuple):
-    """How characters look: the numbers that a terminal takes, and where a click leads."""
+    """The style of a character: terminal codes, and the target of a link."""
 
     numbers: tuple[int, ...] = ()
     link: str = ""
@@ -34,7 +34,7 @@ MATCH: Final = Style((1, 31))
 
 
 class Styled:
-    """A text, each character of which has a style."""
+    """A text with a style for each character."""
 
     def __init__(self, text: str = "", style: Style = PLAIN) -> None:
         self.text = text
@@ -50,7 +50,7 @@ class Styled:
 
     @classmethod
     def join(cls, parts: Iterable[Styled], separator: str = "") -> Styled:
-        """Return the parts as one, with a plain separator between them."""
+        """Join the parts with an unstyled separator."""
         joined = cls()
         texts: list[str] = []
         for number, part in enumerate(parts):
@@ -62,22 +62,21 @@ class Styled:
         return joined
 
     def stylize(self, start: int, end: int, style: Style) -> None:
-        """Give the characters from one place to another a style."""
+        """Set the style of a range of characters."""
         self.styles[start:end] = [style] * len(self.styles[start:end])
 
     def split_lines(self) -> Iterator[Styled]:
-        """Yield the lines."""
         start = 0
         for line in self.text.split("\n"):
             yield self[start : start + len(line)]
             start += len(line) + 1
 
     def wrap(self, width: int) -> list[Styled]:
-        """Return the text in lines of at most so many columns, without white space at their ends."""
+        """Return the text as lines of at most `width` columns, without trailing white space."""
         return [part for line in self.split_lines() for part in line.wrap_line(width)]
 
     def wrap_line(self, width: int) -> Iterator[Styled]:
-        """Yield the one line in lines of at most so many columns."""
+        """Yield one line as lines of at most `width` columns."""
         start = position = columns = 0
         for word in WORD.finditer(self.text):
             needed = text_width(word[0].rstrip())
@@ -96,11 +95,11 @@ class Styled:
         yield self.stripped(start, len(self.text))
 
     def stripped(self, start: int, end: int) -> Styled:
-        """Return a part without the white space at its end."""
+        """Return a part without trailing white space."""
         return self[start : start + len(self.text[start:end].rstrip())]
 
     def render(self) -> str:
-        """Return what shows it on standard output: as plain text where that is no terminal."""
+        """Return the text for standard output, without styles unless it is a terminal."""
         if not is_styled():
             return self.text
         position, pieces = 0, list[str]()
@@ -112,7 +111,7 @@ class Styled:
 
 
 def paint(text: str, style: Style) -> str:
-    """Return a text with what makes a terminal show it in a style."""
+    """Return a text with the escape codes of a style."""
     numbers = [number for number in style.numbers if number not in COLOURS or not os.environ.get("NO_COLOR")]
     if numbers:
         text = f"{ESCAPE}[{';'.join(map(str, numbers))}m{text}{ESCAPE}[0m"
@@ -120,33 +119,30 @@ def paint(text: str, style: Style) -> str:
 
 
 def is_styled() -> bool:
-    """Return whether standard output is a terminal that knows styles."""
+    """Return whether standard output is a terminal that supports styles."""
     if os.name == "nt" and not ("WT_SESSION" in os.environ or "TERM" in os.environ):
         return False
     return sys.stdout.isatty() and os.environ.get("TERM", "").lower() not in PLAIN_TERMINALS
 
 
 def width_of_terminal() -> int:
-    """Return how many columns there are."""
     return shutil.get_terminal_size().columns
 
 
 def text_width(text: str) -> int:
-    """Return how many columns a text takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(map(character_width, text))
 
 
 def character_width(character: str) -> int:
-    """Return how many columns a character takes."""
     if combining(character) or category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if east_asian_width(character) in ("W", "F") else 1
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text in exactly so many columns: what is longer loses its end, what is shorter is filled up."""
+    """Return a text cut or padded to exactly `width` columns."""
     if text_width(text) > width:
         while text and text_width(text) > width - 1:
             text = text[:-1]
@@ -155,7 +151,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_start(text: str, width: int) -> str:
-    """Return as much of a text's end as has room in so many columns."""
+    """Return the end of a text that fits in `width` columns."""
     if text_width(text) <= width:
         return text
     while text and text_width(text) >= width:

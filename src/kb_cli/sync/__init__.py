@@ -1,1 +1,1 @@
-"""Files and folders on their way to the engine."""
+"""Send files and folders to the engine."""

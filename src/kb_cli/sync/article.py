@@ -1,8 +1,8 @@
-"""The part of a web page that people come for: `python -m kb_cli.sync.article ADDRESS` reads a page, and prints one.
+"""Extract the main text of a web page. `python -m kb_cli.sync.article ADDRESS` reads a page and prints the result.
 
-trafilatura tells which texts these are. What is kept is the page's own markup, so that headings, lists, tables, code
-and links stay: what stands around these texts goes, and between them only what leads elsewhere. It is a process of its
-own, as a page may be made to take forever.
+trafilatura identifies the main texts. This module then prunes the page's own markup, which keeps headings, lists,
+tables, code and links. It removes the surroundings of the main texts, and the boxes within them that only contain
+links. It runs in a process of its own because a hostile page can take forever.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ MEMORY: Final = 2 << 30
 
 LEAST_TEXT: Final = 200
 LEAST_SHARE: Final = 0.05
-"""A page of which less counts is one that was not understood."""
+"""If the main text is shorter than this, in characters or as a share of the page, it was not recognised."""
 
 LEAST_OF_BOX: Final = 0.2
 MAIN_SHARE: Final = 0.9
 MOST_OF_LINKS: Final = 0.5
 MENU_SHARE: Final = 0.9
-"""A list is a menu if so much of it is links, and nothing else tells of a page what people come for."""
+"""A list is a menu if this share of its text is links. Used if neither a main text nor an article is found."""
 
 LONG: Final = 25
-"""Shorter texts, such as a menu's, may stand in others by chance."""
+"""Minimum length of a substring match: shorter texts, such as menu entries, may match by chance."""
 
 _PERMALINKS: Final = " ¶#§"
 _DECLARATIONS: Final = (
@@ -49,7 +49,7 @@ _DECLARATIONS: Final = (
 )
 _DOCTYPE: Final = "<!DOCTYPE html>"
 _META_CHARSET: Final = re.compile(rb"""(?i)<meta[^>]{0,256}?charset\s*=\s*["']?\s*([\w.:-]+)""")
-# The parser drops whatever follows the end of the page.
+# The parser drops everything after the end of the page.
 _END_OF_PAGE: Final = re.compile(r"(?i)</(?:html|body)\s*+>")
 _SPACES: Final = re.compile(r"\s+")
 _UNSEEN: Final = ("script", "style", "template", "noscript", "iframe")
@@ -72,7 +72,7 @@ _LINES: Final = {
 
 
 def main() -> None:
-    """Read a page from standard input and print what is to be kept of it; nothing if that cannot be told."""
+    """Read a page from standard input and print its main part, if any."""
     limit(MEMORY, cpu=SECONDS)
     logging.disable()
     confine()
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def decode_markup(data: bytes) -> str:
-    """Return a page's text, in the encoding that it has or declares."""
+    """Return the text of a page, decoded as UTF-8, with the declared encoding, or with a detected one."""
     text = data.decode("utf-8-sig", "replace")
     if data.startswith(codecs.BOM_UTF8) or decoded(data, "utf-8") is not None or _is_damaged_utf_8(text):
         return text
@@ -91,15 +91,15 @@ def decode_markup(data: bytes) -> str:
 
 
 def _is_damaged_utf_8(text: str) -> bool:
-    """Return whether a text that was read as UTF-8 is that, but for a few bytes: nothing else has so much of it."""
+    """Return whether a text decoded as UTF-8 is UTF-8 with a few damaged bytes; no other encoding decodes so well."""
     bad = text.count("\ufffd")
     return len(text) - len(text.encode("ascii", "ignore")) - bad >= 10 * bad
 
 
 def readable(markup: str, address: str) -> str | None:
-    """Return a page with what people come for; None where neither that is found nor a menu to leave out.
+    """Return a page reduced to its main part; None if neither a main part nor a menu to remove was found.
 
-    What a page itself marks as its article is that, however short. A page too short to tell loses its menus alone.
+    An article that the page marks as such counts, however short. If a page is too short to judge, only its menus go.
     """
     markup = _END_OF_PAGE.sub("", markup)
     page = _parsed(markup)
@@ -119,7 +119,7 @@ def readable(markup: str, address: str) -> str | None:
 
 
 def _keep_article(body: HtmlElement) -> bool:
-    """Leave of a page only what it marks as its article, without the menus in it; return whether there is one."""
+    """Reduce a page to its marked articles, without their menus; return whether it has any."""
     articles = _articles(body)
     for article in articles:
         for menu in [menu for menu in article.xpath(_MENUS) if menu is not article]:
@@ -135,19 +135,19 @@ def _keep_article(body: HtmlElement) -> bool:
 
 
 def _articles(body: HtmlElement) -> list[HtmlElement]:
-    """Return what a page marks as its article: the main part, if it says anything beside its articles, else these."""
+    """Return the marked articles of a page, or its main elements if these contain more text than the articles."""
     articles, mains = ([element for element in body.xpath(path) if _flat(element)] for path in (_ARTICLES, _MAINS))
     return mains if not articles or any(main.xpath(_OUTSIDE) for main in mains) else articles
 
 
 def _parsed(markup: str) -> HtmlElement:
-    # huge_tree raises the limit on nesting, beyond which text is lost.
+    # huge_tree raises the nesting limit; below that limit the parser would lose text.
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
     return html.document_fromstring(markup.encode("utf-8", "replace"), parser=parser)
 
 
 def _find(markup: str, address: str) -> Document | None:
-    """Return what the library finds: as much as it takes for text, comments included."""
+    """Return the main text that trafilatura finds, with comments, favouring recall."""
     dates = {"extensive_search": False, "original_date": True}
     document = bare_extraction(
         markup, url=address, favor_recall=True, include_comments=True, with_metadata=True, date_extraction_params=dates
@@ -156,7 +156,7 @@ def _find(markup: str, address: str) -> Document | None:
 
 
 class _Share(NamedTuple):
-    """How many characters an element shows, how many of these count, and how many are links."""
+    """The numbers of visible characters, main-text characters and link characters of an element."""
 
     shown: int = 0
     counted: int = 0
@@ -167,7 +167,7 @@ class _Share(NamedTuple):
 
 
 class _Pruning:
-    """Takes out of a page the boxes around what was found in it, and within it those that only lead elsewhere."""
+    """Removes the boxes around the main text of a page, and the link boxes within it."""
 
     def __init__(self, document: Document | None) -> None:
         bodies = [body for body in (document.body, document.commentsbody) if body is not None] if document else []
@@ -176,7 +176,7 @@ class _Pruning:
         self._shares: dict[HtmlElement, _Share] = {}
 
     def measure(self, element: HtmlElement, *, is_link: bool = False) -> _Share:
-        """Return what an element shows, and remember it of all that is in it."""
+        """Return the share of an element, and store it for all elements inside."""
         share, line = _Share(), list[tuple[str, bool]]()
         for piece, links in _pieces(element, is_link=is_link):
             if isinstance(piece, str):
@@ -188,7 +188,7 @@ class _Pruning:
         return self._shares[element]
 
     def prune(self, element: HtmlElement, *, within: bool = False) -> None:
-        """Prune what is in an element; `within` says that it is part of what holds most of what counts."""
+        """Prune the contents of an element; `within` is set inside the element with most of the main text."""
         share = self._shares[element]
         blocks = [piece for piece, _ in _pieces(element) if not isinstance(piece, str)]
         within = within or not any(self._shares[block].counted > MAIN_SHARE * share.counted for block in blocks)
@@ -199,7 +199,7 @@ class _Pruning:
                 self.prune(block, within=within)
 
     def drop_menus(self, body: HtmlElement) -> bool:
-        """Take the menus out of a page that was measured, if something else is left; return whether there were any."""
+        """Drop the menus of a measured page unless nothing else would be left; return whether any were dropped."""
         menus = [menu for menu in body.xpath(_MENUS) if menu in self._shares]
         menus += [box for box in body.iter("ul", "ol") if self._is_menu(box)]
         outer = [menu for menu in menus if not any(above in menus for above in menu.iterancestors())]
@@ -232,7 +232,7 @@ class _Pruning:
 
 
 def _pieces(element: HtmlElement, *, is_link: bool = False) -> Iterator[tuple[str | HtmlElement, bool]]:
-    """Yield the text that stands in an element itself, and the blocks between, each with whether it is a link."""
+    """Yield the text directly in an element and the blocks in between, each with a flag for links."""
     yield element.text or "", is_link
     for child in element:
         links = is_link or child.tag in _LINKS
@@ -248,7 +248,7 @@ def _flat(element: HtmlElement) -> str:
 
 
 def _page(document: Document, original: HtmlElement, body: HtmlElement, declared: str) -> str:
-    """Return a page with a title, what the original declares of itself, and a body."""
+    """Return a page with a title, the metadata that the original declares, and a body."""
     title, heading = _title(document, original, body)
     authors = [author for author in (document.author or "").split("; ") if author and author in declared]
     date = document.date if document.date and document.date in declared else None
@@ -263,7 +263,7 @@ def _page(document: Document, original: HtmlElement, body: HtmlElement, declared
 
 
 def _title(document: Document, original: HtmlElement, body: HtmlElement) -> tuple[str, HtmlElement | None]:
-    """Return the title, without the site's name where that can be told, and the heading that says the same."""
+    """Return the title, without the site's name if possible, and the heading with the same text."""
     own = " ".join((original.findtext(".//title") or "").split())
     title = (document.title or "").strip(_PERMALINKS)
     same = (heading for heading in body.iter("h1") if _flat(heading).strip(_PERMALINKS) == _SPACES.sub("", title))

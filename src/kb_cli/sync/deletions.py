@@ -1,4 +1,4 @@
-"""Which documents a sync may delete: those whose file a person deleted, as far as that can be told."""
+"""Decide which documents a sync may delete: only documents whose file was deleted on purpose, as far as kb can know."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from kb_cli.sync.disk_view import DiskView
 
 FEW: Final = 5
-"""So many deletions at once are nothing unusual."""
+"""Up to this many deletions at once are not suspicious."""
 
 SHARE: Final = 5
-"""And the one part in so many of all documents."""
+"""More than FEW deletions are suspicious if they exceed one in this many documents."""
 
 SHOWN_FOLDERS: Final = 4
 
 EMPTIED: Final = ""
-"""Stands for the disk of a folder that was suddenly empty, until all of its files are back or a person says yes."""
+"""Replaces the device of a suddenly empty folder until all of its files are back or the user confirms."""
 
 ITSELF: Final = "."
-"""The folder that is kept in step, among those that were suddenly empty: without a name it stands for its disk."""
+"""The synced folder, in the list of suddenly empty folders; an empty name would mean its disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Withheld:
     """Documents that stay although their file is gone.
 
     Args:
-        reason: why, and what to do.
-        paths: theirs, from the folder.
-        needs_yes: whether they go if a person says so.
+        reason: the reason, and how to proceed.
+        paths: their paths, relative to the folder.
+        needs_yes: whether they can be deleted with --yes.
     """
 
     reason: str
@@ -44,14 +44,14 @@ class Withheld:
 
 @dataclass
 class Judge:
-    """Says which documents go.
+    """Decides which documents are deleted.
 
     Args:
-        disk: the folder as it is now.
-        mounts: on which devices it was when it was last in step, and is now.
-        unread: the files in it that cannot be read, from the folder.
-        total: how many documents it has.
-        is_sure: whether a person said that all these files were deleted.
+        disk: the current state of the folder.
+        mounts: its devices after the last sync, and now.
+        unread: its unreadable files, as relative paths.
+        total: the number of its documents.
+        is_sure: whether the user confirmed all deletions.
     """
 
     disk: DiskView
@@ -64,7 +64,7 @@ class Judge:
     """Folders that are suddenly empty, or were and do not have all of their files again."""
 
     def allow(self, paths: Iterable[str]) -> list[str]:
-        """Return those of the paths, from the folder, whose documents go; note why others stay."""
+        """Return those relative paths whose documents may be deleted; record the reasons for the others."""
         left = self._beside_unread(list(paths))
         if self.is_sure:
             return left
@@ -77,7 +77,7 @@ class Judge:
         return left
 
     def keep_away(self, paths: Iterable[str]) -> list[str]:
-        """Return those of the paths that are not on a device that is away: their files have not moved."""
+        """Return the paths that are not on a missing device: files on a missing device have not moved."""
         lost = lost_mounts(*self.mounts)
         away = [mount for mount, device in lost.items() if device != EMPTIED]
         return [path for path in paths if self.is_sure or not any(is_below(path, mount) for mount in away)]
@@ -133,15 +133,15 @@ class Judge:
 
 
 def lost_mounts(before: str, now: str) -> dict[str, str]:
-    """Return the folders that are not on the device any more that they were on, with that device."""
+    """Return the folders that are no longer on the same device, each with that device."""
     former, present = parsed(before), parsed(now)
     return {mount: device for mount, device in former.items() if present.get(mount) != device}
 
 
 def remembered(before: str, now: str, left: Collection[str], emptied: Iterable[str] = ()) -> str:
-    """Return which devices to remember: those of now, and the lost ones of documents that are left without a file.
+    """Return the devices to remember: the current ones, and the lost ones of documents without a file.
 
-    Folders that are suddenly empty count among these.
+    Suddenly empty folders count as lost.
     """
     lost = lost_mounts(before, now).items()
     mounts = {mount: device for mount, device in lost if any(is_below(path, mount) for path in left)}
@@ -150,7 +150,7 @@ def remembered(before: str, now: str, left: Collection[str], emptied: Iterable[s
 
 
 def parsed(mounts: str) -> dict[str, str]:
-    """Return devices by folder, from how they are kept."""
+    """Return the devices by folder, read from their stored form."""
     try:
         read = json.loads(mounts)
     except ValueError:
@@ -159,7 +159,7 @@ def parsed(mounts: str) -> dict[str, str]:
 
 
 def places(paths: Sequence[str]) -> str:
-    """Return in which folders most of the paths are, in words."""
+    """Return a phrase with the folders that contain most of the paths."""
     counts = Counter(PurePosixPath(path).parts[0] + "/" if "/" in path else "" for path in paths)
     most = counts.most_common(SHOWN_FOLDERS)
     named = [f"{count} in {folder or 'the folder itself'}" for folder, count in most]
@@ -167,10 +167,9 @@ def places(paths: Sequence[str]) -> str:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a path lies in a folder; all do in the one without a name."""
+    """Return whether a path is in a folder; the empty name contains all."""
     return folder in ("", ITSELF) or path.startswith(f"{folder}/")
 
 
 def parent(path: str) -> str:
-    """Return the folder that a path lies in."""
     return path.rpartition("/")[0]

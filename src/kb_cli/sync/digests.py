@@ -1,4 +1,4 @@
-"""The digests of files."""
+"""Hash files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ BLOCK: Final = 1 << 20
 
 @dataclass
 class DigestCache:
-    """The SHA-256 of files, kept while a file looks unchanged: a watched folder is read again and again."""
+    """Caches the SHA-256 of files that look unchanged, because a watched folder is read repeatedly."""
 
     _digests: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
 
     def digest(self, path: str) -> str:
-        """Return the file's digest.
+        """Return the SHA-256 of a file.
 
         Raises:
-            OSError: it cannot be read, or gives no answer.
+            OSError: the file cannot be read or does not respond.
         """
         with listening(path) as patient:
             descriptor = patient.call(open_file, path)

@@ -1,4 +1,4 @@
-"""What is on the disk, by names as the engine has them: file systems spell one name in several ways."""
+"""The files on the disk, by their names in the engine: file systems spell one name in several ways."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from kb_cli.sync.placeholders import is_placeholder, name_elsewhere
 from kb_cli.sync.timed_reads import ask_folder
 
 ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
-"""What is said of a path where nothing can be."""
+"""Errors for a path at which nothing exists."""
 
 OF_FILE_MANAGERS: Final = {".ds_store", ".directory", ".localized", "thumbs.db", "desktop.ini", "lost+found"}
-"""What stands in a folder in which nothing stands."""
+"""Files in otherwise empty folders."""
 
 COLUMNS: Final = 4
-"""Those of a line that tells of a mounted device: which one, where, of what kind, and how."""
+"""Required columns of a line in the mount table: device, mount point, type, options."""
 
 NUMBERED: Final = {"ext2", "ext3", "ext4", "btrfs"}
-"""Kinds of file systems that have a number of their own, the same after each start of the machine."""
+"""File systems with a number of their own that stays the same after a reboot."""
 
 DEVICES: Final = "/dev/"
 BY_NUMBER: Final = Path("/dev/disk/by-uuid")
-"""Where the system lists devices by the numbers of their file systems, of whatever kind."""
+"""The folder in which the system lists devices by file system number, for file systems of all types."""
 
 
 @dataclass
 class DiskView:
-    """A folder as it is now, each part of it looked at once.
+    """The current state of a folder; each part is read once.
 
     Args:
         root: the folder.
@@ -42,10 +42,10 @@ class DiskView:
 
     root: Path
     _listings: dict[Path, dict[str, str] | None] = field(default_factory=dict)
-    """By folder the names of its entries, with "file", "folder" or "elsewhere"; None if it cannot be looked at."""
+    """For each folder the names in it, with "file", "folder" or "elsewhere"; None if it cannot be read."""
 
     def has_file(self, relative: PurePosixPath) -> bool:
-        """Return whether a file is there, or what stands for it; what cannot be looked at is there."""
+        """Return whether a file or its placeholder exists; unreadable paths count as existing."""
         folder = self.root
         *parents, name = map(composed, relative.parts or ("",))
         for parent in parents:
@@ -59,21 +59,21 @@ class DiskView:
         return listing is None or listing.get(name) in ("file", "elsewhere")
 
     def is_emptied(self, relative: PurePosixPath) -> bool:
-        """Return whether a folder is there, and nothing is in it."""
+        """Return whether a folder exists and is empty."""
         try:
             return ask_folder(self.path_of(relative), holds_nothing)
         except OSError:
             return False
 
     def path_of(self, relative: PurePosixPath) -> Path:
-        """Return where something is, as the disk spells it."""
+        """Return the absolute path, as the disk spells it."""
         folder = self.root
         for part in relative.parts:
             folder = self._inside(folder, composed(part))
         return folder
 
     def _inside(self, folder: Path, name: str) -> Path:
-        """Return a part of a folder, as the disk spells it."""
+        """Return the path of a name in a folder, as the disk spells it."""
         if os.path.lexists(folder / name):
             return folder / name
         try:
@@ -92,7 +92,7 @@ class DiskView:
 
 
 def holds_nothing(folder: Path) -> bool:
-    """Return whether nothing is in a folder but what file managers put there, and other programs left."""
+    """Return whether a folder contains only files of file managers and leftovers of other programs."""
     with os.scandir(folder) as entries:
         return all(
             entry.name.lower() in OF_FILE_MANAGERS or is_leftover(entry.name, is_folder=entry.is_dir())
@@ -101,7 +101,7 @@ def holds_nothing(folder: Path) -> bool:
 
 
 def list_folder(folder: Path) -> dict[str, str] | None:
-    """Return the names in a folder, each with what it is; none if there is no folder, None if that cannot be known."""
+    """Return the names in a folder with their types; empty if the folder does not exist, None if it cannot be read."""
     listing: dict[str, str] = {}
     try:
         with os.scandir(folder) as entries:
@@ -119,7 +119,7 @@ def list_folder(folder: Path) -> dict[str, str] | None:
 
 
 def find_file(path: str) -> Path | None:
-    """Return the file at a source path, however the disk spells it; None if there is none."""
+    """Return the file at a source path, however the disk spells it; None if missing."""
     if Path(path).is_file():
         return Path(path)
     whole = PurePosixPath(path)
@@ -130,7 +130,7 @@ def find_file(path: str) -> Path | None:
 
 
 def describe_mounts(root: Path) -> str:
-    """Return on which device a folder is, and which folders below it are on others, as text that can be compared."""
+    """Return the devices of a folder and of the mount points below it, as text that can be compared."""
     root, devices = root.resolve(), mounted_devices()
     point = mount_point(root)
     mounts = {"": f"{point} {devices.get(point, '')}".rstrip()}
@@ -141,15 +141,14 @@ def describe_mounts(root: Path) -> str:
 
 
 def mount_point(folder: Path) -> Path:
-    """Return where the device that a folder is on is mounted."""
-    # `Path.is_mount` raises an error for what one may not look at, before Python 3.12 on Windows for everything.
+    # `Path.is_mount` raises an error for unreadable paths, and before Python 3.12 always on Windows.
     while not os.path.ismount(folder) and folder != folder.parent:
         folder = folder.parent
     return folder
 
 
 def mounted_devices() -> dict[Path, str]:
-    """Return where devices are mounted, as far as the system says, with what tells each from another at its place."""
+    """Return the mount points that the system lists, each with an identifier of its file system."""
     try:
         lines = Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -163,12 +162,12 @@ def mounted_devices() -> dict[Path, str]:
 
 
 def unescaped(name: str) -> str:
-    """Return a path as it is, from the way that the system lists it."""
+    """Return a path from the mount table without its escapes."""
     return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), name)
 
 
 def file_system(point: Path, kind: str, device: str) -> str:
-    """Return the number of a file system that it keeps for good; nothing if none is known."""
+    """Return the permanent number of a file system; empty if unknown."""
     try:
         if kind in NUMBERED:
             return f"{os.statvfs(point).f_fsid:x}"

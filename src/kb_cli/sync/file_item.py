@@ -1,4 +1,4 @@
-"""A file on its way into the knowledge base."""
+"""A file to add to the knowledge base."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 @dataclass(slots=True)
 class FileItem:
-    """A file and what became of it.
+    """A file and the result of adding it.
 
     Args:
         path: the file.
-        source_path: what the engine calls it.
-        tags: what it shall be tagged with.
-        job: the engine's receipt, or when waited for the finished job; None if it was not sent.
+        source_path: its path in the engine.
+        tags: the tags to give it.
+        job: the engine's receipt, or after waiting the finished job; None if the file was not sent.
         document_id: the document that has its content.
-        error: why it did not go in.
-        is_known_error: whether that is known since an earlier round, and the file was not sent again.
+        error: the reason if it was not added.
+        is_known_error: whether an earlier round had the same error, so that the file was not sent again.
         is_unread: whether it could not be read here.
-        is_named: whether someone named it, and not a folder that it is in.
-        is_empty: whether there is nothing in it, so that it was not sent.
+        is_named: whether the user named the file itself instead of a folder.
+        is_empty: whether it is empty and was therefore not sent.
         is_new: whether the engine had nothing at its path.
-        moved_from: the source path that its document had before.
+        moved_from: the previous source path of its document.
     """
 
     path: str
@@ -41,23 +41,23 @@ class FileItem:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the engine had it already, and at this place."""
+        """Whether the engine already had it at this path."""
         is_there = self.job is None and self.error is None and self.document_id is not None
         return is_there and self.moved_from is None
 
     @property
     def is_news(self) -> bool:
-        """Whether something became of it that was not reported before."""
+        """Whether its result was not reported before."""
         return not (self.is_unchanged or self.is_known_error or self.is_empty)
 
     @property
     def is_partly_read(self) -> bool:
-        """Whether something in it was not read."""
+        """Whether kb could not read all of it."""
         return self.is_news and bool(self.job and self.job.get("omitted"))
 
     @property
     def act(self) -> str:
-        """What was done with it, in a word."""
+        """The action in one word."""
         if self.moved_from:
             return "moved"
         if not self.is_new:
@@ -65,9 +65,8 @@ class FileItem:
         return "there already" if self.job and self.job.get("existed") else "added"
 
     def finish(self, job: dict[str, Any]) -> None:
-        """Note what became of its job."""
         self.job, self.error, self.document_id = job, job["error"], job["document_id"]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what --json prints."""
+        """Return the fields that --json prints."""
         return {name: getattr(self, name) for name in ("path", "source_path", "job", "document_id", "error")}

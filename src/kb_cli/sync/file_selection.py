@@ -1,4 +1,4 @@
-"""Which files a person means."""
+"""Select the files to add or sync."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 IGNORE_FILES: Final = (".gitignore", ".kbignore")
-"""What they name is left out of the folder they are in; what the last one says counts."""
+"""Files with ignore patterns for their folder; if both match a path, the last file decides."""
 
 USUAL_FOLDERS: Final = {"node_modules", "bower_components", "venv", "__pycache__", "__MACOSX"}
-"""Folders that hold what programs put there; left out unless a file for that says otherwise."""
+"""Folders of generated files; skipped unless an ignore file says otherwise."""
 
 PRIVATE_NAMES: Final = {"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
 PRIVATE_SUFFIXES: Final = {".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"}
-"""Keys and stores of passwords, likewise."""
+"""Private keys and password stores; also skipped."""
 
 DEFAULT: Final = "default"
-"""What leaves these out."""
+"""The reason in `ignored` for the folders and files above."""
 
 LEFT_OUT: Final = "kb delete --leave-out"
-"""What leaves files out that a person deleted in the knowledge base and not on the disk."""
+"""The reason for files that the user deleted in the knowledge base but not on the disk."""
 
 LEFTOVER: Final = "leftover"
-"""Likewise what other programs left beside a file."""
+"""The reason for leftovers of other programs."""
 
 BINARY_SUFFIXES: Final = {
     ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".dll", ".dmg", ".dylib", ".eot",
@@ -47,21 +47,21 @@ BINARY_SUFFIXES: Final = {
     ".psd", ".pyc", ".rar", ".rpm", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff", ".ttf", ".war",
     ".wav", ".webm", ".webp", ".whl", ".wma", ".wmv", ".woff", ".woff2", ".xz", ".zip", ".zst",
 }  # fmt: skip
-"""The suffixes of files that hold no text. In folders they are passed over; one that is named is sent."""
+"""Suffixes of files without text. kb skips them in folders, but sends a file that the user names."""
 
 
 @dataclass
 class FileSelection:
-    """The files that are meant, with absolute paths, and what was passed over in folders.
+    """The selected files as absolute paths, and the files skipped in folders.
 
     Args:
-        files: each once, in order.
-        passed_over: files of which most engines read nothing.
-        ignored: how many files and folders were left out, by the name of what says so.
+        files: the files, without duplicates, in order.
+        passed_over: files that most engines cannot read.
+        ignored: the number of ignored files and folders, by reason.
         unreadable: folders that cannot be listed.
-        outside: links to files outside of the folder.
-        elsewhere: files whose content is elsewhere: they are neither sent nor gone.
-        leftovers: how many files were left by other programs, and skipped.
+        outside: links to files outside the folder.
+        elsewhere: files whose content is not on this disk; they are neither sent nor treated as deleted.
+        leftovers: the number of skipped leftovers of other programs.
     """
 
     files: list[Path] = field(default_factory=list)
@@ -74,11 +74,11 @@ class FileSelection:
 
     @property
     def skipped(self) -> dict[str, int]:
-        """How many files were passed over, by their suffix."""
+        """The number of skipped files by suffix."""
         return Counter(path.suffix.lower() for path in self.passed_over)
 
     def add_left_out(self, other: FileSelection) -> None:
-        """Count also what another selection left out, passed over or could not read."""
+        """Add the skipped and unreadable files of another selection."""
         self.passed_over += other.passed_over
         self.unreadable += other.unreadable
         self.outside += other.outside
@@ -87,7 +87,7 @@ class FileSelection:
         self.ignored += other.ignored
 
     def take(self, suffixes: Collection[str]) -> None:
-        """Select also what was passed over, where its name ends so."""
+        """Also select the skipped files with one of these suffixes."""
         self.files = sorted({*self.files, *(path for path in self.passed_over if path.suffix.lower() in suffixes)})
         self.passed_over = [path for path in self.passed_over if path.suffix.lower() not in suffixes]
 
@@ -95,13 +95,13 @@ class FileSelection:
 def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_links: bool = False) -> FileSelection:
     """Select the files at these paths.
 
-    Folders stand for all that is in them, patterns for all files and folders that they match. What is hidden or hardly
-    ever meant, and what a `.gitignore`, a `.kbignore` or `exclude` names (in the syntax of .gitignore), is left out of
-    folders, and unless `follow_links` is set, so are links to files elsewhere; `exclude` also counts for the files
-    themselves, from the folder that they are in.
+    A folder selects all files in it, a pattern all files and folders that it matches. In folders, kb skips hidden
+    files, files that are rarely wanted, and files that a `.gitignore`, a `.kbignore` or `exclude` names (in the syntax
+    of .gitignore). Unless `follow_links` is set, it also skips links to files outside. `exclude` also applies to named
+    files, relative to their folder.
 
     Raises:
-        UsageError: there is nothing at a path, or something that is no file.
+        UsageError: a path does not exist or is not a regular file.
     """
     selection = FileSelection()
     forget_silent()
@@ -120,7 +120,7 @@ def _expand(name: str) -> list[Path]:
         if not (path.is_file() or path.is_dir()):
             raise UsageError(f"{path} is no regular file.")
         return [path]
-    matches = map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207 - Path.glob shows what is hidden
+    matches = map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207 - Path.glob includes hidden files
     paths = [match for match in matches if match.is_file() or match.is_dir()] if name else []
     if not paths:
         raise UsageError(f"There is no file or folder {name or repr(name)}.")
@@ -128,11 +128,11 @@ def _expand(name: str) -> list[Path]:
 
 
 class IgnoreRules:
-    """What is left out of a folder, by patterns in the syntax of .gitignore that count from there.
+    """Ignore patterns for a folder, in the syntax of .gitignore.
 
     Args:
-        name: where the patterns stand.
-        folder: where they count from.
+        name: the file with the patterns.
+        folder: the folder to which they are relative.
         patterns: the lines.
     """
 
@@ -146,7 +146,7 @@ class IgnoreRules:
         self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(patterns, LinearPattern, backend="simple")
 
     def verdict(self, path: Path, *, is_folder: bool) -> bool | None:
-        """Return whether the patterns leave a path below the folder out; None if they do not say."""
+        """Return whether the patterns ignore a path below the folder; None if no pattern matches."""
         relative = path.relative_to(self._folder).as_posix()
         return self._spec.check_file(f"{relative}/" if is_folder else relative).include
 
@@ -188,7 +188,7 @@ def _walk(
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return what is in a folder by name, each looked at once: it knows then what it is."""
+    """Return the entries of a folder by name, with their status already read."""
     with os.scandir(folder) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:
@@ -199,7 +199,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _is_outside(path: Path, within: Path) -> bool:
-    """Return whether a link leads out of a folder; one that cannot be followed does not."""
+    """Return whether a link leads out of a folder; False if it cannot be followed."""
     try:
         return not ask(path, path.resolve).is_relative_to(within)
     except OSError:
@@ -207,7 +207,7 @@ def _is_outside(path: Path, within: Path) -> bool:
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
-    """Return whether it is a file, or a link to one; a file that cannot be looked at is there all the same."""
+    """Return whether an entry is a file or a link to one; True for a file whose status cannot be read."""
     try:
         return entry.is_file()
     except OSError as error:
@@ -230,7 +230,7 @@ def _read_rules(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequ
 
 
 def _ignored_by(path: Path, rules: Sequence[IgnoreRules], *, is_folder: bool) -> str | None:
-    """Return the name of what leaves a path out, or None."""
+    """Return the reason for which a path is ignored, or None."""
     for rule in reversed(rules):
         verdict = rule.verdict(path, is_folder=is_folder)
         if verdict is not None:
@@ -241,7 +241,7 @@ def _ignored_by(path: Path, rules: Sequence[IgnoreRules], *, is_folder: bool) ->
 
 
 def _is_usual(path: Path, *, is_folder: bool) -> bool:
-    """Return whether hardly anyone means it."""
+    """Return whether a path is skipped by default."""
     if is_folder:
         return path.name in USUAL_FOLDERS
     return path.name in PRIVATE_NAMES or path.suffix.lower() in PRIVATE_SUFFIXES

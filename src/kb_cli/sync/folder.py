@@ -1,4 +1,4 @@
-"""A folder that is kept in step with the knowledge base: which files are in it, and what they are called there."""
+"""A synced folder: its files and their names in the knowledge base."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ OTHER_SPELLING: Final = "another file here has the same name, its letters writte
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What to keep in step.
+    """The options of a sync.
 
     Args:
         path: the folder.
-        prefix: how the source paths of its files begin; empty until `named` has asked for it.
-        tags: what its files are tagged with.
-        exclude: what is left out.
-        delete: whether documents go whose file is gone.
-        is_sure: whether they go even when that looks like an accident, as when there are no files at all.
-        follow_links: whether links to files outside of the folder count as files.
-        take_over: whether the folder may have the name of another one.
-        is_watched: whether each change is followed, while programs are still at it.
+        prefix: the prefix of its source paths; empty until `named` has looked it up.
+        tags: the tags of its files.
+        exclude: patterns of files to skip.
+        delete: whether to delete documents whose file is gone.
+        is_sure: whether to delete them even if that looks like an accident, such as an empty folder.
+        follow_links: whether links to files outside the folder count as files.
+        take_over: whether the folder may take the name of another one.
+        is_watched: whether each change is synced while programs may still be writing.
     """
 
     path: Path
@@ -47,10 +47,10 @@ class Folder:
     is_watched: bool = False
 
     def check(self) -> None:
-        """Check that there is such a folder.
+        """Check that the folder exists.
 
         Raises:
-            UsageError: there is none.
+            UsageError: it does not exist, is a file, or does not respond.
         """
         try:
             is_file, is_there = ask_folder(self.path, lambda path: (path.is_file(), path.is_dir()))
@@ -62,10 +62,10 @@ class Folder:
             raise UsageError(f"There is no folder {self.path}.")
 
     async def select(self, client: EngineClient, left_out: Collection[str]) -> tuple[FileSelection, list[FileItem]]:
-        """Return what is in the folder now that the engine reads, but for the source paths that are left out.
+        """Return the files of the folder that the engine can read, except for the source paths in `left_out`.
 
         Raises:
-            UsageError: it is gone.
+            UsageError: the folder does not exist.
         """
         self.check()
         selection = select_files([str(self.path)], self.exclude, follow_links=self.follow_links)
@@ -77,16 +77,16 @@ class Folder:
         return selection, name_twins([item for item in items if item.source_path not in left_out])
 
     def place(self, source_path: str) -> str:
-        """Return where from the folder a source path leads."""
+        """Return a source path relative to the folder."""
         return source_path.removeprefix(self.prefix)
 
     def source_path(self, path: Path) -> str:
-        """Return the source path of what is below the folder."""
+        """Return the source path of a file below the folder."""
         return self.prefix + composed(path.relative_to(self.path).as_posix())
 
 
 def name_twins(items: list[FileItem]) -> list[FileItem]:
-    """Return the files, with an error in each whose name another one has, too, spelled as the engine has it."""
+    """Return the files; a file whose name differs from another one only in spelling gets an error."""
     first: dict[str, FileItem] = {}
     for item in sorted(items, key=lambda item: item.path != composed(item.path)):
         if first.setdefault(item.source_path, item) is not item:

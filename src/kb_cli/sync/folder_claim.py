@@ -1,4 +1,4 @@
-"""A name of a synced folder belongs to one folder on one machine."""
+"""Claim the name of a synced folder: it belongs to one folder on one machine."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ FILE: Final = "machine-id"
 
 @dataclass
 class Claim:
-    """A folder that is kept in step under its name.
+    """The known state of a synced folder.
 
     Args:
-        mounts: on which devices it was when it was last in step.
-        left_out: the source paths of files that stay out.
+        mounts: its devices after the last sync.
+        left_out: the source paths of files to skip.
         owner: the machine that has the name.
-        doubt: the refusal that holds unless the files are those of the documents: name and disk could be a twin's.
+        doubt: the refusal to raise unless the files match the documents; name and disk could belong to a clone.
     """
 
     mounts: str = ""
@@ -39,10 +39,10 @@ class Claim:
 
 
 async def look_up(client: EngineClient, folder: Folder) -> Claim:
-    """Return what is known of a folder, without claiming it.
+    """Return the known state of a folder without claiming it.
 
     Raises:
-        UsageError: its name belongs to another one.
+        UsageError: its name belongs to another folder.
     """
     known = await client.folders()
     mine, claimed = machine_id(), Claim(left_out=frozenset(known["left_out"]))
@@ -59,16 +59,16 @@ async def look_up(client: EngineClient, folder: Folder) -> Claim:
 
 
 async def claim(client: EngineClient, folder: Folder, mounts: str, owner: str = "") -> None:
-    """Let the engine know that a folder is kept in step from here, and on which devices it is.
+    """Register the folder and its devices with the engine.
 
     Args:
-        client: the way to the engine.
-        folder: it.
+        client: the client of the engine.
+        folder: the folder.
         mounts: the devices.
-        owner: the machine that had the name and may lose it, beside this one.
+        owner: another machine that may lose the name.
 
     Raises:
-        UsageError: its name belongs to another one.
+        UsageError: its name belongs to another folder.
     """
     request = {
         "prefix": folder.prefix,
@@ -87,63 +87,62 @@ async def claim(client: EngineClient, folder: Folder, mounts: str, owner: str = 
 
 
 def is_mine(known: dict[str, Any], folder: Folder, machine: str) -> bool:
-    """Return whether a name belongs to this folder, or to one of this machine that is there no more.
+    """Return whether a name belongs to this folder, or to one of this machine that no longer exists.
 
-    Where the machine has another note, a twin of this one could be meant, which only the files tell.
+    If the machine ID differs, the name could belong to a clone of this machine; only the files can show that.
     """
     is_same = is_from_here(known, machine) and known["path"] == str(folder.path.resolve())
     return is_same or has_moved(known, machine)
 
 
 def has_moved(known: dict[str, Any], machine: str) -> bool:
-    """Return whether a folder was on this machine and is there no more, although its disk is."""
+    """Return whether a folder was on this machine and no longer exists, although its disk is there."""
     return is_from_here(known, machine) and is_gone(known["path"]) and is_disk_here(known)
 
 
 def is_gone(path: str) -> bool:
-    """Return whether nothing is at a path; what one may not look at is there."""
+    """Return whether nothing exists at a path; unreadable paths count as existing."""
     try:
         Path(path).stat()
     except OSError as error:
         return error.errno in ABSENT
-    except ValueError:  # no path of this system
+    except ValueError:  # not a valid path on this system
         return False
     return False
 
 
 def is_from_here(known: dict[str, Any], machine: str) -> bool:
-    """Return whether a folder is one of this machine, and not of another one that has a copy of its home folder.
+    """Return whether a folder is on this machine, and not on another one with a copy of its home folder.
 
-    Two of three must be the same: what this machine has noted in the home folder, its name, and the disk, by its
-    number. A machine may get another name, and a home folder may be made anew, as in a container.
+    Two of three must match: the machine ID in the home folder, the host name, and the number of the disk. A machine may
+    be renamed, and a home folder may be recreated, for example in a container.
     """
     is_same_home, is_same_name = bool(known["machine"] == machine), bool(known["host"] == host_name())
     if is_same_home == is_same_name:
-        return is_same_home  # other folders' disks are not looked at: they may be anybody's
+        return is_same_home  # do not look at the disks of other folders: they may belong to anyone
     return " " in known_device(known) and is_disk_here(known)
 
 
 def is_disk_here(known: dict[str, Any]) -> bool:
-    """Return whether the disk that a folder was on is where it was, as far as that can be known."""
+    """Return whether the disk of a folder is at the same mount point as before, as far as that can be known."""
     try:
         now = parsed(describe_mounts(Path(known["path"])))
-    except (OSError, ValueError, RuntimeError):  # no path of this system, or links that lead round in a circle
+    except (OSError, ValueError, RuntimeError):  # not a valid path on this system, or a loop of links
         return False
     return now.get("") == parsed(known["mounts"]).get("")
 
 
 def known_device(known: dict[str, Any]) -> str:
-    """Return where the disk of a folder was, and its number if it had one."""
+    """Return the mount point of a folder's disk, and its number if it had one."""
     return parsed(known["mounts"]).get("", "")
 
 
 def host_name() -> str:
-    """Return what this machine is called."""
     return socket.gethostname() or "this machine"
 
 
 def taken(folder: Folder, path: str, host: str) -> UsageError:
-    """Return the refusal of a name that another folder has."""
+    """Return the error for a name that another folder has."""
     return UsageError(
         f"{folder.prefix.rstrip('/')} is the name of {path} on {host} already: two folders under one name would undo"
         " each other's changes. Give this one another name (--as), or let it have this one from now on (--take-over)."
@@ -151,7 +150,7 @@ def taken(folder: Folder, path: str, host: str) -> UsageError:
 
 
 def machine_id() -> str:
-    """Return what tells this machine from others, made when it is first asked for."""
+    """Return the ID of this machine, created on the first call."""
     file = state_folder() / FILE
     try:
         if known := file.read_text().strip():

@@ -1,4 +1,4 @@
-"""What files on this machine are called in the knowledge base: by their whole path, or by the name of their folder."""
+"""Map local files to source paths: by their absolute path, or by the name of their synced folder."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FolderNames:
-    """The folders of this machine that are kept in step, and the files that stay out.
+    """The synced folders of this machine, and the files to skip.
 
     Args:
-        prefixes: by folder, as `Path.resolve` has it, how the source paths of its files begin.
-        left_out: source paths of files that stay out.
-        names: the folders with all prefixes that they were kept in step under.
+        prefixes: the prefix of the source paths for each folder, as `Path.resolve` returns it.
+        left_out: source paths of files to skip.
+        names: the folders with every prefix under which they were synced.
     """
 
     prefixes: Mapping[Path, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class FolderNames:
     names: frozenset[tuple[Path, str]] = frozenset()
 
     def source_path(self, path: Path | str) -> str:
-        """Return the source path of a file or folder, as `kb sync` of the innermost folder around it has it."""
+        """Return the source path of a file or folder, as `kb sync` of the innermost folder around it would."""
         whole = absolute(path)
         for folder in (whole, *whole.parents) if self.prefixes else ():
             if prefix := self.prefixes.get(resolved(folder)):
@@ -42,27 +42,27 @@ class FolderNames:
         return to_source_path(whole)
 
     def prefix(self, folder: Path) -> str:
-        """Return how the source paths begin of a folder that is to be kept in step, as they began before.
+        """Return the prefix of the source paths for a folder to sync, the same as before.
 
-        Its whole path counts if it was kept in step so, whatever other name it got since: a timer goes on as it began.
+        If it was ever synced under its absolute path, that prefix stays, so that a timer keeps working after a rename.
         """
         whole = as_prefix(to_source_path(folder))
         return whole if (resolved(folder), whole) in self.names else as_prefix(self.source_path(folder))
 
     def place(self, source_path: str) -> str:
-        """Return where the file of a source path is on this machine; the path as it is if it lies in no such folder."""
+        """Return the local file of a source path; the path unchanged if it is in no synced folder."""
         fitting = [(prefix, folder) for folder, prefix in self.prefixes.items() if source_path.startswith(prefix)]
         prefix, folder = max(fitting, key=lambda pair: len(pair[0]), default=("", None))
         return str(folder / source_path.removeprefix(prefix)) if folder else source_path
 
 
 async def named(client: EngineClient, folder: Folder) -> Folder:
-    """Return a folder with the prefix that it had before, or its whole path, if it has none yet."""
+    """Return the folder with its previous prefix, or with its absolute path if it has none yet."""
     return folder if folder.prefix else replace(folder, prefix=(await fetch_names(client)).prefix(folder.path))
 
 
 async def fetch_names(client: EngineClient) -> FolderNames:
-    """Return what is known of synced folders."""
+    """Fetch the known synced folders."""
     known, mine = await client.folders(), machine_id()
     here = [folder for folder in known["folders"] if is_from_here(folder, mine)]
     names = frozenset((Path(folder["path"]), folder["prefix"]) for folder in here)
@@ -70,34 +70,34 @@ async def fetch_names(client: EngineClient) -> FolderNames:
 
 
 def prefixes_here(folders: list[dict[str, Any]]) -> dict[Path, str]:
-    """Return how the source paths of the folders' files begin, by folder; of two names the newer one counts."""
+    """Return the prefix of each folder; if a folder has two names, the newer one."""
     return {Path(folder["path"]): folder["prefix"] for folder in sorted(folders, key=lambda folder: str(folder["at"]))}
 
 
 def as_prefix(source_path: str) -> str:
-    """Return how the source paths of what is below a folder begin."""
+    """Return the prefix of the source paths below a folder."""
     return source_path.rstrip("/") + "/"
 
 
 def meant_path(path: str) -> str:
-    """Return the source path that a person means: that of what is here, or else the words as they stand."""
+    """Return the source path that the user means: the one of a local file, or the words unchanged."""
     here = Path(path).expanduser()
     return call(fetch_names).source_path(here) if here.exists() else composed(path)
 
 
 def meant_prefix(folder: str) -> str:
-    """Return how the source paths of what is below a folder begin, as `meant_path` has it."""
+    """Return the prefix of the source paths below a folder, resolved with `meant_path`."""
     return as_prefix(meant_path(folder))
 
 
 def local_place(source_path: str | None) -> str:
-    """Return where the file of a source path is on this machine, as far as that can be told."""
+    """Return the local file of a source path, if known."""
     return call(fetch_names).place(source_path) if source_path else ""
 
 
 @lru_cache(maxsize=4096)
 def resolved(folder: Path) -> Path:
-    """Return what a folder is called without links; as it is where that cannot be known."""
+    """Return a folder without links; unchanged if it does not respond."""
     try:
         return ask(folder, folder.resolve)
     except OSError:

@@ -1,4 +1,4 @@
-"""The patterns of a .kbignore, matched in time that does not explode with their stars."""
+"""Match the patterns of a .kbignore in linear time, however many stars they have."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Final
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 STAR: Final = "[^/]*"
-"""What `GitIgnoreSpecPattern` makes of a star within a name."""
+"""The translation of a star within a name by `GitIgnoreSpecPattern`."""
 FOLDERS: Final = "(?:/.+)?"
-"""What it makes of `**` between two slashes."""
+"""Its translation of `**` between two slashes."""
 LEADING_FOLDERS: Final = "^(?:.+/)?"
-"""What it makes of `**` at the beginning."""
+"""Its translation of `**` at the beginning."""
 
 
 class LinearPattern(GitIgnoreSpecPattern):
-    """A pattern of .gitignore that never looks again for what it has found between two stars.
+    """A .gitignore pattern that does not backtrack between two stars.
 
-    The first place where that fits leaves the most room for what follows, so a later one cannot do better.
+    The first match of a piece leaves the most text for the rest, so a later match cannot succeed if the first one
+    fails.
     """
 
     __slots__ = ()
@@ -29,7 +30,7 @@ class LinearPattern(GitIgnoreSpecPattern):
 
 
 def without_backtracking(regex: str) -> str:
-    """Return a regular expression of `GitIgnoreSpecPattern` that matches the same, in linear time."""
+    """Return a regular expression equivalent to one of `GitIgnoreSpecPattern`, which matches in linear time."""
     *blocks, last = map(_names_without_backtracking, regex.split(FOLDERS))
     if not blocks:
         return last

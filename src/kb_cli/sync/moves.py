@@ -1,4 +1,4 @@
-"""Files that were renamed or moved: their documents stay the same, with their ids, dates and tags."""
+"""Detect renamed and moved files: their documents keep their ids, dates and tags."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from kb_cli.sync.file_item import FileItem
 
 Moves = list[tuple["FileItem", str]]
-"""Files, and the source paths that their documents have."""
+"""Files, with the source paths of their documents."""
 
 
 def find_moves(
     items: Sequence[FileItem], gone: Mapping[str, int], remote: Mapping[str, RemoteFile], digests: DigestCache
 ) -> Moves:
-    """Return the files that hold what a file held that is gone, in an order in which their documents can move.
+    """Return the files with the content of a missing file, in an order in which their documents can move.
 
-    One of the same name goes before another. A file may have the name of one that was renamed itself.
+    A file with the same name is preferred. A file may have taken the name of another renamed file.
     """
     candidates: dict[str, list[str]] = defaultdict(list)
     for path in gone:
@@ -49,7 +49,7 @@ def find_chains(
     remote: Mapping[str, RemoteFile],
     digests: DigestCache,
 ) -> Moves:
-    """Return the moves of files to names that other files had, which moved on, up to one that is new."""
+    """Return the moves of files to names of other files that also moved, up to a new name."""
     moved = {item.source_path for item, _ in moves}
     takers: dict[str, FileItem] = {}
     for item in items:
@@ -68,7 +68,7 @@ def find_chains(
 
 
 async def move_documents(client: EngineClient, moves: Moves, remote: dict[str, RemoteFile]) -> None:
-    """Give the documents their files' new paths, also in `remote`; one that the engine does not move is sent anew."""
+    """Move the documents to the new paths, also in `remote`; if the engine refuses, the file is sent again."""
     for item, path in moves:
         try:
             await client.move_document(remote[path].document_id or 0, item.source_path)
@@ -81,7 +81,7 @@ async def move_documents(client: EngineClient, moves: Moves, remote: dict[str, R
 
 
 def plan_moves(moves: Moves, gone: Mapping[str, int], remote: dict[str, RemoteFile]) -> None:
-    """Give the files their new paths in `remote` alone, and with them what came inside, as the engine does."""
+    """Update the paths only in `remote`, including files inside them, as the engine would."""
     targets = {path: item.source_path for item, path in moves}
     for item, path in moves:
         item.moved_from = path

@@ -1,4 +1,4 @@
-"""Files that stand for another one: what sync programs leave where a file was whose content is online."""
+"""Placeholders: the files that sync programs leave for files whose content is online."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from typing import Final
 from kb_cli.sync.timed_reads import ask
 
 HIDDEN: Final = re.compile(r"\.(.+)\.icloud")
-"""What iCloud Drive leaves of a file that it keeps online."""
+"""iCloud Drive placeholders."""
 
 SUFFIXED: Final = re.compile(r"(.+\.[^.]+)\.(?:nextcloud|owncloud|rsls|cloud|cloudf)")
-"""Likewise Nextcloud, ownCloud, Resilio Sync and odrive."""
+"""Placeholders of Nextcloud, ownCloud, Resilio Sync and odrive."""
 
 MAX_SUFFIXED: Final = 1024
-"""Such a file is nearly empty: a larger one of that name holds something itself."""
+"""Maximum size of a placeholder in bytes: a larger file has content of its own."""
 
 DATALESS: Final = 0x40000000
-"""A flag of files on macOS whose content is online (SF_DATALESS)."""
+"""The flag of files on macOS whose content is online (SF_DATALESS)."""
 
 OFFLINE: Final = 0x1000 | 0x40000 | 0x400000
-"""Attributes of files on Windows whose content is online: OFFLINE, RECALL_ON_OPEN, RECALL_ON_DATA_ACCESS."""
+"""The attributes of files on Windows whose content is online: OFFLINE, RECALL_ON_OPEN, RECALL_ON_DATA_ACCESS."""
 
 POINTER: Final = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n|(?:[./\\]*\.git)?[/\\]annex[/\\]objects[/\\]\S+\s*\Z"
 )
 POINTER_SIZES: Final = range(30, 400)
-"""How Git LFS and git-annex stand for a file that was not fetched."""
+"""The content of a Git LFS or git-annex pointer file, and its size in bytes."""
 
 SHORTCUTS: Final = {
     ".gdoc", ".gdraw", ".gform", ".gjam", ".gmap", ".gscript", ".gsheet", ".gsite", ".gslides", ".gtable",
 }  # fmt: skip
-"""What Google Drive leaves of a document that is only online."""
+"""Shortcuts of Google Drive to documents that are only online."""
 
 
 def name_elsewhere(name: str) -> str | None:
-    """Return the name of the file that one stands for, by its own name; None if it stands for none."""
+    """Return the original name of a placeholder; None if the name is not a placeholder's."""
     match = HIDDEN.fullmatch(name) or SUFFIXED.fullmatch(name)
     return match[1] if match else None
 
 
 def is_placeholder(entry: os.DirEntry[str]) -> bool:
-    """Return whether a file stands for another one that is elsewhere; what cannot be looked at does not."""
+    """Return whether a file is a placeholder; False if its status cannot be read."""
     if HIDDEN.fullmatch(entry.name):
         return True
     try:
@@ -54,7 +54,7 @@ def is_placeholder(entry: os.DirEntry[str]) -> bool:
 
 
 def is_dataless(entry: os.DirEntry[str]) -> bool:
-    """Return whether the content of a file is elsewhere: it stays there, and reading it would fetch it."""
+    """Return whether the content of a file is online. kb does not read such a file, because that would download it."""
     try:
         status = entry.stat()
     except OSError:
@@ -67,7 +67,7 @@ def is_dataless(entry: os.DirEntry[str]) -> bool:
 
 
 def is_pointer(path: str | Path) -> bool:
-    """Return whether a file stands for one that Git LFS or git-annex did not fetch."""
+    """Return whether a file is a Git LFS or git-annex pointer."""
     try:
         return ask(path, _begins_as_pointer, path)
     except OSError:

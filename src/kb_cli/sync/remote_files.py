@@ -1,7 +1,7 @@
-"""What the engine has of files already, so that only what is missing is sent.
+"""The files that the engine already has, so that kb only sends the missing ones.
 
-Nothing of this is kept here: it is asked anew each time, so it is also right after a break, from another machine, and
-when someone deleted a document.
+Nothing is cached here: each call queries the engine. The result is therefore correct after an interruption, from
+another machine, and after a document was deleted.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from kb.client.client import EngineClient
 
 MAX_SINGLE_QUERIES: Final = 50
-"""So many paths below a folder are asked for one by one."""
+"""Up to this many paths below a folder are queried one by one."""
 MAX_QUERIES: Final = 8
-"""At once."""
+"""Concurrent queries."""
 NOTE: Final = "note"
 MAIL: Final = ("eml", "mbox", "msg")
 PART_SEPARATOR: Final = "#"
-"""Stands between the path of a message and the name of a file that came with it."""
+"""Separates the path of a message from the name of its attachment."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """What the engine has at a source path, or will have when a job is done."""
+    """The document at a source path, present or expected from a job."""
 
     content_hash: str | None
     title: str | None
@@ -39,13 +39,13 @@ class RemoteFile:
     job_id: int | None = None
     doc_type: str | None = None
     is_part: bool = False
-    """Whether it came inside another file, as attachments do, as far as that is known."""
+    """Whether it came inside another file, such as an attachment, as far as known."""
     is_new: bool = False
-    """Whether it is on its way to a path where nothing is yet."""
+    """Whether a job will create the first document at this path."""
 
 
 async def fetch_files(client: EngineClient, source_paths: Iterable[str]) -> dict[str, RemoteFile]:
-    """Return what the engine has at these paths."""
+    """Return the engine's files at these paths."""
     pending = await fetch_pending(client)
     files: dict[str, RemoteFile] = {}
 
@@ -57,7 +57,7 @@ async def fetch_files(client: EngineClient, source_paths: Iterable[str]) -> dict
 
 
 async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, RemoteFile]:
-    """Return what the engine has at all paths that begin so."""
+    """Return the engine's files at all paths with this prefix."""
     pending = {path: file for path, file in (await fetch_pending(client)).items() if path.startswith(prefix)}
     files: dict[str, RemoteFile] = {}
     await collect(client.iter_documents(source_prefix=prefix), files)
@@ -65,15 +65,15 @@ async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, Remo
 
 
 def with_pending(files: Mapping[str, RemoteFile], pending: Mapping[str, RemoteFile]) -> dict[str, RemoteFile]:
-    """Return what will be at each path when the jobs are done."""
+    """Return the files at each path after all pending jobs."""
     return {**files, **{path: replace(file, is_new=path not in files) for path, file in pending.items()}}
 
 
 async def fetch_parts(client: EngineClient, files: Mapping[str, RemoteFile]) -> dict[str, RemoteFile]:
-    """Return those of the files that came inside another one.
+    """Return those files that came inside another one.
 
-    A path tells it, but where a file is named so. The engine is asked, unless the other one is a mail, of which there
-    are many, or has no document.
+    The separator in a path shows it, unless a file is simply named that way. The engine is queried for certainty,
+    except for mails, which are many, and for containers without a document.
     """
     parts = {path: replace(file, is_part=True) for path, file in files.items() if PART_SEPARATOR in path}
     nearest = {path: max(filter(files.__contains__, wholes(path)), key=len, default="") for path in parts}
@@ -89,7 +89,7 @@ async def fetch_parts(client: EngineClient, files: Mapping[str, RemoteFile]) -> 
 
 
 def wholes(path: str) -> Iterator[str]:
-    """Yield the paths that what is at this one may have come inside."""
+    """Yield the paths of the files that may contain the one at this path."""
     yield from (path[:at] for at, character in enumerate(path) if character == PART_SEPARATOR)
 
 
@@ -99,7 +99,7 @@ async def fetch_extracted(client: EngineClient) -> frozenset[str]:
 
 
 async def fetch_rejected(client: EngineClient) -> dict[str, tuple[str, str]]:
-    """Return what the engine could not read, by source path: the content's hash and the reason of the newest job."""
+    """Return the unreadable files by source path, each with the content hash and the error of its newest job."""
     rejected: dict[str, tuple[str, str]] = {}
     extracted: frozenset[str] | None = None
     async for job in client.iter_jobs(status="failed"):
@@ -114,7 +114,7 @@ async def fetch_rejected(client: EngineClient) -> dict[str, tuple[str, str]]:
 
 
 async def collect(documents: AsyncIterator[dict[str, Any]], files: dict[str, RemoteFile]) -> None:
-    """Put documents that are no notes to the files; the first at a path counts."""
+    """Add documents that are not notes to the files; the first at a path wins."""
     async for document in documents:
         if document["doc_type"] != NOTE:
             file = RemoteFile(
@@ -128,9 +128,9 @@ async def collect(documents: AsyncIterator[dict[str, Any]], files: dict[str, Rem
 
 
 async def fetch_pending(client: EngineClient) -> dict[str, RemoteFile]:
-    """Return the files that wait for their job, by source path; the newest of each.
+    """Return the files with a pending job by source path, the newest job for each.
 
-    To be called before documents are asked for: what is done in between is then seen as one or the other.
+    Call this before fetching documents, so that a job that finishes in between appears in at least one of the results.
     """
     jobs = [job for status in ("queued", "running") async for job in client.iter_jobs(status=status)]
     return {
@@ -141,7 +141,7 @@ async def fetch_pending(client: EngineClient) -> dict[str, RemoteFile]:
 
 
 def build_queries(source_paths: Iterable[str]) -> Iterable[dict[str, str]]:
-    """Yield queries for documents at these paths: one by one, or all below a folder where there are many."""
+    """Yield queries for documents at these paths: one by one, or by folder if there are many."""
     for folder, paths in group_by_top_folder(source_paths).items():
         if len(paths) > MAX_SINGLE_QUERIES:
             yield {"source_prefix": folder.rstrip("/") + "/"}
@@ -150,12 +150,12 @@ def build_queries(source_paths: Iterable[str]) -> Iterable[dict[str, str]]:
 
 
 def is_unicode(path: str) -> bool:
-    """Return whether the path can be sent: a file's name may be any bytes."""
+    """Return whether a path is valid Unicode and can be sent; a file name may be any bytes."""
     return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
 def group_by_top_folder(source_paths: Iterable[str]) -> dict[str, list[str]]:
-    """Group the paths by their folders; those of a folder within another one of them are with that one."""
+    """Group the paths by folder; paths in nested folders join the outermost one."""
     groups: dict[str, list[str]] = defaultdict(list)
     tops: set[str] = set()
     for path in sorted(source_paths, key=lambda path: path.count("/")):

@@ -1,4 +1,4 @@
-"""What add and sync report of files."""
+"""Report the results of add and sync."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES: Final = 3
 
 @dataclass
 class SyncResult:
-    """What a round did."""
+    """The result of a round."""
 
     selection: FileSelection
     items: list[FileItem]
@@ -35,23 +35,22 @@ class SyncResult:
 
     @property
     def failed(self) -> list[FileItem]:
-        """What did not go in."""
+        """The files that were not added."""
         return [item for item in self.items if item.error]
 
     @property
     def is_news(self) -> bool:
-        """Whether anything was done."""
+        """Whether anything changed."""
         return bool(self.deleted) or any(item.is_news for item in self.items)
 
 
 def unreadable_items(selection: FileSelection) -> list[FileItem]:
-    """Return the folders that cannot be listed, as what did not go in."""
+    """Return the folders that cannot be listed, as failed items."""
     error = "this folder cannot be listed"
     return [FileItem(str(folder), folder.as_posix(), error=error) for folder in selection.unreadable]
 
 
 def print_result(result: SyncResult, *, json: bool) -> None:
-    """Print what a round did."""
     print_failures([item for item in result.failed if item.is_news])
     print_withheld(result.withheld)
     if json:
@@ -62,7 +61,7 @@ def print_result(result: SyncResult, *, json: bool) -> None:
 
 
 def print_plan(plan: SyncResult, *, json: bool) -> None:
-    """Print what a round would do."""
+    """Print the changes that a round would make."""
     acts: dict[str, list[str]] = {act: [] for act in ACTS}
     for item in filter(is_done, plan.items):
         acts[item.act].append(f"{item.moved_from} -> {item.source_path}" if item.moved_from else item.source_path)
@@ -80,19 +79,19 @@ def print_plan(plan: SyncResult, *, json: bool) -> None:
 
 
 def print_withheld(withheld: Iterable[Withheld], addition: str = "") -> None:
-    """Print which documents stay although their file is gone, and why."""
+    """Print the documents that stay although their file is gone, and the reasons."""
     for group in withheld:
         output.print_error(f"{group.reason} {addition}".rstrip())
 
 
 def withheld_json(result: SyncResult) -> dict[str, list[dict[str, object]]]:
-    """Return what --json says of documents that stay although their file is gone, if there are any."""
+    """Return the --json fields for documents that stay although their file is gone, if any."""
     rows: list[dict[str, object]] = [{"reason": group.reason, "paths": list(group.paths)} for group in result.withheld]
     return {"withheld": rows} if rows else {}
 
 
 def print_changes(result: SyncResult, prefix: str) -> None:
-    """Print what a round did, a line for each file with the time; paths without their `prefix`."""
+    """Print the changes of a round, one line per file with the time; paths without their `prefix`."""
     print_failures([item for item in result.failed if item.is_news])
     print_withheld(result.withheld, "Deletions are paused meanwhile.")
     time = datetime.now().astimezone().strftime("%H:%M:%S")
@@ -106,7 +105,7 @@ def print_changes(result: SyncResult, prefix: str) -> None:
 
 
 def print_failures(failed: Sequence[FileItem]) -> None:
-    """Print what did not go in, and why: each, or if they are many, how many for each reason."""
+    """Print the failed files with their errors; if there are many, only the number for each error."""
     if len(failed) <= MANY_FAILURES:
         for item in failed:
             output.print_error(f"{item.path}: {rephrase(item.error or '')}")
@@ -120,7 +119,7 @@ def print_failures(failed: Sequence[FileItem]) -> None:
 
 
 def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: int = 0, waited: bool) -> str:
-    """Return what became of the files, in one line."""
+    """Return a one-line summary of the files."""
     done = Counter(item.act if waited or item.moved_from else "on the way in" for item in items if is_done(item))
     failed = sum(bool(item.error) and not item.is_known_error for item in items)
     known = sum(item.is_known_error for item in items)
@@ -147,10 +146,9 @@ def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: i
 
 
 def is_done(item: FileItem) -> bool:
-    """Return whether something became of a file."""
+    """Return whether a file was processed without an error."""
     return item.is_news and not item.error
 
 
 def count_files(number: int) -> str:
-    """Return a number of files in words."""
     return "1 file" if number == 1 else f"{number} files"

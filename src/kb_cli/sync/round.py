@@ -1,4 +1,4 @@
-"""One round of keeping a folder and the knowledge base in step."""
+"""One sync round for a folder."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from kb_cli.sync.folder import Folder
 
 MAX_DELETIONS: Final = 4
-"""At once."""
+"""Concurrent deletions."""
 SETTLE_SECONDS: Final = 1.0
-"""So long a file must be gone in a folder that is watched: programs that save one move it away for a moment."""
+"""A file in a watched folder must be missing for this long: programs move a file away briefly when they save it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round begins with.
+    """The state at the beginning of a round.
 
     Args:
-        folder: what to keep in step.
-        claim: what is known of it.
-        mounts: on which devices it is.
+        folder: the options of the sync.
+        claim: the known state of the folder.
+        mounts: its current devices.
         selection: its files.
-        items: likewise, as they are sent.
-        remote: what the engine has of them.
+        items: its files, as items to send.
+        remote: the engine's files below its prefix.
     """
 
     folder: Folder
@@ -58,10 +58,10 @@ class Round:
 
     @classmethod
     async def begin(cls, client: EngineClient, folder: Folder, digests: DigestCache) -> Round:
-        """Look at the folder, and at what the engine has of it.
+        """Read the state of the folder and of the engine.
 
         Raises:
-            UsageError: it is gone, or its name is that of another one.
+            UsageError: the folder does not exist, or its name belongs to another one.
         """
         forget_silent()
         folder.check()
@@ -74,7 +74,7 @@ class Round:
         return this
 
     def is_same(self, digests: DigestCache) -> bool:
-        """Return whether at least half of the documents are of files that are here, by their paths and content."""
+        """Return whether at least half of the documents match local files in path and content."""
         remote = self.remote
         whole = [path for path in remote if whole_in(remote, path) == path and not self._archives_above(path)]
         files = {item.source_path: item.path for item in self.items}
@@ -86,7 +86,7 @@ class Round:
 
     @property
     def refusal(self) -> UsageError | None:
-        """Why nothing is done in an empty folder: more often its disk is away than a person deleted everything."""
+        """The error for an empty folder: an unmounted disk is more likely than the deletion of everything."""
         folder = self.folder
         if not folder.delete or folder.is_sure or self.selection.files or not (paths := self.deletable(self.remote)):
             return None
@@ -97,7 +97,7 @@ class Round:
 
     @property
     def judge(self) -> Judge:
-        """What says which documents go, by how the folder is at this moment."""
+        """A judge of deletions for the current state of the folder."""
         folder = self.folder
         unread = [folder.place(item.source_path) for item in self.items if item.is_unread]
         total = sum(whole_in(self.remote, path) == path for path in self.remote)
@@ -112,16 +112,16 @@ class Round:
         return {path: number for path, number in left.items() if self.folder.place(path) in here}
 
     def result(self) -> SyncResult:
-        """Return what the round did, without what it deleted."""
+        """Return the result of the round, without deletions."""
         return SyncResult(self.selection, self.items + unreadable_items(self.selection))
 
     def devices(self, deleted: Iterable[str], emptied: Iterable[str]) -> str:
-        """Return which devices to remember, and which folders that are suddenly empty, once documents are deleted."""
+        """Return the devices and suddenly empty folders to remember, after documents were deleted."""
         paths = set(self.deletable(self.remote)) - set(deleted)
         return remembered(self.claim.mounts, self.mounts, [*map(self.folder.place, paths)], emptied)
 
     def allowed(self, result: SyncResult, remote: Mapping[str, RemoteFile]) -> list[str]:
-        """Return the source paths whose documents go; note in the result which ones stay, and why."""
+        """Return the source paths whose documents may be deleted; record the others in the result, with reasons."""
         judge = self.judge
         paths = self.deletable(remote)
         whole_of = {path: whole_in(remote, path) for path in paths}
@@ -130,11 +130,11 @@ class Round:
         return [path for path in paths if self.folder.place(whole_of[path]) in allowed]
 
     def deletable(self, remote: Mapping[str, RemoteFile]) -> list[str]:
-        """Return the source paths whose documents go: not those of archives, which no round would add again."""
+        """Return the source paths to delete, except those from archives, which no round would add again."""
         return [path for path in self.missing(remote) if not self._is_from_archive(path)]
 
     def missing(self, remote: Mapping[str, RemoteFile]) -> list[str]:
-        """Return the source paths whose file is gone; what is unreadable or left out is not gone."""
+        """Return the source paths whose file is gone; unreadable and skipped files are not gone."""
         unreadable = [self.folder.source_path(path) for path in self.selection.unreadable]
         below, disk = tuple(f"{path}/" for path in unreadable), DiskView(self.folder.path)
         local = {*unreadable, *(item.source_path for item in self.items)}
@@ -149,20 +149,20 @@ class Round:
         ]
 
     def _is_from_archive(self, path: str) -> bool:
-        """Return whether a source path leads into an archive, there or not: what is named like one, and no folder."""
+        """Return whether a source path is in an archive, even a missing one: by its suffix, unless it is a folder."""
         return any(not is_folder(self.folder.path / archive) for archive in self._archives_above(path))
 
     def _archives_above(self, path: str) -> list[PurePosixPath]:
-        """Return the paths, from the folder, of the archives that a source path may lead into."""
+        """Return the paths, relative to the folder, of the archives that may contain a source path."""
         return [parent for parent in PurePosixPath(self.folder.place(path)).parents if is_archive_name(parent)]
 
     def _is_on_disk(self, path: str, disk: DiskView) -> bool:
-        """Return whether the file of a source path is there, whatever leaves it out, or the archive that it came in."""
+        """Return whether the file of a source path or the archive around it exists, even if it is skipped."""
         return any(map(disk.has_file, (PurePosixPath(self.folder.place(path)), *self._archives_above(path))))
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether there is a folder, or a link to one, as far as that can be known."""
+    """Return whether a path is a folder or a link to one; False if unknown."""
     try:
         return S_ISDIR(path.stat().st_mode)
     except (OSError, ValueError):
@@ -170,19 +170,19 @@ def is_folder(path: Path) -> bool:
 
 
 def possible_files(path: str, file: RemoteFile) -> Iterator[str]:
-    """Yield a source path, and what it may have come inside."""
+    """Yield a source path and the paths of the files that may contain it."""
     yield path
     yield from wholes(path) if file.is_part else ()
 
 
 def whole_in(remote: Mapping[str, RemoteFile], path: str) -> str:
-    """Return the path of the file that what is at a path came inside, as attachments do; its own if it did not."""
+    """Return the path of the file that contains the one at a path, such as a mail; the path itself if none does."""
     inside = wholes(path) if remote[path].is_part else ()
     return max(filter(remote.__contains__, inside), key=len, default=path)
 
 
 async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache, *, quiet: bool) -> SyncResult:
-    """Send what is new or changed, wait until it can be found, then delete what is gone."""
+    """Send new and changed files, wait until they are searchable, then delete documents whose file is gone."""
     this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
     if refusal := this.refusal:
@@ -202,7 +202,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
 
 
 async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> SyncResult:
-    """Return what a round would do, as if it were done."""
+    """Return the result that a round would have."""
     this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
     if this.refusal:
@@ -217,7 +217,7 @@ async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) 
 
 
 async def delete_missing(client: EngineClient, this: Round, result: SyncResult) -> list[str]:
-    """Delete the documents whose file is gone, those that were on their way in before too; return their paths."""
+    """Delete the documents whose file is gone, including those with pending jobs; return their paths."""
     folder = this.folder
     for file in this.remote.values():
         if file.job_id is not None:

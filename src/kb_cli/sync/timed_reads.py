@@ -1,4 +1,4 @@
-"""Reading files that may not answer: one on a disk that is away, or that is still being fetched, blocks for ever."""
+"""Read files that may not respond: a file on a missing disk, or one still being downloaded, blocks forever."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 BLOCKED_SECONDS: Final = 30.0
-"""After so long without an answer a file is left alone."""
+"""After this time without a response, kb skips a file."""
 
 
 class TimedReader:
-    """Makes calls in a thread of its own, and gives up on one that takes too long."""
+    """Makes calls in a thread of its own and gives up on a call that takes too long."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]] | None] = SimpleQueue()
         self.is_stuck = False
-        # A thread that blocks in the system cannot be ended: the program must not wait for it.
+        # A thread that blocks in a system call cannot be stopped, so the program must not wait for it.
         threading.Thread(target=self._run, name="kb-reader", daemon=True).start()
 
     def call(self, function: Callable[..., T], *arguments: object) -> T:
-        """Return what a function returns.
+        """Return the result of a function.
 
         Raises:
             OSError: it did not return in time.
@@ -38,14 +38,13 @@ class TimedReader:
         try:
             return future.result(BLOCKED_SECONDS)
         except TimeoutError:
-            if future.done():  # the system's own word, as of a server that does not answer
+            if future.done():  # the system's own error, such as a server timeout
                 return future.result()
             self.is_stuck = True
             reason = f"it gave no answer for {BLOCKED_SECONDS:g} seconds; is its disk there?"
             raise OSError(errno.ETIMEDOUT, reason) from None
 
     def end(self) -> None:
-        """Let the thread end."""
         self._calls.put(None)
 
     def _run(self) -> None:
@@ -53,7 +52,7 @@ class TimedReader:
             future, function, arguments = call
             try:
                 future.set_result(function(*arguments))
-            except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            except BaseException as error:  # noqa: BLE001 - raised in the calling thread
                 future.set_exception(error)
 
 
@@ -62,7 +61,7 @@ _idle: list[TimedReader] = []
 
 @contextmanager
 def reader() -> Iterator[TimedReader]:
-    """A reader; another one may have it afterwards, unless it is stuck."""
+    """Yield a reader; it is reused afterwards unless it is stuck."""
     try:
         mine = _idle.pop()
     except IndexError:
@@ -75,24 +74,24 @@ def reader() -> Iterator[TimedReader]:
 
 
 _silent: set[str] = set()
-"""Folders in which something gave no answer: what is beside it would not either."""
+"""Folders with an unresponsive file: their other files would not respond either."""
 
 
 def forget_silent() -> None:
-    """Ask everywhere again, as a new round does."""
+    """Try all folders again, in a new round."""
     _silent.clear()
 
 
 @contextmanager
 def listening(path: str | Path, own: TimedReader | None = None) -> Iterator[TimedReader]:
-    """A reader for what is at a path; if it gets stuck, nothing else in that folder is asked any more.
+    """Yield a reader for a path; if it gets stuck, later calls in the same folder fail at once.
 
     Args:
         path: the path.
-        own: a reader to use, instead of any.
+        own: a reader to use instead of a shared one.
 
     Raises:
-        OSError: something beside it gave no answer.
+        OSError: another file in the same folder did not respond.
     """
     folder = os.path.dirname(path)  # noqa: PTH120 - many thousand paths
     if folder in _silent:
@@ -106,20 +105,20 @@ def listening(path: str | Path, own: TimedReader | None = None) -> Iterator[Time
 
 
 def ask(path: str | Path, function: Callable[..., T], *arguments: object) -> T:
-    """Return what a function returns that looks at a path.
+    """Return the result of a function that reads a path.
 
     Raises:
-        OSError: it did not return in time, or something beside it did not before.
+        OSError: it did not return in time, or another file in the folder did not respond before.
     """
     with listening(path) as patient:
         return patient.call(function, *arguments)
 
 
 def ask_folder(folder: Path, function: Callable[[Path], T]) -> T:
-    """Return what a function returns that looks into a folder. Raises as `ask`."""
+    """Return the result of a function that reads a folder. Raises the same errors as `ask`."""
     return ask(folder / "all", function, folder)
 
 
 def open_file(path: str) -> int:
-    """Return a descriptor for reading a file; what is no file any more, such as a pipe, is not waited for."""
+    """Return a descriptor for reading a file. If the path has become a pipe or the like, the timeout applies."""
     return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))

@@ -1,4 +1,4 @@
-"""Sending files, a few at a time: not again what is there already, and what is wrong with one stops no other."""
+"""Upload files, a few at a time: skip files that the engine has, and continue if one fails."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_UPLOADS: Final = 4
-"""At once."""
+"""Concurrent uploads."""
 
 DRY: Final = {"status": "dry run"}
-"""Stands for the engine's receipt of what was not sent."""
+"""Replaces the engine's receipt in a dry run."""
 
 
 @dataclass
 class Uploader:
-    """Sends files.
+    """Uploads files.
 
     Args:
-        client: the way to the engine.
-        remote: what the engine has, by source path.
-        rejected: what it could not read, likewise: the digest and the reason.
-        digests: those of the files.
-        title: the title of the file, if there is but one.
-        quiet: show no progress.
-        is_dry: only note what would be sent.
+        client: the client of the engine.
+        remote: the engine's files, by source path.
+        rejected: the digest and error of files that the engine could not read, by source path.
+        digests: the cache of file digests.
+        title: the title, if there is only one file.
+        quiet: whether to hide the progress bar.
+        is_dry: whether to record only the files that would be sent.
     """
 
     client: EngineClient
@@ -55,13 +55,13 @@ class Uploader:
     is_dry: bool = False
 
     async def upload_all(self, items: Sequence[FileItem]) -> None:
-        """Send what the engine does not have."""
+        """Send the files that the engine does not have."""
         total = sum(file_size(Path(item.path)) for item in items)
         with progress_bar("sending", total, is_bytes=True, quiet=self.quiet) as advance:
             await run_parallel(lambda item: self.upload(item, advance), items, MAX_UPLOADS)
 
     async def upload(self, item: FileItem, advance: Callable[[int], None]) -> None:
-        """Send a file. What is wrong with this one alone is noted; what would stop the others too is raised."""
+        """Send a file. Record an error of this file; raise an error that would also affect the others."""
         if item.error:
             return
         try:
@@ -95,7 +95,7 @@ class Uploader:
             item.error = error.detail
 
     def _note_unread(self, item: FileItem, error: OSError | BodyUnreadable) -> None:
-        """Note why a file cannot be read."""
+        """Record why a file cannot be read."""
         cause = error if isinstance(error, OSError) else error.__cause__
         item.error, item.is_unread = (cause.strerror if isinstance(cause, OSError) else None) or str(error), True
 
@@ -122,7 +122,7 @@ class Uploader:
         return True
 
     async def wait_all(self, items: Sequence[FileItem]) -> None:
-        """Wait until what was sent can be found, or note why not."""
+        """Wait until the sent files are searchable, or record their errors."""
         pending = [item for item in items if item.job]
         with progress_bar("taking in", len(pending), is_bytes=False, quiet=self.quiet) as advance:
             for item in pending:
@@ -130,22 +130,22 @@ class Uploader:
                 advance(1)
 
     async def wait(self, item: FileItem) -> None:
-        """Wait until the file's document can be found, or note why not."""
+        """Wait until the file's document is searchable, or record its error."""
         if item.job:
             item.finish(await self.client.wait_for_job(item.job["job_id"]))
 
 
 def has_other_name(item: FileItem, remote: RemoteFile) -> bool:
-    """Return whether a document is called after its file, which has another name now."""
+    """Return whether a document's title is the previous name of its file."""
     before = PurePosixPath(item.moved_from or item.source_path).stem
     return remote.title == before != PurePosixPath(item.source_path).stem
 
 
 class ProgressFile(io.RawIOBase):
-    """A file that tells how much of it was read, and ends where it ended when it was opened.
+    """A file that reports the bytes read, and ends at the length that it had when it was opened.
 
-    A log that grows while it is sent would otherwise become longer than what the request announced. A file that gives
-    no answer raises an OSError.
+    Otherwise a log that grows during the upload would exceed the announced length. An unresponsive file raises an
+    OSError.
     """
 
     def __init__(self, path: str, advance: Callable[[int], None]) -> None:
@@ -168,7 +168,7 @@ class ProgressFile(io.RawIOBase):
         return os.lseek(self._descriptor, 0, os.SEEK_CUR)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Go to another place, such as the beginning when the file is sent again."""
+        """Move the position, for example to the start before a retry, and adjust the progress."""
         before, position = self.tell(), os.lseek(self._descriptor, offset, whence)
         self._left += before - position
         self._advance(position - before)
@@ -193,16 +193,16 @@ class ProgressFile(io.RawIOBase):
 
 
 def is_empty(file: str) -> bool:
-    """Return whether there is nothing in a file.
+    """Return whether a file is empty.
 
     Raises:
-        OSError: that cannot be known.
+        OSError: the file cannot be read.
     """
     return ask(file, os.stat, file).st_size == 0
 
 
 def file_size(file: Path) -> int:
-    """Return the file's length in bytes; 0 if it cannot be known."""
+    """Return the length of a file in bytes; 0 if unknown."""
     try:
         return ask(file, os.stat, file).st_size
     except OSError:

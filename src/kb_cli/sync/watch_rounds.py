@@ -1,4 +1,4 @@
-"""Following the changes of a folder."""
+"""Sync a folder on each change."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ RETRY_SECONDS: Final = 5
 
 @dataclass
 class Follower:
-    """Goes round at once, then after each change.
+    """Syncs at once, then after each change.
 
     Args:
-        client: the way to the engine.
-        folder: what to keep in step.
-        digests: those of its files.
+        client: the client of the engine.
+        folder: the options of the sync.
+        digests: the cache of file digests.
     """
 
     client: EngineClient
@@ -41,17 +41,17 @@ class Follower:
     digests: DigestCache
     _is_first: bool = True
     _told: set[str] = field(default_factory=set)
-    """What was said in the last round and need not be said again."""
+    """Messages of the last round, which are not repeated."""
 
     async def run(self) -> None:
-        """Go round for ever; what fails is tried again, also when the engine is away."""
+        """Sync forever; retry after failures, even if the engine is unreachable."""
         while True:
             await self._follow_until_away()
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _follow_until_away(self) -> None:
-        """Follow until the engine is away, or the folder: it may come back another."""
-        # The first round waits until changes are watched, so that none falls between.
+        """Sync on changes until the engine or the folder is gone: a folder that returns may be a different one."""
+        # The first round starts only after watching has begun, so that no change is missed.
         is_due = True
         async with aclosing(watch(self.folder.path)) as ticks:
             async for is_changed in ticks:
@@ -61,7 +61,7 @@ class Follower:
                     is_due = False
 
     async def _sync_once(self) -> bool:
-        """Go round once, and report if anything was done; return whether engine and folder were there."""
+        """Run one round and report any changes; return whether engine and folder were available."""
         self.client.begin_operation(uuid4().hex)
         try:
             self.folder = await named(self.client, self.folder)
@@ -72,20 +72,20 @@ class Follower:
             return self._say(f"{error.detail} Watching goes on by itself when it is back.")
         except TyperException as error:
             return self._say(error.format_message())
-        # A person said yes to what there was to see then, and not to what comes later.
+        # A confirmation covers only the state that the user saw, not later rounds.
         self.folder = replace(self.folder, take_over=False, is_sure=False)
         self._report(self._without_known(result))
         return True
 
     def _say(self, line: str) -> bool:
-        """Say why a round was not made, once; return False."""
+        """Print once why a round did not run; return False."""
         if line not in self._told:
             print_error(line)
         self._told = {line}
         return False
 
     def _without_known(self, result: SyncResult) -> SyncResult:
-        """Return what a round did, without what was said already of files and documents that are as they were."""
+        """Return the result without known messages about files and documents that have not changed."""
         before, self._told = self._told, set()
         for item in result.items:
             if item.error:
@@ -104,10 +104,10 @@ class Follower:
 
 
 async def follow(client: EngineClient, folder: Folder, digests: DigestCache) -> None:
-    """Go round at once, then after each change.
+    """Sync at once, then after each change.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: the folder does not exist.
     """
     folder.check()
     await Follower(client, folder, digests).run()

@@ -1,4 +1,4 @@
-"""Noticing that something in a folder changes: the system says so, or else all of it is looked through."""
+"""Watch a folder for changes: with notifications of the system, or by polling all of it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from typing import Final
 from kb_cli.runtime.output import print_error
 
 TICK_MILLISECONDS: Final = 500
-"""How often is looked whether a round is due."""
+"""Interval of the check for changes."""
 
 POLL_SECONDS: Final = 5.0
-"""How often the folder is looked through where the system does not say what changes."""
+"""Interval of polling, if the system sends no notifications."""
 
 AGAIN_SECONDS: Final = 3600.0
-"""After so long the system is asked again to say it."""
+"""After this time, kb asks the system for notifications again."""
 
 INOTIFY: Final = Path("/proc/sys/fs/inotify")
 IN_CREATE: Final = 0x100
 LIMITS: Final = {errno.ENOSPC: "max_user_watches", errno.EMFILE: "max_user_instances"}
-"""What has run out, by what the system says."""
+"""The exhausted limit for each error number."""
 
 State = frozenset[tuple[str, int, int, int]]
 
@@ -45,21 +45,21 @@ async def watch(folder: Path) -> AsyncGenerator[bool, None]:
 
 
 async def _watch(folder: Path) -> AsyncGenerator[bool, None]:
-    """Likewise, as the system says it; note if it can watch no more."""
+    """Watch with notifications of the system, and record a shortage of watches."""
     from watchfiles import awatch
 
     ticks = awatch(folder, yield_on_timeout=True, rust_timeout=TICK_MILLISECONDS, ignore_permission_denied=True)
     async with aclosing(ticks):
         try:
             async for changes in ticks:
-                if shortage(folder) == errno.ENOSPC:  # the system does not say which folders go unwatched
+                if shortage(folder) == errno.ENOSPC:  # the system does not say which folders it cannot watch
                     note_shortage(folder, errno.ENOSPC)
                     return
                 yield bool(changes)
-        # The next round says that there is no folder.
+        # The next round reports that the folder does not exist.
         except* FileNotFoundError:
             pass
-        # Something happened to a file whose name is not UTF-8, or the system watches no more.
+        # A file whose name is not UTF-8 changed, or the system stopped watching.
         except* (RuntimeError, OSError) as errors:
             if (reason := shortage(folder)) is not None:
                 note_shortage(folder, reason)
@@ -68,7 +68,7 @@ async def _watch(folder: Path) -> AsyncGenerator[bool, None]:
 
 
 async def poll(folder: Path) -> AsyncGenerator[bool, None]:
-    """Likewise, by looking through all of it, until the system may be able to say again what changes."""
+    """Poll all of the folder, until the system may be able to send notifications again."""
     before: State | None = None
     while is_short(folder) and await asyncio.to_thread(folder.is_dir):
         now = await asyncio.to_thread(folder_state, folder)
@@ -78,14 +78,15 @@ async def poll(folder: Path) -> AsyncGenerator[bool, None]:
 
 
 _short: dict[Path, tuple[float, list[int]]] = {}
-"""When the system could watch no more for a folder, and its limits then. Who gives up frees what was watched, so that
-there seems to be enough again."""
+"""When the watches ran out for a folder, and the limits at that time. Giving up frees the watches, so that their number
+alone would look sufficient again.
+"""
 
 _said: set[str] = set()
 
 
 def note_shortage(folder: Path, reason: int) -> None:
-    """Note that the system can watch no more for a folder, and say so once."""
+    """Record that the system has no watches left for a folder, and print this once."""
     _short[folder] = time.monotonic(), limits()
     if (line := explain(reason)) not in _said:
         _said.add(line)
@@ -93,7 +94,7 @@ def note_shortage(folder: Path, reason: int) -> None:
 
 
 def is_short(folder: Path) -> bool:
-    """Return whether the system could watch no more for a folder a while ago, and nobody has raised its limits."""
+    """Return whether the watches ran out for a folder a while ago, and the limits have not been raised since."""
     if folder not in _short:
         return False
     since, before = _short[folder]
@@ -101,12 +102,12 @@ def is_short(folder: Path) -> bool:
 
 
 def limits() -> list[int]:
-    """Return the limits that may run out; 0 for one that is not known."""
+    """Return the limits that may be exhausted; 0 for an unknown one."""
     return [system_limit(name) for name in LIMITS.values()]
 
 
 def system_limit(name: str) -> int:
-    """Return a limit of the system; 0 if it is not known."""
+    """Return a limit of the system; 0 if unknown."""
     try:
         return int((INOTIFY / name).read_text())
     except (OSError, ValueError):
@@ -114,7 +115,7 @@ def system_limit(name: str) -> int:
 
 
 def folder_state(folder: Path) -> State:
-    """Return what changes when something in a folder does."""
+    """Return a state that differs after any change in the folder."""
     states: set[tuple[str, int, int, int]] = set()
     for where, _, names in os.walk(folder):
         for name in names:
@@ -128,7 +129,7 @@ def folder_state(folder: Path) -> State:
 
 
 def shortage(folder: Path) -> int | None:
-    """Return why the system can watch no more folders, as an error number; None if it can, or need not."""
+    """Return why the system cannot watch more folders, as an error number; None if it can or need not."""
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None, use_errno=True)
@@ -143,7 +144,7 @@ def shortage(folder: Path) -> int | None:
 
 
 def explain(reason: int) -> str:
-    """Return what has run out, how to raise it, and what happens meanwhile."""
+    """Return a message with the exhausted limit, the way to raise it, and the effect until then."""
     limit = LIMITS[reason]
     now = system_limit(limit)
     more = max(2 * now, 524_288 if reason == errno.ENOSPC else 1024)

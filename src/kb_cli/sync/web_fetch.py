@@ -1,4 +1,4 @@
-"""Pages of the web, which the command line fetches: the engine itself asks nobody for anything."""
+"""Fetch web pages from the command line: the engine itself connects to no other machine."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ MAX_BYTES: Final = 100 << 20
 TIMEOUT: Final = 30.0
 TOTAL_SECONDS: Final = 300
 READABLE_BYTES: Final = 10 << 20
-"""Larger pages are kept whole."""
+"""The main part of larger pages is not extracted."""
 READABLE_SECONDS: Final = 30
 PAGES: Final = ("text/html", "application/xhtml+xml")
 USERINFO: Final = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
 ERRNO: Final = re.compile(r"^\[Errno -?\d+\] ")
 NOT_IN_NAMES: Final = re.compile(r"[^\w.\- ]+")
 SUFFIXES: Final = {"text/html": ".html", "application/pdf": ".pdf", "text/markdown": ".md", "text/plain": ".txt"}
-"""How names end whose address does not tell what is there."""
+"""Suffixes for addresses that do not show the type of their content."""
 SUPERSETS: Final = {"ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254"}
-"""As what browsers read a text that is said to be in one of these, which would give control characters for quotes."""
+"""Browsers read these encodings as a superset; otherwise, quotation marks would become control characters."""
 ENCODINGS: Final = frozenset(
     (
         *("ascii", "utf-8", "utf-16", "utf-16-be", "utf-16-le", "gbk", "gb2312", "gb18030", "hz", "big5", "big5hkscs"),
@@ -45,24 +45,24 @@ ENCODINGS: Final = frozenset(
         *(f"iso8859-{number}" for number in (*range(1, 12), *range(13, 17))),
     )
 )
-"""What browsers know, as Python calls them: it knows others that take hours, or are no encodings of texts."""
+"""Encodings that browsers know, by their names in Python. Python has others that take hours or are not for text."""
 
 NO_TEXT: Final = re.compile(rb"[\0-\x08\x10-\x1a\x1c-\x1f]")
-"""What no text has but one in UTF-16, of which that can be told."""
+"""Bytes that occur only in UTF-16 text or in binary data."""
 
 
 def is_address(name: str) -> bool:
-    """Return whether it is an address of the web, and no path."""
+    """Return whether a name is a web address instead of a path."""
     return name.lower().startswith(SCHEMES)
 
 
 def without_userinfo(address: str) -> str:
-    """Return an address without the name and password in it, which are nobody else's."""
+    """Return an address without its user name and password, which are private."""
     return USERINFO.sub(r"\1", address)
 
 
 class Fetched(NamedTuple):
-    """What is at an address; where nobody asked for all of a page and it is, also why."""
+    """The content of an address; if the main part of a page was wanted but not found, also the reason."""
 
     name: str
     content: BinaryIO
@@ -71,10 +71,10 @@ class Fetched(NamedTuple):
 
 @contextmanager
 def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
-    """Fetch what is at an address; of a page the readable part, unless all of it is asked for.
+    """Fetch an address; for a page only its main part, unless `whole` is set.
 
     Raises:
-        LocalError: it is not to be had, or larger or slower than anyone means.
+        LocalError: the download fails, is too large or takes too long.
     """
     import httpx2
 
@@ -102,10 +102,10 @@ def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
 
 
 def download(answer: Response, content: BinaryIO) -> None:
-    """Write what a server sends to a file.
+    """Write the body of a response to a file.
 
     Raises:
-        LocalError: it is larger or slower than anyone means.
+        LocalError: it is too large or takes too long.
     """
     deadline = time.monotonic() + TOTAL_SECONDS
     for block in answer.iter_bytes():
@@ -117,9 +117,10 @@ def download(answer: Response, content: BinaryIO) -> None:
 
 
 def recoded(content: BinaryIO, encoding: str | None) -> BinaryIO:
-    """Return a text in UTF-8 whose encoding only its server names.
+    """Return a text as UTF-8 if only its server names the encoding.
 
-    Servers name one for all they have: what is in UTF-8 already, or no text, or not in that one, stays as it is.
+    Servers often name one encoding for all their files. The content stays unchanged if it is UTF-8 already, is not
+    text, or does not fit that encoding.
     """
     if encoding is None:
         return content
@@ -131,7 +132,7 @@ def recoded(content: BinaryIO, encoding: str | None) -> BinaryIO:
 
 
 def decoded(data: bytes, encoding: str) -> str | None:
-    """Return a text in an encoding that is named for it; None if it is not in that one."""
+    """Return a text decoded with a declared encoding; None if it does not fit or is unknown."""
     try:
         name = codecs.lookup(encoding).name
         return data.decode(SUPERSETS.get(name, name)) if name in ENCODINGS else None
@@ -140,14 +141,14 @@ def decoded(data: bytes, encoding: str) -> str | None:
 
 
 def readable(fetched: Fetched, address: str) -> Fetched:
-    """Return the part of a page that people come for, or all of it where that is not found."""
+    """Return the main part of a page, or all of it with the reason if the main part cannot be extracted."""
     if find_spec("trafilatura") is None:
         return fetched._replace(why_whole="trafilatura is not installed")
     if fetched.content.seek(0, io.SEEK_END) > READABLE_BYTES:
         return fetched._replace(why_whole=f"it is larger than {READABLE_BYTES >> 20} MiB")
     fetched.content.seek(0)
     command = [sys.executable, "-P", "-m", "kb_cli.sync.article", without_userinfo(address)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # no keys
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # without keys
     with suppress(subprocess.TimeoutExpired):
         done = subprocess.run(  # noqa: S603 - our own program
             command,
@@ -163,7 +164,7 @@ def readable(fetched: Fetched, address: str) -> Fetched:
 
 
 def filename(address: str, kind: str) -> str:
-    """Return a name for what was fetched, that says what kind it is."""
+    """Return a file name for an address, with a suffix for its type."""
     parts = urlsplit(address)
     name = NOT_IN_NAMES.sub("-", unquote(parts.path).rstrip("/").rpartition("/")[2]) or parts.hostname or "page"
     suffix = SUFFIXES.get(kind, "")

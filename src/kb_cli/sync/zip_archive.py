@@ -1,4 +1,4 @@
-"""Archives of notes, such as Notion exports: the files in them go in as if they were unpacked."""
+"""Unpack archives of notes, such as Notion exports; their files are added like ordinary files."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ SUFFIX: Final = ".zip"
 MAX_FILES: Final = 100_000
 MAX_BYTES: Final = 10 << 30
 MAX_DEPTH: Final = 2
-"""Exports come as archives of archives, and no deeper."""
+"""Exports are archives within archives, but no deeper."""
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether it is an archive to unpack, and no document that is one inside."""
+    """Return whether a path is an archive to unpack; documents in a zip format have other suffixes."""
     return is_archive_name(path) and path.is_file()
 
 
 def is_archive_name(path: PurePath) -> bool:
-    """Return whether what is at the path may be an archive, as far as the name tells."""
+    """Return whether a path has the name of an archive."""
     return path.suffix.lower() == SUFFIX
 
 
 class Unpacked(NamedTuple):
-    """An archive that was unpacked.
+    """An unpacked archive.
 
     Args:
-        folder: where to.
-        selection: the files in it that go in.
-        guessed: the code pages that were guessed for the names in it.
+        folder: the folder with its files.
+        selection: the files to add.
+        guessed: the code pages guessed for file names.
     """
 
     folder: Path
@@ -50,15 +50,15 @@ class Unpacked(NamedTuple):
 
 @contextmanager
 def unpacked(archive: Path, exclude: Sequence[str], code_page: str | None = None) -> Iterator[Unpacked]:
-    """Unpack an archive for as long as the block runs.
+    """Unpack an archive for the duration of the block.
 
     Args:
-        archive: which.
-        exclude: patterns of what stays out.
-        code_page: how names in it are encoded that do not say so; guessed where it is not given.
+        archive: the archive.
+        exclude: patterns of files to skip.
+        code_page: the encoding of names without a declared one; guessed if omitted.
 
     Raises:
-        UsageError: it is damaged or encrypted, or holds more than anyone means.
+        UsageError: the archive is damaged, encrypted or too large.
     """
     with tempfile.TemporaryDirectory(prefix="kb-zip-") as scratch:
         folder = Path(scratch)
@@ -77,10 +77,10 @@ def unpacked(archive: Path, exclude: Sequence[str], code_page: str | None = None
 
 
 class _Budget:
-    """What an archive may still hold, with all that is inside it.
+    """The number of files and bytes that an archive may still contain, including nested archives.
 
     Args:
-        archive: which is named when it holds more.
+        archive: the archive to name in the error.
     """
 
     def __init__(self, archive: Path) -> None:
@@ -88,10 +88,10 @@ class _Budget:
         self._files, self._bytes = MAX_FILES, MAX_BYTES
 
     def take(self, entries: Sequence[zipfile.ZipInfo]) -> None:
-        """Take what files need.
+        """Subtract the files and their sizes.
 
         Raises:
-            UsageError: there is less.
+            UsageError: the budget is exceeded.
         """
         self._files -= len(entries)
         self._bytes -= sum(entry.file_size for entry in entries)
@@ -100,14 +100,14 @@ class _Budget:
 
 
 class _Places:
-    """Where files go: no two that differ share a place, from whichever archive and however the disk compares names."""
+    """Chooses a free path for each file, across all archives and however the disk compares names."""
 
     def __init__(self) -> None:
         self._unpacked = set[tuple[Path, int, int]]()
         self._next = defaultdict[Path, int](lambda: 1)
 
     def free(self, path: Path, entry: zipfile.ZipInfo) -> Path | None:
-        """Return where an entry called `path` goes, and make its folder; None if the same file is there already."""
+        """Return the path for an entry called `path`, and create its folder; None if the same file is already there."""
         if (path, entry.CRC, entry.file_size) in self._unpacked:
             return None
         self._unpacked.add((path, entry.CRC, entry.file_size))
@@ -123,12 +123,12 @@ class _Places:
 
 
 def _numbered(path: Path, first: int = 1) -> Iterator[Path]:
-    """Yield a path, and then the same with numbers, from `first` on."""
+    """Yield a path, then the same path with numbers, starting at `first`."""
     return (path.with_stem(f"{path.stem} ({number})") if number > 1 else path for number in count(first))
 
 
 def _unpack(archive: Path, folder: Path, room: _Budget, places: _Places, code_page: str | None) -> set[str]:
-    """Unpack an archive; return the code page that was guessed for its names, if one had to be."""
+    """Unpack an archive; return the code page guessed for its names, if any."""
     with zipfile.ZipFile(archive) as content:
         entries = [member for member in content.infolist() if not (member.is_dir() or is_ignore_file(member.filename))]
         room.take(entries)
@@ -141,11 +141,11 @@ def _unpack(archive: Path, folder: Path, room: _Budget, places: _Places, code_pa
 
 
 def is_ignore_file(name: str) -> bool:
-    """Return whether it says what to leave out: not of an archive, which holds what someone put there."""
+    """Return whether a file is an ignore file. kb skips these, because the owner chose the contents of an archive."""
     return _inner_path(name).name in IGNORE_FILES
 
 
 def _inner_path(name: str) -> PurePosixPath:
-    """Return a path that leads out of no folder."""
+    """Return a relative path that cannot leave the folder."""
     parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".")]
     return PurePosixPath(*parts or ["file"])

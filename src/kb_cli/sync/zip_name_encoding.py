@@ -1,4 +1,4 @@
-"""The names in an archive whose maker did not say how they are encoded: one guess for all of them."""
+"""Guess the encoding of file names in an archive that does not declare it: one guess for all names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import zipfile
 
 AS_STORED: Final = "cp437"
-"""What the format says names are in that are not marked as UTF-8."""
+"""The encoding that the format prescribes for names without the UTF-8 flag."""
 
 _IS_UTF8: Final = 0x800
 _UNICODE_PATH: Final = 0x7075
@@ -20,28 +20,28 @@ CODE_PAGES: Final = (
     *("cp437", "cp850", "cp852", "cp866", "cp737", "cp857", "cp862", "cp775", "cp1252", "cp1250", "cp1251", "cp1253"),
     *("gbk", "cp932", "cp949", "cp950"),
 )
-"""What Windows and the programs before it write names in."""
+"""The code pages in which Windows and DOS programs write names."""
 
 _AS_WINDOWS: Final = {"gb18030": "gbk", "big5hkscs": "cp950"}
-"""What Windows calls those that the library finds in the place of a part of them."""
+"""The Windows subsets of encodings that the library detects."""
 
 _WESTERN: Final = ("cp437", "cp850", "cp1252")
-"""Those that names of western Europe are in; where two fit alike, the first is meant."""
+"""Code pages for western European names; if two fit equally well, the first wins."""
 
 _EVERYDAY: Final = frozenset("äöüßéèáàíóúñçåøæãâêôëïîûìòùõÄÖÜÉÅØÆÑÇ–’…")
 _UNLIKELY: Final = re.compile(r"[^\0-\x7f]{3,}|[a-zß-ÿ][À-Þ]")
-"""Three letters with marks in a row, or a capital one within a word: no names of western Europe, but of elsewhere."""
+"""Three accented letters in a row, or a capital within a word: unlikely in western European names."""
 
 _RARE: Final = "\U00020000"
-"""From here on are characters that no one writes; four bytes in another code page may look like one."""
+"""Characters from here on are never used in names; four bytes in another code page may look like one."""
 
 
 def entry_names(entries: Sequence[zipfile.ZipInfo], code_page: str | None) -> tuple[list[str], str | None]:
-    """Return what the entries are called, and the code page that was guessed, if one had to be.
+    """Return the names of the entries, and the code page if one was guessed.
 
     Args:
-        entries: those of one archive.
-        code_page: what names are in that do not say it themselves; guessed where it is not given.
+        entries: the entries of one archive.
+        code_page: the encoding of names without a declared one; guessed if omitted.
     """
     raw = [None if entry.flag_bits & _IS_UTF8 else _raw(entry) for entry in entries]
     stated = [
@@ -62,7 +62,7 @@ def entry_names(entries: Sequence[zipfile.ZipInfo], code_page: str | None) -> tu
 
 
 def guess(names: Sequence[bytes]) -> str:
-    """Return the code page in which these names are the most like words."""
+    """Return the code page in which these names look most like words."""
     try:
         is_utf8 = all(max(name.decode()) < _RARE for name in names)
     except UnicodeDecodeError:
@@ -79,7 +79,7 @@ def guess(names: Sequence[bytes]) -> str:
 
 
 def _is_western(names: Iterable[bytes], page: str) -> bool:
-    """Return whether names in a code page have the letters and marks of western Europe, as words there have them."""
+    """Return whether names decoded with a code page look like western European words."""
     try:
         texts = [name.decode(page) for name in names]
     except UnicodeDecodeError:
@@ -93,7 +93,7 @@ def _raw(entry: zipfile.ZipInfo) -> bytes:
 
 
 def _stated(entry: zipfile.ZipInfo, raw: bytes) -> str | None:
-    """Return the name in the Unicode Path field, which holds for the name that it was made for."""
+    """Return the name from the Unicode Path field, if its checksum matches the stored name."""
     at, extra = 0, entry.extra
     while at + 4 <= len(extra):
         kind, size = (int.from_bytes(extra[place : place + 2], "little") for place in (at, at + 2))

@@ -1,4 +1,4 @@
-"""What every MCP call passes through."""
+"""The middleware of every MCP call."""
 
 from fastmcp.resources import ResourceResult
 from fastmcp.server.middleware import CallNext, MiddlewareContext

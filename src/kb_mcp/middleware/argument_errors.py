@@ -1,4 +1,4 @@
-"""Errors in arguments, in one line that names the argument."""
+"""Report errors in arguments in one line that names the argument."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kb_mcp.tools.path_hints import MOST_NAMED, documents_called
 from kb_mcp.tools.rendering import QUOTES_NOTICE, named
 
 MAX_NAME: Final = 100
-"""How much of an unknown parameter's name is repeated."""
+"""Maximum length of an unknown parameter's name in an error."""
 
 UNKNOWN_PARAMETER: Final = "unexpected_keyword_argument"
 MISSING: Final = "missing_argument"
@@ -39,17 +39,17 @@ MESSAGES: Final = {
     "bool_type": "must be true or false.",
     "string_type": "must be a text.",
 }
-"""By pydantic's type of error, instead of its own message."""
+"""Messages by pydantic's error type, used in place of its own."""
 
 DOCUMENT_PARAMETERS: Final = {"document_id", "replaces"}
-"""Those that take the id of a document."""
+"""Parameters that take the id of a document."""
 
 
 class ArgumentErrors(Middleware):
-    """Says what is wrong with a call, and what would be right.
+    """Reports the errors in a call, with the correct form.
 
     Args:
-        engine: knows which documents a name may mean.
+        engine: finds documents by name.
     """
 
     def __init__(self, engine: EngineClient) -> None:
@@ -68,7 +68,7 @@ class ArgumentErrors(Middleware):
             raise ToolError(await _unknown_tool(context)) from error
 
     async def _documents_called(self, name: object) -> str:
-        """Return which documents a name may mean that was given for an id, or the id that stands in an address."""
+        """Return a hint with the documents that a name given as an id may mean, or with the id in a URL."""
         if isinstance(name, list) and len(name) == 1:
             [name] = name
         if not isinstance(name, str) or not re.search(r"[^\W\d]", name) or len(name) > MAX_NAME * 2:
@@ -86,7 +86,7 @@ class ArgumentErrors(Middleware):
         )
 
     async def _titled(self, name: str) -> list[JSON]:
-        """Return the documents with a title, or else those that hold its words."""
+        """Return the documents with a title, or else documents that contain its words."""
         reply = await self._engine.search(query=name, fts_only=True, group_by="document", top=MOST_NAMED)
         results = [result | {"id": result["document_id"]} for result in reply["results"]]
         return [result for result in results if result["title"].casefold() == name.strip().casefold()] or results
@@ -96,7 +96,7 @@ class ArgumentErrors(Middleware):
         context: MiddlewareContext[GetPromptRequestParams],
         call_next: CallNext[GetPromptRequestParams, PromptResult],
     ) -> PromptResult:
-        if refusal := await _missing_of_prompt(context):  # FastMCP names it to the log alone, with a traceback
+        if refusal := await _missing_of_prompt(context):  # FastMCP would only log it, with a traceback
             raise ValidationError(refusal, log_level=logging.INFO)
         return await call_next(context)
 
@@ -135,7 +135,7 @@ async def _parameters_text(context: ToolCall, missing: Sequence[str]) -> str:
 
 
 async def _missing_of_prompt(context: MiddlewareContext[GetPromptRequestParams]) -> str:
-    """Return which arguments of a prompt are missing, and which there are; nothing if none is."""
+    """Return the missing and the accepted arguments of a prompt; empty if none are missing."""
     name, given = context.message.name, context.message.arguments or {}
     prompt = await context.fastmcp_context.fastmcp.get_prompt(name) if context.fastmcp_context else None
     arguments = prompt.arguments or () if prompt else ()

@@ -1,4 +1,4 @@
-"""Arguments as clients mean them."""
+"""Normalize arguments to the meaning that clients intend."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from kb_mcp.middleware import NextTool, ToolCall
 LIST_PARAMETERS: Final = {"tags", "tag_any", "tag_not", "tags_add", "tags_remove"}
 ID_PARAMETERS: Final = {"document_id", "chunk_id", "job_id", "replaces"}
 MAX_LIST: Final = 64 << 10
-"""The longest text that is read as a list."""
+"""Maximum length of a text that is parsed as a list."""
 
 NAMED_ID: Final = re.compile(
     r"(?:kb://documents/(\d{1,18})(?:[/?].*)?"
     r"|\[?(?:document|note|chunk|job) (\d{1,18})(?:, chunk \d{1,18})?\]?"
     r"|[#\[](\d{1,18})\]?)"
 )
-"""An id as answers and addresses of resources show it."""
+"""An id in the form of responses and resource URLs."""
 
 NAMED_CHUNK: Final = re.compile(r"\[?(?:document|note) \d{1,18}, chunk (\d{1,18})\]?")
 PLACES: Final = ("chunk_id", "from_chunk", "page", "heading", "query")
-"""Parameters of kb_get that say where to read."""
+"""Parameters of kb_get that select a position."""
 
 JSON_STARTS: Final = ("[", "{")
 
@@ -38,9 +38,9 @@ class ArgumentNormalizer(Middleware):
 
 
 def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Drop nulls, which strict clients send for what they leave out, and parse lists and ids that were sent as texts.
+    """Drop nulls, which strict clients send for omitted values, and parse lists and ids that were sent as texts.
 
-    What is deleted is named by a whole number, or a text of digits alone.
+    For kb_delete, an id must be an integer or a text of digits only.
     """
     normal = {name: value for name, value in arguments.items() if value is not None}
     for name in LIST_PARAMETERS & normal.keys():
@@ -55,13 +55,13 @@ def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named_chunk(value: object) -> str:
-    """Return the chunk in the head of a search result."""
+    """Return the chunk id in the heading of a search result."""
     match = NAMED_CHUNK.fullmatch(value.strip()) if isinstance(value, str) and len(value) < MAX_LIST else None
     return match[1] if match else ""
 
 
 def _parse_list(value: object) -> object:
-    """Return the list that a text is: JSON, or words with commas between them. A list loses commas around its words."""
+    """Return the list in a text: JSON, or words separated by commas. In a list, commas around words are removed."""
     if isinstance(value, list):
         return [_without_commas(item) for item in value]
     if not isinstance(value, str) or len(value) > MAX_LIST:
@@ -76,17 +76,17 @@ def _parse_list(value: object) -> object:
 
 
 def _without_commas(word: object) -> object:
-    """Return a word without commas around it; one of commas alone as it is, to be refused."""
+    """Return a word without surrounding commas; a word of only commas unchanged, to be refused later."""
     return (word.strip(", ") or word) if isinstance(word, str) else word
 
 
 def parse_id(value: object) -> object:
-    """Return the digits of an id as answers and addresses show it; anything else as it is."""
+    """Return the digits of an id in the form of responses and URLs; anything else unchanged."""
     match = NAMED_ID.fullmatch(value.strip()) if isinstance(value, str) and len(value) < MAX_LIST else None
     return next(filter(None, match.groups())) if match else value
 
 
 def _exact_id(value: object) -> object:
-    """Return an id, or else the value in a list, which is refused: no rounded number takes away what was not meant."""
+    """Return an exact id, or any other value in a list, which is refused: a rounded number must delete nothing."""
     is_exact = not isinstance(value, str | float) or (isinstance(value, str) and value.isascii() and value.isdecimal())
     return value if is_exact else [value]

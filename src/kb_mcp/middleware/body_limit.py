@@ -1,4 +1,4 @@
-"""The body of a request, whole and bounded before it is parsed."""
+"""Read the body of a request whole, with limits, before it is parsed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kb.asgi.body_limits import JSONLimits
 
 MAX_BODY: Final = 4 << 20
-"""As much as the MCP library takes, which a chunk of an upload needs."""
+"""The limit of the MCP library, which a chunk of an upload needs."""
 
 MAX_PLAIN: Final = 256 << 10
-"""The most bytes of a message that is no call of one of these tools, which take a text or a file's bytes."""
+"""Maximum size in bytes of a message that does not call one of these tools, which take a text or a file's bytes."""
 
 LARGE_TOOLS: Final = (b'"kb_upload_start"', b'"kb_upload_chunk"', b'"kb_addnote"', b'"kb_update_note"')
 LIMITS: Final = JSONLimits(texts=2000, other=64 << 10)
-"""Far more than any tool's arguments hold."""
+"""Far above the arguments of any tool."""
 
 TOO_LARGE: Final = (
     f"Too large: a message has at most {MAX_PLAIN} bytes, and 4 MiB if it brings a note, a file's text or its chunk."
@@ -29,13 +29,13 @@ TOO_MANY: Final = "Too many values: no tool takes as many. Send fewer, such as f
 
 
 class BoundedBody:
-    """Reads the body, refuses what is too large or holds too much, and hands it on as one message."""
+    """Reads the body, refuses it if it is too large or has too many values, and passes it on as one message."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 413, or pass the request on."""
+        """Respond with 413, or pass the request on."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         announced = int(Headers(scope=scope).get("content-length", "0"))
@@ -51,7 +51,7 @@ class BoundedBody:
 
 
 def replayed(first: Message, receive: Receive) -> Receive:
-    """Return what gives the first message again, and then what follows it."""
+    """Return a receive function that repeats the first message, then continues."""
     messages = [first]
 
     async def replay() -> Message:
@@ -61,7 +61,7 @@ def replayed(first: Message, receive: Receive) -> Receive:
 
 
 async def _read(receive: Receive) -> Message | None:
-    """Return the whole body as one message, or that the sender is gone; None if it is larger than any."""
+    """Return the whole body as one message, or the message of a disconnect; None if the body is too large."""
     first = await receive()
     if not first.get("more_body"):
         return first

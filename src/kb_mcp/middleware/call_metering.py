@@ -1,4 +1,4 @@
-"""Each tool call has its time, span and log line, and each key may have a limit on its calls."""
+"""Record the time, span and log line of each tool call, and limit the calls of each key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 UNKNOWN_TOOL: Final = "(other)"
-"""Stands for every name that is no tool's: clients make up any number of them."""
+"""Replaces every unknown tool name, because clients can invent any number of them."""
 
 
 class CallMetrics(Middleware):
@@ -73,7 +73,7 @@ class RateLimit(Middleware):
         return await call_next(context)
 
     def _refusal(self) -> str:
-        """Count a call of this request's key. Return why it is refused, or nothing."""
+        """Count a call of this request's key. Return the reason if it is refused, or an empty text."""
         wait = self._limiter.acquire(getattr(get_http_request().scope.get(CALLER), "name", ""))
         if not wait:
             return ""

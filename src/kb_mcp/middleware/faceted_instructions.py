@@ -1,4 +1,4 @@
-"""What is in the knowledge base, in the server's instructions."""
+"""Add the contents of the knowledge base to the server's instructions."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
 
 MAX_TAGS: Final = 20
 WORD: Final = re.compile(r"(?=.{1,24}\Z)[^\W_]+(?:[-_][^\W_]+)?")
-"""The tags that are shown: those of more words could pass as an instruction."""
+"""Tags that may be shown: longer ones could pass as an instruction."""
 
 SECONDS: Final = 30
-"""How long what was counted is good enough."""
+"""How long counts are cached."""
 
 
 class FacetedInstructions(Middleware):
-    """Adds types and tags with their counts to the instructions before a client reads them, as its key may see them.
+    """Adds document types and tags with counts to the instructions, as far as the client's key may see them.
 
     Args:
-        engine: counts them.
-        instructions: what stands before them.
+        engine: provides the counts.
+        instructions: the text before them.
     """
 
     def __init__(self, engine: EngineClient, instructions: str) -> None:
@@ -35,13 +35,13 @@ class FacetedInstructions(Middleware):
         self._counted_at, self._counted = float("-inf"), ""
 
     async def on_initialize(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
-        result = await call_next(context)  # its instructions are the server's own, the same for all keys
+        result = await call_next(context)  # these are the server's own instructions, the same for all keys
         return result.model_copy(update={"instructions": f"{self._instructions}{await self._facets()}"})
 
     on_discover = on_initialize
 
     async def _facets(self) -> str:
-        """Return what the caller may know of, nothing while the engine is away; for the gateway's keys as of lately."""
+        """Return the counts for the caller, cached for the gateway's own keys; empty if the engine is unreachable."""
         is_own = current_name() is None
         if is_own and time.monotonic() - self._counted_at < SECONDS:
             return self._counted

@@ -1,4 +1,4 @@
-"""What the MCP library is handed, and what it answers: trimmed headers, JSON for streams, errors in one line."""
+"""Adapt requests and responses of the MCP library: trimmed headers, JSON or streams, errors in one line."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kb_mcp.middleware.body_limit import replayed
 
 PROGRESS_TOKEN: Final = b'"progressToken"'
-"""Stands in a request whose sender asks for notifications of progress."""
+"""Part of a request whose sender wants progress notifications."""
 
 
 class JSONResponses:
-    """Hands requests for progress to the app that streams. A body comes whole, as from `BoundedBody`.
+    """Routes requests with progress to the streaming app. Expects a whole body, as from `BoundedBody`.
 
-    Tasks and channels for a stream cost 0.4 ms of a call in the protocol's current revision, and 0.7 in the older ones.
+    The tasks and channels of a stream cost 0.4 ms per call in the current revision of the protocol, and 0.7 ms in older
+    ones.
 
     Args:
-        app: answers with JSON.
-        streaming: answers with event streams, at the same path.
-        path: of the MCP endpoint; other paths are `app`'s.
+        app: responds with JSON.
+        streaming: responds with event streams, at the same path.
+        path: the path of the MCP endpoint; `app` handles other paths.
     """
 
     def __init__(self, app: ASGIApp, streaming: ASGIApp, path: str) -> None:
@@ -42,11 +43,11 @@ class JSONResponses:
 
 MALFORMED: Final = 'Not a JSON-RPC message: it needs "jsonrpc": "2.0", an id, a method, and params that are an object.'
 PYDANTIC: Final = b"pydantic.dev"
-"""Stands in every report of pydantic's."""
+"""Part of every report of pydantic."""
 
 
 class FriendlyJSONRPCErrors:
-    """Puts one line in the place of pydantic's report, which quotes the message and names the MCP library's types."""
+    """Replaces pydantic's report, which quotes the message and names types of the MCP library, with one line."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -83,16 +84,15 @@ def replace_report(body: bytes) -> bytes:
 
 
 class TrimmedHeaders:
-    """Takes the white space around header values away, which is no part of them (RFC 9110, 5.5).
+    """Removes white space around header values, which is not part of them (RFC 9110, 5.5).
 
-    uvicorn with httptools leaves what stands at the end, and MCP's headers are compared with what is in the body.
+    uvicorn with httptools leaves trailing white space, but MCP's headers are compared with values in the body.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the request."""
         if scope["type"] == "http":
             scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
         await self._app(scope, receive, send)

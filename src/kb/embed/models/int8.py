@@ -1,15 +1,15 @@
-"""A model in int8, for CPUs: the linear layers multiply integers, and a text's vector depends on that text only.
+"""A model in int8, for CPUs: the linear layers multiply integers, and a text's vector depends only on that text.
 
-Weights have one scale for each column. The rows that a layer reads are rounded in one of two ways:
+Weights have one scale per column. The input rows of a layer are rounded in one of two ways:
 
-- Most have one scale, which texts of our own (`calibration.txt`) gave. Before, channels with large values are divided,
-  and their weights multiplied, by as much as evens both out ("SmoothQuant", Xiao and others, 2022).
-- The wide rows between the two layers of a feed-forward network have a few values that are many times larger than all
-  others. So each row has a scale of its own.
+- Most share one scale, computed from kb's own texts (`calibration.txt`). Before that, channels with large values are
+  divided, and their weights multiplied, by factors that balance both ("SmoothQuant", Xiao and others, 2022).
+- The wide rows between the two layers of a feed-forward network have a few values that are many times larger than the
+  others. Therefore each row has its own scale.
 
 The attention between them is one operator, and the table of words is in half precision; all else stays in fp32.
-docs/adr/0011-devices.md has the decision, docs/benchmarks.md the figures. Importing this takes a third of a second
-(`onnx`): it is imported to convert the model, not to run it.
+docs/adr/0011-devices.md has the decision, docs/benchmarks.md the figures. The import takes a third of a second (`onnx`),
+so this module is imported only to convert the model, not to run it.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ Floats = NDArray[np.float32]
 MICROSOFT: Final = "com.microsoft"
 
 SMOOTHING: Final = 0.7
-"""How much of the difficulty of rounding moves from a layer's rows to its weights, between 0 and 1."""
+"""The part of the rounding difficulty that moves from a layer's rows to its weights, between 0 and 1."""
 
 MARGIN: Final = 1.1
-"""How much further a scale reaches than the largest value of any text that it was made with."""
+"""The factor by which a scale exceeds the largest value in the calibration texts."""
 
 STEPS: Final = 255
 ZERO: Final = 128
 ZERO_ONE_SIDED: Final = 16
-"""What stands for 0 in a row with a scale of its own; fewer steps below it if a row has few negative values."""
+"""The zero point of a row with its own scale, and of such a row with few negative values, which need fewer steps."""
 
 ONE_SIDED: Final = 0.25
-"""Up to which part of the largest value the negative ones reach then."""
+"""The negative values of such a row reach less than this share of its largest value."""
 
 LEAST_COSINE: Final = 0.98
-"""A model whose vectors are further off than this is not run in int8."""
+"""The lowest accepted cosine between vectors in int8 and fp32."""
 
 FOLDER: Final = "session.model_external_initializers_file_folder_path"
 
 
 @dataclass(frozen=True)
 class Range:
-    """The least and the largest value of each channel."""
+    """The smallest and the largest value of each channel."""
 
     low: Floats
     high: Floats
@@ -69,12 +69,12 @@ class Range:
 
 
 def to_int8(model: Path, tokenizer: Path, window: int) -> ModelProto:
-    """Return the graph with its linear layers in int8; its inputs and its output stay as they are.
+    """Return the graph with its linear layers in int8; its inputs and its output stay the same.
 
-    Its attention takes no account of padding: all texts of a batch must have the same length.
+    Its attention ignores padding: all texts of a batch must have the same length.
 
     Raises:
-        ModelError: the vectors differ too much from those of the model in fp32.
+        ModelError: the vectors differ too much from the fp32 model's.
     """
     texts = list(_calibration(tokenizer, window))
     quantized = onnx.load(model)
@@ -90,7 +90,7 @@ def to_int8(model: Path, tokenizer: Path, window: int) -> ModelProto:
 
 
 def _calibration(tokenizer: Path, window: int) -> Iterator[dict[str, NDArray[np.int64]]]:
-    """Yield texts of ours as the model reads them: each one, and all of them in a row, a window at a time."""
+    """Yield calibration texts as the model reads them: each line, and the whole text in windows."""
     loaded = Tokenizer.from_file(str(tokenizer))
     loaded.no_padding()
     loaded.enable_truncation(window)
@@ -103,7 +103,7 @@ def _calibration(tokenizer: Path, window: int) -> Iterator[dict[str, NDArray[np.
 
 
 def _ranges(model: Path, texts: Sequence[dict[str, Any]]) -> dict[str, Range]:
-    """Return the range of whatever linear layers read, by its name in the graph."""
+    """Return the range of each input of linear layers, by its name in the graph."""
     observed = onnx.load(model, load_external_data=False)
     names = list(dict.fromkeys(node.input[0] for node in _linear(observed)))
     observed.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names)
@@ -138,12 +138,12 @@ def _linear(model: ModelProto) -> list[NodeProto]:
 
 
 def _is_table(constant: TensorProto | None) -> bool:
-    """Return whether a constant holds vectors of words or of places."""
+    """Whether a constant contains vectors of words or of positions."""
     return constant is not None and constant.data_type == TensorProto.FLOAT and len(constant.dims) == 2
 
 
 def _have_nodes(graph: GraphProto, nodes: Sequence[NodeProto], constants: Mapping[str, TensorProto]) -> None:
-    """Have these nodes in a graph, without those that nothing reads, and the constants that they read."""
+    """Set a graph's nodes, without unused ones, and the constants that they read."""
     remaining = list(nodes)
     while True:
         used = {name for node in remaining for name in node.input} | {output.name for output in graph.output}
@@ -159,7 +159,7 @@ def _have_nodes(graph: GraphProto, nodes: Sequence[NodeProto], constants: Mappin
 
 
 def _fuse_attention(graph: GraphProto) -> None:
-    """Have attention computed by one operator, a part at a time; where it is written otherwise than by us it stays."""
+    """Fuse attention into one operator, part by part; attention in another form than kb's stays unchanged."""
     made_by = {node.output[0]: node for node in graph.node}
     readers: dict[str, list[NodeProto]] = defaultdict(list)
     for node in graph.node:
@@ -182,10 +182,10 @@ def _fuse_attention(graph: GraphProto) -> None:
 
 
 def _path(made_by: Mapping[str, NodeProto], name: str, *operators: str) -> str:
-    """Return what the first of these operators, one after the other, read to make a value.
+    """Return the input of the first operator in a chain of these operators that ends in a value.
 
     Raises:
-        LookupError: the value was made otherwise.
+        LookupError: other operators made the value.
     """
     for operator in operators:
         node = made_by[name]
@@ -197,9 +197,9 @@ def _path(made_by: Mapping[str, NodeProto], name: str, *operators: str) -> str:
 
 @dataclass(frozen=True)
 class WeightRows:
-    """Rounded rows by name: themselves, their scale and what stands for 0.
+    """Rounded rows by name: the rows, their scale and their zero point.
 
-    `smoothing` is what each channel was divided by, `own_scales` the scale of each row if the rows have their own.
+    `smoothing` contains the divisor of each channel, `own_scales` the scale of each row if the rows have their own.
     """
 
     name: str
@@ -242,7 +242,7 @@ class _Quantizer:
         self._model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
 
     def _multiply(self, node: NodeProto) -> str:
-        """Multiply in integers, and add the bias; return the output of the last node that this replaces."""
+        """Multiply in integers, and add the bias; return the output of the last replaced node."""
         rows = self._rows.get(node.input[0]) or self._round(node.input[0])
         self._rows[node.input[0]] = rows
         weight = numpy_helper.to_array(self._constants[node.input[1]]) * rows.smoothing[:, None]
@@ -258,7 +258,7 @@ class _Quantizer:
         return output
 
     def _bias(self, product: str) -> tuple[str, str]:
-        """Return what is added to a product and to nothing else, and the name of the sum; "" if that is nothing."""
+        """Return the constant added to a product with no other reader, and the sum's name; "" if it has none."""
         readers = self._readers[product]
         if len(readers) == 1 and readers[0].op_type == "Add":
             [other] = [name for name in readers[0].input if name != product] or [""]
@@ -283,13 +283,13 @@ class _Quantizer:
         return WeightRows(self._add("QuantizeLinear", smoothed, scale, zero), scale, zero, smoothing)
 
     def _round_by_row(self, name: str) -> WeightRows:
-        """Round each row with a scale of its own."""
+        """Round each row with its own scale."""
         seen = self._ranges[name]
         lowest, highest = float(-seen.low.min()), float(seen.high.max())
         is_one_sided = lowest < ONE_SIDED * highest
         zero = ZERO_ONE_SIDED if is_one_sided else ZERO
         steps = STEPS - zero
-        # So that negative values have enough steps.
+        # This leaves enough steps for negative values.
         least = MARGIN * lowest * steps / zero if is_one_sided else 1e-9
         largest = self._add("ReduceMax", name if is_one_sided else self._add("Abs", name), axes=(-1,), keepdims=1)
         largest = self._add("Max", largest, self._constant(f"{name} least", np.float32(least)))
@@ -301,13 +301,13 @@ class _Quantizer:
         return WeightRows(rounded, one, zero_there, np.ones_like(seen.high), scales)
 
     def _look_up(self, node: NodeProto) -> None:
-        """Look a row up in a table of half precision."""
+        """Look up a row in a table of half precision."""
         table = numpy_helper.to_array(self._constants[node.input[0]]).astype(np.float16)
         half = self._add("Gather", self._constant(f"{node.input[0]} half", table), node.input[1])
         self._add("Cast", half, output=node.output[0], to=TensorProto.FLOAT)
 
     def _is_sum_of_tokens(self, node: NodeProto) -> bool:
-        """Return whether a node adds the masked vectors of a text's tokens up."""
+        """Whether a node sums the masked vectors of a text's tokens."""
         if node.op_type != "ReduceSum" or len(node.input) < 2 or node.input[1] not in self._constants:
             return False
         axes = numpy_helper.to_array(self._constants[node.input[1]])
@@ -315,7 +315,7 @@ class _Quantizer:
         return is_flat and axes.tolist() == [1] and any(node.input[0] in other.output for other in self._products)
 
     def _add_up(self, node: NodeProto) -> None:
-        """Add the vectors of tokens up by a product: ReduceSum takes another order if the text is alone."""
+        """Sum the vectors of tokens with a product, because ReduceSum uses another order for a single text."""
         ones = self._add("Unsqueeze", "attention_mask", self._constant("axis 1", np.array([1], np.int64)))
         ones = self._add("Cast", ones, to=TensorProto.FLOAT)
         total = self._add("MatMul", ones, node.input[0])
@@ -328,6 +328,6 @@ class _Quantizer:
         return output
 
     def _constant(self, name: str, value: NDArray[Any] | np.generic) -> str:
-        """Keep a tensor under a name, and return the name."""
+        """Store a tensor under a name, and return the name."""
         self._constants[name] = numpy_helper.from_array(np.asarray(value), name)
         return name

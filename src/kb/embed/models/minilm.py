@@ -1,9 +1,9 @@
 """all-MiniLM-L6-v2 as one ONNX graph, written from its weights.
 
-Token ids and their mask go in, one vector of length 1 per text comes out: a BERT of 6 layers, 12 heads and
-384 dimensions, and the masked mean of its last layer, as sentence-transformers computes them.
+The inputs are token ids and their mask, the output is one vector of length 1 per text: a BERT of 6 layers, 12 heads
+and 384 dimensions, and the masked mean of its last layer, as sentence-transformers computes them.
 
-Importing this takes a third of a second (`onnx`): it is imported to convert the model, not to run it.
+The import takes a third of a second (`onnx`), so this module is imported only to convert the model, not to run it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def build(weights: Mapping[str, NDArray[np.float32]]) -> ModelProto:
 
 
 class _Builder:
-    """Collects the nodes and constants of a graph. Values are known by name."""
+    """Collects the nodes and constants of a graph. Values are identified by name."""
 
     def __init__(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
         self.weights = weights
@@ -75,7 +75,7 @@ class _Builder:
         self._constants: dict[str, TensorProto] = {}
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Attribute) -> str:
-        """Append a node with one output, and say that output's name."""
+        """Append a node with one output, and return that output's name."""
         output = output or f"{operator}_{len(self._nodes)}"
         node = helper.make_node(operator, inputs, [output])
         node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
@@ -83,13 +83,13 @@ class _Builder:
         return output
 
     def constant(self, name: str, value: NDArray[np.generic]) -> str:
-        """Keep a tensor under `name` (once), and say that name."""
+        """Store a tensor under `name`, once, and return the name."""
         if name not in self._constants:
             self._constants[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
         return name
 
     def weight(self, name: str) -> str:
-        """Return a weight of the model, as it is."""
+        """Return an unchanged weight of the model."""
         return self.constant(name, self.weights[name])
 
     def number(self, name: str, value: float) -> str:
@@ -97,11 +97,11 @@ class _Builder:
         return self.constant(name, np.array([value], np.float32))
 
     def integers(self, *values: int) -> str:
-        """Return a list of int64, as shapes and axes are given."""
+        """Return a list of int64, the type of shapes and axes."""
         return self.constant(f"integers{values}", np.array(values, np.int64))
 
     def graph(self) -> GraphProto:
-        """Return what was collected, between the model's inputs and its output."""
+        """Return the graph from the model's inputs to its output."""
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"])
             for name in ("input_ids", "attention_mask")
@@ -113,13 +113,13 @@ class _Builder:
 
 
 def _embeddings(builder: _Builder) -> str:
-    """Word, position and token type, summed and normalised.
+    """Return the sum of word, position and token type vectors, normalised.
 
     Positions are a slice of their table: ONNX Runtime's optimiser breaks a graph with Range and Gather here.
     """
     words = builder.add("Gather", builder.weight("embeddings.word_embeddings.weight"), "input_ids")
     length = builder.add("Shape", "input_ids", start=1, end=2)
-    # Every text is of token type 0, so that its one vector can be added to all positions beforehand.
+    # Every text is of token type 0, whose single vector can therefore be added to all positions in advance.
     places = builder.constant(
         "positions",
         builder.weights["embeddings.position_embeddings.weight"]
@@ -130,7 +130,7 @@ def _embeddings(builder: _Builder) -> str:
 
 
 def _mask_bias(builder: _Builder) -> str:
-    """Added to attention scores, (batch, 1, 1, sequence): 0 for a token, the least float for padding."""
+    """Return the bias of attention scores, (batch, 1, 1, sequence): 0 for a token, the lowest float for padding."""
     mask = builder.add("Unsqueeze", "attention_mask", builder.integers(1, 2))
     return builder.add(
         "Where",
@@ -141,7 +141,7 @@ def _mask_bias(builder: _Builder) -> str:
 
 
 def _layer(builder: _Builder, hidden: str, bias: str, name: str) -> str:
-    """One transformer layer: attention, then two dense layers, each added to its input and normalised."""
+    """Return a transformer layer: attention, then two dense layers, each added to its input and normalised."""
     attended = _dense(
         builder, _attention(builder, hidden, bias, f"{name}.attention.self"), f"{name}.attention.output.dense"
     )
@@ -152,7 +152,7 @@ def _layer(builder: _Builder, hidden: str, bias: str, name: str) -> str:
 
 
 def _attention(builder: _Builder, hidden: str, bias: str, name: str) -> str:
-    """Self-attention of all heads over (batch, sequence, dimensions)."""
+    """Return the self-attention of all heads over (batch, sequence, dimensions)."""
     query = _heads(builder, _dense(builder, hidden, f"{name}.query"), (0, 2, 1, 3))
     key = _heads(builder, _dense(builder, hidden, f"{name}.key"), (0, 2, 3, 1))
     value = _heads(builder, _dense(builder, hidden, f"{name}.value"), (0, 2, 1, 3))
@@ -170,13 +170,13 @@ def _heads(builder: _Builder, values: str, order: tuple[int, ...]) -> str:
 
 
 def _dense(builder: _Builder, values: str, name: str) -> str:
-    """Return a linear layer. PyTorch keeps its matrix as (out, in)."""
+    """Return a linear layer. PyTorch stores its matrix as (out, in)."""
     matrix = builder.constant(f"{name}.weight", builder.weights[f"{name}.weight"].T)
     return builder.add("Add", builder.add("MatMul", values, matrix), builder.weight(f"{name}.bias"))
 
 
 def _layer_norm(builder: _Builder, values: str, name: str) -> str:
-    """Layer normalisation over the last axis."""
+    """Return the layer normalisation over the last axis."""
     scale, shift = builder.weight(f"{name}.weight"), builder.weight(f"{name}.bias")
     return builder.add("LayerNormalization", values, scale, shift, axis=-1, epsilon=EPSILON)
 

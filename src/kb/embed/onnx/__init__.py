@@ -1,1 +1,1 @@
-"""The model at work, on ONNX Runtime."""
+"""Inference with ONNX Runtime."""

@@ -29,25 +29,24 @@ Batch = Sequence[Sequence[int]]
 log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 8
-"""How many batches are computed at once: each takes some 30 MB meanwhile. More cores are shared out among them."""
+"""The maximum number of batches computed at once, each with about 30 MB. More cores are divided among the batches."""
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 MIN_TOKENS = 16
-"""How many tokens of a text, at the least, a model must read beside its prefix."""
+"""The minimum number of tokens of a text that a model must read in addition to its prefix."""
 
 
 class OnnxEmbedder:
     """A model on a device: `auto`, `cpu`, `cuda` or `rocm`. Safe to call from several threads.
 
-    `threads` is how many cores are used on the CPU; all that the process may use when not given. A lone query has all
-    of them, several batches are computed side by side, each on one. `cache` is a folder for what is compiled, `machine`
-    what it runs on; this one when not given. `on_batch` is told of each batch how many texts were in it and how many
-    seconds it took.
+    `threads` is the number of CPU cores, by default all that the process may use. A single query uses all of them;
+    several batches run in parallel, each on one core. `cache` is a folder for compiled models, `machine` the machine to
+    run on, by default this one. `on_batch` is called after each batch with its number of texts and its seconds.
 
     Raises:
-        ModelError: The device is not there, the files cannot be loaded, or the window is too small.
+        ModelError: The device is missing, the files cannot be loaded, or the window is too small.
     """
 
     def __init__(
@@ -64,10 +63,10 @@ class OnnxEmbedder:
         machine, cores = machine or detect_machine(), threads or available_cores()
         before = files.stamps()
         self._device, self._session = select_device(files, device, machine, cores, cache)
-        chosen = self._device  # a reference to self in open_on would keep the sessions until Python looks for cycles
+        chosen = self._device  # a reference to self in open_on would keep the sessions until garbage collection
 
         def open_on(count: int) -> InferenceSession:
-            if files.stamps() != before:  # its vectors might be others
+            if files.stamps() != before:  # its vectors might differ
                 raise ModelError(f"The model {files.onnx} was changed or removed while it was in use.")
             return open_session(files, chosen, machine, count)
 
@@ -85,17 +84,17 @@ class OnnxEmbedder:
 
     @property
     def models(self) -> Sequence[OnnxEmbedder]:
-        """The embedder alone."""
+        """Only this embedder."""
         return [self]
 
     @property
     def device(self) -> str:
-        """Where it runs: `cpu`, `cuda` or `rocm`."""
+        """The device: `cpu`, `cuda` or `rocm`."""
         return self._device.name
 
     @property
     def provider(self) -> str:
-        """The execution provider that is really active, in ONNX Runtime's words."""
+        """The active execution provider, as ONNX Runtime names it."""
         return str(self._session.get_providers()[0])
 
     def count_tokens(self, text: str) -> int:
@@ -104,19 +103,19 @@ class OnnxEmbedder:
         return len(encoding)
 
     def token_starts(self, text: str) -> list[int]:
-        """Return where each token of `text` begins, in characters, special tokens excluded."""
+        """Return the start of each token of `text`, in characters, special tokens excluded."""
         return [start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets]
 
     def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         """Return vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`.
 
-        Of a longer text only what fits the window after the prefix counts. On the CPU one core does if it is not
-        `alone`, for others have something to do; the vectors are the same.
+        A long text is cut to the part that fits into the window after the prefix. Unless `alone`, the CPU uses one core
+        and leaves the others to other work; the vectors are the same.
         """
         return self._embed(self.spec.query_prefix, texts, alone=alone)
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of what queries are to find, likewise."""
+        """Return the vectors of passages, in the same form."""
         return self._embed(self.spec.passage_prefix, texts)
 
     def _embed(self, prefix: str, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
@@ -124,7 +123,7 @@ class OnnxEmbedder:
         tokens = [self._truncated(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(prefixed)]
         vectors = np.empty((len(tokens), self.spec.dimensions), np.float32)
         places = [*batches([len(ids) for ids in tokens], self._device)]
-        places.reverse()  # of several at once the last ones shall be short
+        places.reverse()  # the shortest batches run last
         rows = [[tokens[index] for index in batch] for batch in places]
         for batch, computed in zip(places, self._computed(rows, alone=alone), strict=True):
             vectors[batch] = computed
@@ -138,7 +137,7 @@ class OnnxEmbedder:
         return (self._run(session, batch) for batch in rows)
 
     def _truncated(self, ids: list[int]) -> list[int]:
-        """Return what fits the window, and the special tokens behind it."""
+        """Return the ids that fit into the window, including the special tokens at the end."""
         window = self.spec.window
         return ids if len(ids) <= window else ids[: window - self._tail] + ids[len(ids) - self._tail :]
 
@@ -146,7 +145,7 @@ class OnnxEmbedder:
         """Return the vectors of a batch of token ids."""
         ids = np.zeros(self._device.shape(len(rows), max(map(len, rows))), np.int64)
         mask = np.zeros_like(ids)
-        mask[:, 0] = 1  # in rows that only fill the shape, so that there is something to take the mean of
+        mask[:, 0] = 1  # rows that only fill the shape also need a token for their mean
         for row, tokens in enumerate(rows):
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
@@ -170,9 +169,9 @@ class OnnxEmbedder:
 def select_device(
     files: ModelFiles, device_name: str, machine: Machine, threads: int, cache: Path | None
 ) -> tuple[Device, InferenceSession]:
-    """Return the device that `device_name` stands for on this machine, and a session on it.
+    """Return the device that `device_name` means on this machine, and a session on it.
 
-    `auto` passes over a device that cannot be used, and says so where ONNX Runtime was built for it.
+    `auto` skips a device that cannot be used, and logs a warning if ONNX Runtime was built for it.
 
     Raises:
         ModelError: no such device can be used, or the model cannot be loaded.
@@ -189,7 +188,7 @@ def select_device(
 
 
 def _load_tokenizer(path: Path) -> Tokenizer:
-    """Load the model's tokenizer, without the truncation and the padding that its file asks for."""
+    """Load the model's tokenizer, without the truncation and the padding that its file sets."""
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -197,7 +196,7 @@ def _load_tokenizer(path: Path) -> Tokenizer:
 
 
 def _special_tokens_behind(tokenizer: Tokenizer) -> int:
-    """Return how many special tokens stand behind a text."""
+    """Return the number of special tokens after a text."""
     mask = tokenizer.encode("a").special_tokens_mask
     return mask[::-1].index(0)
 
@@ -217,7 +216,7 @@ def _spec(files: ModelFiles, special_tokens: int) -> ModelSpec:
 
 
 def batches(lengths: Sequence[int], device: Device) -> Iterator[list[int]]:
-    """Split texts of these lengths into batches of their indexes, the shortest first, like with like."""
+    """Split texts of these lengths into batches of their indexes, shortest first, with similar lengths together."""
     batch: list[int] = []
     tokens = 0
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -234,15 +233,15 @@ def batches(lengths: Sequence[int], device: Device) -> Iterator[list[int]]:
 
 
 class CorePool:
-    """A session on one core, opened when it is first needed, and a thread for each core.
+    """A session on one core, opened on first use, and a thread for each core.
 
-    Cores that share a batch wait for each other at every operator, and for one that another thread took. Where there is
-    enough to do, each gets more done with a batch of its own.
+    Cores that share a batch wait for each other at every operator, and for any core that another thread took. With
+    enough work, each core is more productive with its own batch.
 
     Args:
-        open_session: opens a session on so many cores.
-        cores: how many there are.
-        shared: the session on all of them, which serves where no other can be opened.
+        open_session: opens a session on a number of cores.
+        cores: the number of cores.
+        shared: the session on all cores, used if no other session can be opened.
     """
 
     def __init__(self, open_session: Callable[[int], InferenceSession], cores: int, shared: InferenceSession) -> None:
@@ -266,5 +265,5 @@ class CorePool:
             return self._session
 
     def map(self, run: Callable[[InferenceSession, Part], Result], batches: Sequence[Part]) -> Iterator[Result]:
-        """Run batches, and yield what they give in their order."""
+        """Run batches, and yield their results in order."""
         return self._threads.map(partial(run, self.session), batches)

@@ -1,4 +1,4 @@
-"""Where a model can run, in which precision, and what suits it there."""
+"""The devices for a model, their precisions, and suitable settings."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ PRECISION_HINTS = {
     "int8": " (a GPU is fast in fp16)",
 }
 GPU_MEMORY = 4 << 30
-"""The most that one session's arena may take of a GPU, in bytes: a full batch needs a quarter of it."""
+"""The maximum GPU memory for one session's arena, in bytes; a full batch needs a quarter of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
     """A device under one execution provider.
 
-    A batch has at most `batch_tokens` tokens, padding included, and at most `padding` of padding: beyond
-    that, another batch is cheaper.
+    A batch has at most `batch_tokens` tokens, padding included, and at most `padding` tokens of padding. Beyond that,
+    another batch is cheaper.
 
     Args:
-        precisions: what it computes in.
-        lengths: the only sequence lengths that it is given, where each new shape is compiled anew.
-        rows: the only batch sizes that it is given there.
+        precisions: the precisions that it computes in.
+        lengths: the only sequence lengths that it receives, if each new shape needs a compilation.
+        rows: the only batch sizes that it then receives.
     """
 
     name: str
@@ -40,11 +40,11 @@ class Device:
 
     @property
     def max_rows(self) -> int | None:
-        """The most texts of a batch, where that is limited."""
+        """The maximum number of texts in a batch; None for no limit."""
         return max(self.rows, default=None)
 
     def shape(self, rows: int, length: int) -> tuple[int, int]:
-        """Return the shape of the arrays that hold `rows` texts of up to `length` tokens."""
+        """Return the shape of the arrays for `rows` texts of up to `length` tokens."""
         return _round_up(rows, self.rows), _round_up(length, self.lengths)
 
 
@@ -60,14 +60,14 @@ DEVICES = (
         rows=(1, 16, 64),
     ),
     Device("cpu", "CPUExecutionProvider", ("fp32",), batch_tokens=768, padding=8),
-    Device("cpu", "CPUExecutionProvider", ("int8",), batch_tokens=512, padding=0),  # see int8.py: it must have none
+    Device("cpu", "CPUExecutionProvider", ("int8",), batch_tokens=512, padding=0),  # see int8.py: no padding allowed
     Device("cpu", "OpenVINOExecutionProvider", ("bf16",), batch_tokens=768, padding=8),
 )
 """In the order in which `auto` prefers them."""
 
 
 def candidates(device_name: str, precision: str) -> list[Device]:
-    """Return the devices that `device_name` (`auto`, `cpu`, `cuda` or `rocm`) may stand for, in order of preference.
+    """Return the possible devices for `device_name` (`auto`, `cpu`, `cuda` or `rocm`), in order of preference.
 
     Raises:
         ModelError: no such device computes in this precision.
@@ -84,13 +84,13 @@ def candidates(device_name: str, precision: str) -> list[Device]:
 
 
 def provider_options(device: Device, threads: int, cache: Path | None) -> dict[str, str]:
-    """Return what ONNX Runtime is to know of its provider: `threads` of the CPU, a folder for what is compiled."""
+    """Return the options of an execution provider: `threads` for the CPU, and a folder for compiled models."""
     if device.name == "cuda":
         return {
             "gpu_mem_limit": str(GPU_MEMORY),
-            # The default doubles what it takes each time it takes more.
+            # The default doubles each new allocation.
             "arena_extend_strategy": "kSameAsRequested",
-            # TF32 has the mantissa of fp16, and fp32 is to be the same on every device.
+            # TF32 has the mantissa of fp16, and fp32 must be the same on every device.
             "use_tf32": "0",
         }
     if device.name == "rocm":
@@ -102,5 +102,5 @@ def provider_options(device: Device, threads: int, cache: Path | None) -> dict[s
 
 
 def _round_up(number: int, choices: Sequence[int]) -> int:
-    """Return the least of `choices` that is not below `number`; `number` itself if there is none."""
+    """Return the smallest of `choices` that is not less than `number`, or `number` itself."""
     return next((choice for choice in choices if choice >= number), number)

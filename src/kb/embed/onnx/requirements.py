@@ -1,4 +1,4 @@
-"""What this machine has of what a device needs; and if it lacks something, what, and the remedy."""
+"""Checks whether this machine meets a device's requirements, with a remedy for missing ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from kb.embed.onnx.providers import Device
 
 CUDA = 13
-"""The least version of CUDA that the NVIDIA driver must support; ONNX Runtime is built for it."""
+"""The lowest version of CUDA that the NVIDIA driver must support; ONNX Runtime is built for it."""
 
 CUDA_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 EXTRAS = {
@@ -37,20 +37,20 @@ CUDA_ERRORS = {
 }
 BF16_FLAGS = frozenset(("avx512_bf16", "amx_bf16"))
 INT8_FLAGS = frozenset(("avx512_vnni", "avx_vnni", "amx_int8", "asimddp"))
-"""Instructions that multiply and add integers in one step, of Intel, AMD and ARM."""
+"""Instructions of Intel, AMD and ARM that multiply and add integers in one step."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The world outside: what was installed and what is plugged in.
+    """The installed software and the connected devices.
 
     Args:
         providers: the execution providers that the installed ONNX Runtime was built with.
         libraries: the folder of its libraries.
         load: loads a shared library, or raises OSError.
-        preload: lets ONNX Runtime load CUDA and cuDNN from where Python packages keep them.
+        preload: lets ONNX Runtime load CUDA and cuDNN from Python packages.
         dev: the folder of devices.
-        cpu_flags: what the CPU can do, in Linux's words; None where that is not known.
+        cpu_flags: the CPU's features, as Linux names them; None if unknown.
     """
 
     providers: Sequence[str]
@@ -61,7 +61,7 @@ class Machine:
     cpu_flags: frozenset[str] | None = None
 
     def fault(self, device: Device) -> str | None:
-        """Why `device` cannot be used here, with the remedy, as far as can be told beforehand; None if it can."""
+        """Return why `device` cannot be used here, with the remedy, if this is known in advance; otherwise None."""
         if device.provider not in self.providers:
             return (
                 f"the installed ONNX Runtime has only {', '.join(self.providers)}:"
@@ -75,11 +75,11 @@ class Machine:
 
     @property
     def multiplies_int8(self) -> bool:
-        """Whether the CPU has instructions for products of integers; False where that is not known."""
+        """Whether the CPU has instructions for products of integers; False if unknown."""
         return bool(self.cpu_flags and self.cpu_flags & INT8_FLAGS)
 
     def library_fault(self, device: Device) -> str | None:
-        """Which library the provider lacks, with the remedy; None if all are there, or it needs none of its own."""
+        """Return the library that the provider lacks, with the remedy; None if it lacks none."""
         if device.name not in PROVIDER_LIBRARIES:
             return None
         try:
@@ -105,7 +105,7 @@ class Machine:
         if version.value < CUDA * 1000:
             installed = f"{version.value // 1000}.{version.value % 1000 // 10}"
             return f"the NVIDIA driver supports CUDA {installed} and {CUDA} is needed: install a newer driver"
-        with contextlib.redirect_stdout(None):  # it prints what it did not find, which may not matter
+        with contextlib.redirect_stdout(None):  # it prints missing libraries, which may not matter
             self.preload()
         return None
 
@@ -135,9 +135,9 @@ class Machine:
 
 
 def cpu_flags() -> frozenset[str] | None:
-    """Return what this machine's CPU can do, in Linux's words; None where there is no saying."""
+    """Return the features of this machine's CPU, as Linux names them; None if unknown."""
     if sys.platform == "darwin" and platform.machine() == "arm64":
-        return frozenset(("asimddp",))  # every one has it
+        return frozenset(("asimddp",))  # every Apple CPU has it
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith(("flags", "Features")):

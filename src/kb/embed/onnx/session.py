@@ -1,4 +1,4 @@
-"""ONNX Runtime: imported here alone, and sessions that run where they were asked to."""
+"""Sessions of ONNX Runtime that run on the requested device."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from kb.embed.onnx.requirements import Machine, cpu_flags
 CPU = "CPUExecutionProvider"
 
 EXACT = "session.x64quantprecision"
-"""Where a CPU has no instructions for products of integers, sums of two would otherwise be cut off at 16 bits. Where it
-has them, this takes half as long again."""
+"""Without it, a CPU without instructions for products of integers would cut off sums of two at 16 bits. On other CPUs,
+the option makes inference take 1.5 times as long.
+"""
 
 SPIN = "20"
-"""For how many microseconds a thread looks for its next task before it sleeps."""
+"""The microseconds that a thread looks for its next task before it sleeps."""
 
 LOAD_ERRORS = (
     state.EPFail,
@@ -34,16 +35,16 @@ LOAD_ERRORS = (
     state.NotImplemented,
     state.RuntimeException,
 )
-"""They have no common base but Exception."""
+"""Their only common base is Exception."""
 
 
 def open_session(
     files: ModelFiles, device: Device, machine: Machine, threads: int, cache: Path | None = None
 ) -> onnxruntime.InferenceSession:
-    """Load a model on `device`, using `threads` cores; `cache` is a folder for what is compiled.
+    """Load a model on `device`, using `threads` cores; `cache` is a folder for compiled models.
 
     Raises:
-        ModelError: the device cannot be used, the model cannot be loaded, or it would run elsewhere than asked.
+        ModelError: the device or the model cannot be used, or the model would run on another device.
     """
     if fault := machine.fault(device):
         raise ModelError(f"KB_DEVICE: {device.name} cannot be used: {fault}.")
@@ -51,14 +52,14 @@ def open_session(
         cache.mkdir(parents=True, exist_ok=True)
     providers = [(device.provider, provider_options(device, threads, cache))]
     try:
-        # It would otherwise print the error and go on, on the CPU.
+        # Otherwise it would print the error and continue on the CPU.
         options = _options(threads, multiplies_int8=machine.multiplies_int8)
         session = onnxruntime.InferenceSession(files.onnx, options, providers=providers, enable_fallback=0)
     except LOAD_ERRORS as error:
         if device.provider == CPU:
             raise ModelError(f"The model {files.onnx} cannot be loaded: {' '.join(str(error).split())}") from error
         raise _refusal(device, machine, " ".join(str(error).split())) from error
-    # A provider that fails to load leaves the session to the CPU without a word.
+    # If a provider fails to load, the session runs on the CPU without a warning.
     if session.get_providers()[0] != device.provider:
         raise _refusal(device, machine, f"ONNX Runtime took {session.get_providers()[0]} instead of {device.provider}")
     return session
@@ -69,11 +70,11 @@ def _refusal(device: Device, machine: Machine, reason: str) -> ModelError:
 
 
 def detect_machine() -> Machine:
-    """Return what ONNX Runtime was built with and what is plugged in here."""
+    """Return the properties of this machine and of its ONNX Runtime."""
     return Machine(
         providers=onnxruntime.get_available_providers(),
         libraries=Path(onnxruntime.__file__).parent / "capi",
-        # As ONNX Runtime loads them: the provider's library finds the shared one among the global ones.
+        # In ONNX Runtime's way: the provider's library finds the shared one among the global libraries.
         load=partial(ctypes.CDLL, mode=ctypes.RTLD_GLOBAL),
         preload=getattr(onnxruntime, "preload_dlls", lambda: None),
         cpu_flags=cpu_flags(),
@@ -81,7 +82,7 @@ def detect_machine() -> Machine:
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -93,6 +94,6 @@ def _options(threads: int, *, multiplies_int8: bool) -> onnxruntime.SessionOptio
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     if not multiplies_int8:
         options.add_session_config_entry(EXACT, "1")
-    # A query's operators take less time than a thread needs to wake; one that looks for long takes a core from others.
+    # A query's operators take less time than a thread needs to wake, but a thread that spins long occupies a core.
     options.add_session_config_entry("session.intra_op.spin_duration_us", SPIN)
     return options
