@@ -109,11 +109,11 @@ ci-full:
 bundle: .venv/dev.stamp
 	$(BIN)/python packaging/bundle.py build $(BUNDLE_URL)
 
-# The site of the docs: build/docs/index.html. What is made from the program is made anew.
+# The site of the docs: build/docs/README.html. What is made from the program is made anew.
 docs: .venv/dev.stamp
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
 	rm -rf build/docs/.doctrees src/kb/site && cp -r build/docs src/kb/site && find src/kb/site -name '*.py' -delete
-	@echo "The docs are in $(CURDIR)/build/docs/index.html, and 'kb serve' shows them at /help"
+	@echo "The docs are in $(CURDIR)/build/docs/README.html, and 'kb serve' shows them at /help"
 
 # That site in a browser, which Debian calls chromium-driver; tests/docs/browser.sh brings it to a Debian machine.
 test-docs: .venv/dev.stamp
@@ -232,7 +232,7 @@ bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.mcp
 
 # Searches over 1,000, 10,000 and 100,000 passages, or SIZES="1000 1000000"; FOLDER keeps the databases. Then the table and the
-# plot in docs/performance.md are those of this run.
+# plot in docs/benchmarks.md are those of this run.
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
 	$(BIN)/python -m bench.scale_report scale.json

@@ -1,9 +1,9 @@
-"""What `bench.scale` found, as a table in docs/performance.md and as a plot of cost against size.
+"""Write the results of `bench.scale` as a table and as a plot of milliseconds against size.
 
     python -m bench.scale_report FILE.json [PLOT.svg]
 
-The table stands between two comments of that page; the plot is docs/scale.svg. With a name for the plot, that alone is
-written, such as docs/scale-postgresql.svg for what was found over PostgreSQL.
+The table replaces the text between two comments in docs/benchmarks.md, and the plot is docs/scale.svg. With PLOT.svg,
+only that plot is written: docs/scale-postgresql.svg has the results over PostgreSQL.
 """
 
 from __future__ import annotations
@@ -15,54 +15,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     Found = Mapping[int, Mapping[str, float]]
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 BEGIN, END = "<!-- bench.scale: begin -->", "<!-- bench.scale: end -->"
 
-ROWS: Final[dict[str, tuple[str, ...]]] = {
-    "start until ready, s": ("start s",),
-    "resident when ready / peak at start / after all of this, MB": (
-        "resident MB",
-        "peak at start MB",
-        "resident after MB",
-    ),
-    "memory / disk per chunk, bytes": ("memory bytes a passage", "disk bytes a passage"),
-    "one query's embedding, p50, ms": ("embedding p50",),
-    "hybrid, p50 / p99, ms": ("hybrid p50", "hybrid p99"),
-    "full text / vectors alone, p50, ms": ("full text p50", "vectors p50"),
-    "hybrid, filter of 50 / 10 / 1 / .1 %, p50, ms": (
-        "filter 50 % p50",
-        "filter 10 % p50",
-        "filter 1 % p50",
-        "filter 0.1 % p50",
-    ),
-    "grouped by document, p50, ms": ("grouped p50",),
-    "16 clients, searches a second / queries embedded alone": (
-        "16 clients a second",
-        "16 clients, embedding alone a second",
-    ),
-    "16 clients, p50 / p99, ms": ("16 clients p50", "16 clients p99"),
-    "hybrid recall@10, all / filter of 50 / 10 / 1 / .1 %": (
-        "hybrid recall",
-        "filter 50 % recall",
-        "filter 10 % recall",
-        "filter 1 % recall",
-        "filter 0.1 % recall",
-    ),
-    "add until found / update / delete, p50, ms": ("add until found p50", "update p50", "delete p50"),
+ROWS: Final = {
+    "start until ready, s": "start s",
+    "memory when ready, MB": "resident MB",
+    "memory after the test, MB": "resident after MB",
+    "disk per passage, bytes": "disk bytes a passage",
+    "embedding of the query, p50, ms": "embedding p50",
+    "hybrid, p50, ms": "hybrid p50",
+    "hybrid, p99, ms": "hybrid p99",
+    "keyword, p50, ms": "full text p50",
+    "semantic, p50, ms": "vectors p50",
+    "filter of 10%, p50, ms": "filter 10 % p50",
+    "filter of 1%, p50, ms": "filter 1 % p50",
+    "16 clients, searches per second": "16 clients a second",
+    "16 clients, p99, ms": "16 clients p99",
+    "recall@10": "hybrid recall",
+    "recall@10, filter of 10%": "filter 10 % recall",
+    "note until found, p50, ms": "add until found p50",
 }
-"""A row's name, and which figures stand in it."""
+"""The key of the figure in each row, by the row's name."""
 
 LINES: Final = {
-    "embedding p50": "the query's embedding alone",
+    "embedding p50": "embedding of the query",
     "hybrid p50": "hybrid",
-    "full text p50": "by words alone",
-    "vectors p50": "by meaning alone",
-    "filter 50 % p50": "hybrid, filter of 50 %",
-    "add until found p50": "a note until it is found",
+    "full text p50": "keyword search",
+    "vectors p50": "semantic search",
+    "filter 50 % p50": "hybrid, filter of 50%",
+    "add until found p50": "note until found",
 }
 COLOURS: Final = ("#888888", "#1b6ca8", "#2a9d5c", "#c05a1c", "#7d4fa8", "#b03060")
 FONT: Final = 'font-family="sans-serif" font-size="12"'
@@ -70,27 +56,22 @@ WIDTH, HEIGHT, MARGIN, LEGEND = 720, 400, 60, 190
 
 
 def table(found: Found) -> str:
-    """Return the figures in Markdown, a column for each size."""
-    lines = [["chunks", *(f"{size:,}" for size in found)], ["---"] * (len(found) + 1)]
-    measured = {
-        name: keys for name, keys in ROWS.items() if all(figures.keys() >= {*keys} for figures in found.values())
-    }
-    lines += [[name, *(cell(figures, keys) for figures in found.values())] for name, keys in measured.items()]
+    """Return a Markdown table with a column for each size, and a row for each figure that all sizes have."""
+    lines = [["Passages", *(f"{size:,}" for size in found)], ["---"] * (len(found) + 1)]
+    measured = {name: key for name, key in ROWS.items() if all(key in figures for figures in found.values())}
+    lines += [[name, *(rounded(figures[key], name) for figures in found.values())] for name, key in measured.items()]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-def cell(figures: Mapping[str, float], keys: Iterable[str]) -> str:
-    """Return some figures with three digits each."""
-    return " / ".join(rounded(figures[key]) for key in keys)
-
-
-def rounded(number: float) -> str:
-    """Return a number with three digits, or all of them before the point."""
+def rounded(number: float, name: str = "") -> str:
+    """Return a number with three digits, all digits before the point, or three decimals of a recall."""
+    if name.startswith("recall"):
+        return f"{number:.3f}"
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def plot(found: Found) -> str:
-    """Return milliseconds against chunks, both on logarithmic scales, in SVG."""
+    """Return an SVG of milliseconds against passages, both on logarithmic scales."""
     sizes = list(found)
     times = [figures[key] for figures in found.values() for key in LINES]
     lowest, highest = math.floor(math.log10(min(times))), math.ceil(math.log10(max(times)))
@@ -108,7 +89,7 @@ def plot(found: Found) -> str:
     parts = [f'<line x1="{MARGIN}" x2="{WIDTH - LEGEND}" y1="{y(t)}" y2="{y(t)}" stroke="#dddddd"/>' for t in ticks]
     parts += [text(MARGIN - 8, y(tick) + 4, f"{tick:g} ms", "end") for tick in ticks]
     parts += [text(x(size), HEIGHT - MARGIN + 20, f"{size:,}", "middle") for size in sizes]
-    parts.append(text((MARGIN + WIDTH - LEGEND) / 2, HEIGHT - 12, "chunks", "middle"))
+    parts.append(text((MARGIN + WIDTH - LEGEND) / 2, HEIGHT - 12, "passages", "middle"))
     for place, (key, name) in enumerate(LINES.items()):
         points = [(x(size), y(figures[key])) for size, figures in found.items()]
         parts += curve(points, COLOURS[place])
@@ -119,19 +100,19 @@ def plot(found: Found) -> str:
 
 
 def curve(points: Sequence[tuple[float, float]], colour: str) -> list[str]:
-    """Return points with a line through them."""
+    """Return the points and the line that connects them."""
     path = " ".join(f"{x},{y}" for x, y in points)
     dots = [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in points]
     return [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>', *dots]
 
 
 def text(x: float, y: float, content: str, anchor: str, colour: str = "#333333") -> str:
-    """Return a text at a place."""
+    """Return a text element."""
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="{colour}">{content}</text>'
 
 
 def replaced(page: str, content: str) -> str:
-    """Return a page with other content between the comments."""
+    """Return the page with new content between the comments."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     if not after:
@@ -140,14 +121,14 @@ def replaced(page: str, content: str) -> str:
 
 
 def write(found: Found, folder: Path = DOCS) -> None:
-    """Write the table into the page, and the plot beside it."""
-    page = folder / "performance.md"
+    """Write the table into the page, and the plot next to it."""
+    page = folder / "benchmarks.md"
     page.write_text(replaced(page.read_text(), table(found)))
     (folder / "scale.svg").write_text(plot(found))
 
 
 def main() -> None:
-    """Write both, and print the table."""
+    """Write the table and the plot, or only the plot, and print the table."""
     found = {int(size): figures for size, figures in json.loads(Path(sys.argv[1]).read_text()).items()}
     found = dict(sorted(found.items()))
     if len(sys.argv) > 2:

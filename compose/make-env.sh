@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes .env from .env.example, for its owner alone, and a key wherever one is missing: the two that the stack needs, and those that
-# are named. Prints no key.
+# Creates .env from .env.example, readable only for its owner, and a key for each empty variable: the two that the stack needs,
+# and those in the arguments. Prints no key.
 set -eu
 cd "$(dirname "$0")"
 umask 077
@@ -11,5 +11,5 @@ for name in KB_API_KEY KB_MCP_API_KEY "$@"; do
   key=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
   { grep -v "^$name=" .env || :; printf '%s=%s\n' "$name" "$key"; } >.env.new
   mv .env.new .env
-  echo "compose/.env: made $name"
+  echo "compose/.env: created $name"
 done

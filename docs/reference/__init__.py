@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reference import clients, commands, http, settings, tools
+from reference import clients, commands, errors, http, metrics, settings, tools
 
 DOCS = Path(__file__).parents[1]
-MADE = (settings, clients, commands, http, tools)
+MADE = (settings, clients, commands, errors, http, metrics, tools)
 
 
 def write_pages(docs: Path = DOCS) -> None:

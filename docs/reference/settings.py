@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 
     from kb.settings import EnvSettings
 
+INTRO = (
+    "The environment variables of kb."
+    " [Configuration](../configuration.md) explains profiles and the configuration file."
+)
 CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
-    "Serving": (ServeSettings, "What `kb serve` itself reads."),
-    "Engine": (EngineSettings, "What the engine reads, under `kb serve` and in a container."),
-    "MCP gateway": (GatewaySettings, "What the gateway reads, under `kb serve` and in a container of its own."),
-    "Metrics": (MetricsSettings, "What the metrics read ([Watching kb](watching.md))."),
-    "Logs": (LogSettings, "What every server reads."),
+    "Serving": (ServeSettings, "Read by `kb serve`."),
+    "Engine": (EngineSettings, "Read by the engine, with `kb serve` and in a container."),
+    "MCP gateway": (GatewaySettings, "Read by the gateway, with `kb serve` and in a container of its own."),
+    "Metrics": (MetricsSettings, "Read by the metrics ([Monitoring](../monitoring.md))."),
+    "Logs": (LogSettings, "Read by every server."),
 }
 TYPES = {bool: "`0` or `1`", int: "a whole number", float: "a number", Path: "a path", SecretStr: "a key"}
 BOUNDS = {Ge: ("ge", "at least"), Gt: ("gt", "more than"), Le: ("le", "at most")}
@@ -42,14 +46,16 @@ def page() -> str:
     tables = [
         markdown.page(f"## {title}", intro, settings_table(settings)) for title, (settings, intro) in CLASSES.items()
     ]
-    return markdown.page(*tables, "## Command line", "What every other command reads.", command_line())
+    return markdown.page(
+        "# Settings", INTRO, *tables, "## Command line", "Read by every other command.", command_line()
+    )
 
 
 def settings_table(settings: type[EnvSettings]) -> str:
     """The settings of a class."""
     meanings = described(settings)
     return markdown.table(
-        ("variable", "default", "values", "meaning"),
+        ("Variable", "Default", "Values", "Meaning"),
         (
             (markdown.code(variable(name)), default(field), values(field), sentence(meanings[name]))
             for name, field in settings.model_fields.items()
@@ -60,7 +66,7 @@ def settings_table(settings: type[EnvSettings]) -> str:
 def command_line() -> str:
     """What the command line reads, also from its configuration file."""
     return markdown.table(
-        ("variable", "in the file", "meaning"),
+        ("Variable", "In the file", "Meaning"),
         (
             (markdown.code(variable), markdown.code(name), inspect.getdoc(getattr(Config, name)) or "")
             for name, variable in VARIABLES.items()

@@ -168,8 +168,8 @@ class Settings(EngineAccess):
         backup_dir: a folder for backups, which the engine makes by itself if this is set.
         backup_hours: how many hours lie between two of them.
         backup_keep: how many of them stay.
-        backup_key: a secret that seals backups. `kb restore` then refuses a backup that somebody changed. Keep the key
-            elsewhere than the backups.
+        backup_key: a secret that seals backups. `kb backup restore` then refuses a backup that somebody changed. Keep
+            the key elsewhere than the backups.
     """
 
     data_dir: UserPath = Field(default_factory=data_folder)

@@ -37,7 +37,7 @@ async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path
     assert found.returncode == 1
     report = json.loads(found.stdout)
     assert (report["well"], report["found"]["vectors"]) == (False, ["1 chunks are without a vector, such as chunk 1"])
-    assert outside("doctor", "--fix", env=here).returncode == 0
+    assert outside("doctor", "--fix", env=here).returncode == 0, "the name of before"
     assert outside("doctor", env=here).returncode == 0
     assert outside("reindex", env=here).returncode == 0
 
@@ -59,9 +59,9 @@ async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that
     told = outside("doctor", env=here)
     assert (told.returncode, told.stderr) == (1, "")
     assert told.stdout == (
-        "restore: a restore was cut off; the next start finishes it, too (kb doctor --fix mends it)\n"
+        "restore: a restore was cut off; the next start finishes it, too (kb doctor --repair repairs it)\n"
     )
-    mended = outside("doctor", "--fix", env=here)
+    mended = outside("doctor", "--repair", env=here)
     assert (mended.returncode, mended.stderr) == (0, "")
     assert {line.partition(": ")[2] for line in mended.stdout.splitlines()} == {"well"}
     with closing(connect(data / "kb.db")) as connection:
@@ -85,7 +85,7 @@ async def test_a_backup_beside_a_running_engine_comes_back_in_another_place(outs
             made = outside("backup", backups, env=here)
             assert (made.returncode, made.stderr) == (0, "")
             assert made.stdout.endswith(": 1 documents, 0 files of which 0 were copied, not sealed (KB_BACKUP_KEY)\n")
-            refused = outside("restore", backups, env=here)
+            refused = outside("backup", "restore", backups, env=here)
             assert (refused.returncode, refused.stdout) == (8, "")
             assert "Another kb engine is using" in refused.stderr
     verified = outside("backup", "verify", backups, env=here)
@@ -93,12 +93,13 @@ async def test_a_backup_beside_a_running_engine_comes_back_in_another_place(outs
     assert verified.stdout.startswith(f"{backups}: whole\n")
     assert verified.stdout.count(": not sealed: whoever can write there may have changed it\n") == 2
     there = here | {"KB_DATA_DIR": str(tmp_path / "other")}
-    assert outside("restore", backups, env=there).returncode == 0
+    assert outside("backup", "restore", backups, env=there).returncode == 0
     with start_server(tmp_path / "other") as server:
         async with EngineClient(server.url) as client:
             [found] = (await client.search(query="key"))["results"]
             assert found["text"] == "The key is under the mat."
     again = outside("restore", backups, env=there)
+    assert "use 'kb backup restore'" in again.stderr
     assert f"what was there before is in {tmp_path / 'other'}/before-restore-" in again.stdout
 
 
@@ -121,7 +122,7 @@ async def test_an_import_says_what_became_of_documents_that_were_there(outside, 
 
 
 def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
-    for words in (("backup", "verify", tmp_path), ("restore", tmp_path)):
+    for words in (("backup", "verify", tmp_path), ("backup", "restore", tmp_path)):
         ended = outside(*words, env=here)
         assert (ended.returncode, ended.stdout) == (8, "")
         assert "There is no backup in" in ended.stderr
@@ -138,7 +139,7 @@ async def test_what_commands_write_is_for_its_owner_alone(outside, here, start_s
     assert outside("backup", str(tmp_path / "backups"), env=here).returncode == 0
     commands = {
         "imported": ["import", str(tmp_path / "export")],
-        "restored": ["restore", str(tmp_path / "backups")],
+        "restored": ["backup", "restore", str(tmp_path / "backups")],
     }
     before = os.umask(0o022)
     try:

@@ -19,7 +19,7 @@ from tests.conftest import KEY
         (("list", "--any", ""), "kb: --any names no tag\n"),
         (("search", "x", "--not", ""), "kb: --not names no tag\n"),
         (("list", "--after", ""), "kb: --after names no date\n"),
-        (("list", "--dated-before", "soon"), "kb: --dated-before: 'soon' is no date that is understood"),
+        (("list", "--before", "soon"), "kb: --before: 'soon' is no date that is understood"),
         (("search", "x", "--under", ""), "kb: --under names no path\n"),
         (("addnote", "x", "--title", "x" * 501), "kb: --title: at most 500 characters\n"),
         (("addnote", "x", f"--source={'x' * 501}"), "kb: --source: at most 500 characters\n"),
@@ -60,7 +60,9 @@ def test_a_note_that_is_there_already_is_not_told_as_new(kb, tag):
 
 def test_dates_may_be_short(kb, tag):
     kb.note(f"a note of today {tag}")
-    assert kb.json("list", "--tags", tag, "--after", "7d") == kb.json("list", "--tags", tag, "--after", "7 days ago")
+    assert kb.json("list", "--tags", tag, "--added-after", "7d") == kb.json(
+        "list", "--tags", tag, "--added-after", "7 days ago"
+    )
     assert kb("list", "--after", "7x").returncode == 2
 
 

@@ -532,7 +532,7 @@ async def test_what_cannot_be_text_is_refused_before_it_is_sent():
     async with serving(saying(OK)) as url, EngineClient(url) as api:
         with pytest.raises(UnicodeEncodeError):
             await api.search(query="caf\udce9")
-        with pytest.raises(KbError, match="no kb engine"):
+        with pytest.raises(KbError, match="not a kb engine"):
             await api.search(query="café")
 
 

@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MADE = ROOT / "docs" / "reference"
 WRITTEN = [page for page in PAGES if page.parent != MADE]
 BLOCK = re.compile(r"(?ms)^```(?P<language>\w*)(?P<reason>[^\n]*)\n(?P<text>.*?)^```$")

@@ -46,6 +46,8 @@ def home(tmp_path):
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
     editor = tmp_path / ".editor"
     editor.write_text('#!/bin/sh\necho "Ask for Anna." >> "$1"\n')
     editor.chmod(0o755)

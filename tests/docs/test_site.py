@@ -94,7 +94,7 @@ def click(browser, element):
 
 
 def test_every_page_can_be_reached_by_clicking_and_asks_this_machine_alone(browser, address, site):
-    browser.get(f"{address}/index.html")
+    browser.get(f"{address}/README.html")
     pages = [each.get_attribute("href") for each in find(browser, LINKS)]
     assert len(pages) >= 14
     for page in pages:
@@ -107,12 +107,12 @@ def test_every_page_can_be_reached_by_clicking_and_asks_this_machine_alone(brows
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     shown = {urlsplit(page).path.removeprefix("/help/") for page in pages}
     top = {str(each.relative_to(site)) for each in (*site.glob("*.html"), *site.glob("reference/*.html"))}
-    assert top - shown == {"index.html", "genindex.html", "search.html"}
+    assert top - shown == {"README.html", "genindex.html", "search.html"}
 
 
-@pytest.mark.parametrize(("word", "page"), [("KB_PARSE_SECONDS", "configuration.html"), ("kbignore", "ingestion.html")])
+@pytest.mark.parametrize(("word", "page"), [("KB_PARSE_SECONDS", "reference/settings.html"), ("kbignore", "sync.html")])
 def test_a_word_is_found_and_its_page_opens(browser, address, word, page):
-    browser.get(f"{address}/index.html")
+    browser.get(f"{address}/README.html")
     field = find(browser, "input.sidebar-search")[0]
     field.send_keys(word)
     field.submit()

@@ -91,7 +91,7 @@ def test_every_command_is_documented(made):
 
 
 def test_every_type_of_file_is_documented():
-    page = (ROOT / "docs/ingestion.md").read_text()
+    page = (ROOT / "docs/file-types.md").read_text()
     table = re.search(r"(?ms)^\| type .*?\n\n", page)[0]
     named = re.findall(r"`(\w+)`", " ".join(re.findall(r"(?m)^\| (`.*?) \|", table)))
     assert sorted(named) == sorted([NOTE, *FORMATS])
@@ -99,7 +99,7 @@ def test_every_type_of_file_is_documented():
 
 def test_limits_are_as_documented():
     limits = EngineSettings.model_construct()
-    page = (ROOT / "docs/ingestion.md").read_text()
+    page = (ROOT / "docs/file-types.md").read_text()
     for said in (
         f"{limits.max_upload_mb} MiB",
         f"{limits.parse_seconds} seconds, {limits.parse_memory_mb // 1024} GiB of memory",

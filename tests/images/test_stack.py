@@ -312,7 +312,7 @@ async def test_a_backup_made_while_it_runs_can_be_restored(stack):
         stack.inside("engine", "kb", "backup", "verify", "/data/backups")
         lost = await done(agent, (await call(agent, "kb_addnote", text="Written after the backup."))["job_id"])
     stack.compose("stop", "engine")
-    stack.compose("run", "--rm", "--no-deps", "engine", "restore", "/data/backups")
+    stack.compose("run", "--rm", "--no-deps", "engine", "backup", "restore", "/data/backups")
     stack.make("up")
     async with stack.agent() as agent:
         assert (await call(agent, "kb_get", document_id=kept))["id"] == kept

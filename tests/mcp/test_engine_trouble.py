@@ -57,9 +57,9 @@ def problem(code, detail):
         (("401 Unauthorized", "<html>"), "tell the user to set KB_API_KEY for the gateway"),
         (("404 Not Found", "<html>"), "The engine answered 404 Not Found. Try once more;"),
         (("422 Unprocessable Content", '{"type": "x", "detail": ["y"]}'), "['y'] Try once more;"),
-        (("200 OK", "<html>"), "is no kb engine. Tell the user to set KB_ENGINE_URL"),
-        (("200 OK", "null"), "is no kb engine"),
-        (("302 Found", "{}"), "is no kb engine"),
+        (("200 OK", "<html>"), "is not a kb engine. Tell the user to set KB_ENGINE_URL"),
+        (("200 OK", "null"), "is not a kb engine"),
+        (("302 Found", "{}"), "is not a kb engine"),
         (None, "broke off its answer"),
     ],
 )
@@ -84,7 +84,7 @@ async def test_nothing_is_called_done_that_another_server_than_the_engine_answer
                     ("kb_update_note", {"document_id": 1, "text": "x"}),
                     ("kb_search", {"query": "x"}),
                 ):
-                    assert f"What answers at {url} is no kb engine." in await refusal(agent, tool, **arguments)
+                    assert f"What answers at {url} is not a kb engine." in await refusal(agent, tool, **arguments)
                 assert await agent.list_resources() == []
 
 

@@ -315,7 +315,7 @@ def test_a_damaged_database_is_refused_in_one_line_with_the_way_out_and_not_touc
     path = settings.data_dir / "kb.db"
     path.write_bytes(damage(path.read_bytes()))
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="'kb restore'") as refused:
+    with pytest.raises(StoreError, match="'kb backup restore'") as refused:
         SqliteStore(path, space())
     assert "\n" not in refused.value.detail
     assert str(path) in refused.value.detail

@@ -146,7 +146,7 @@ def test_vectors_on_a_damaged_page_are_made_again(settings, database):
 
 def test_vectors_that_cannot_be_read_stop_the_start_in_one_line_that_says_what_to_do(database):
     change(database, "DELETE FROM chunks_vec_rowids WHERE rowid = 1", "DELETE FROM chunks_vec_vector_chunks00")
-    with pytest.raises(StoreError, match="'kb doctor' says what is, 'kb doctor --fix'") as refused:
+    with pytest.raises(StoreError, match="'kb doctor' shows the damage, 'kb doctor --repair'") as refused:
         SqliteStore(database, space())
     assert "\n" not in refused.value.detail
 

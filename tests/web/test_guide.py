@@ -26,9 +26,9 @@ def client(site):
 
 def test_the_guide_is_shown_and_may_load_nothing_from_elsewhere(site, client):
     (site / "reference").mkdir(parents=True)
-    for name in ("index.html", "reference/commands.html", "a.js"):
+    for name in ("README.html", "reference/commands.html", "a.js"):
         (site / name).write_bytes(PAGE)
-    for path in ("/help", "/help/", "/help/index.html", "/help/reference/commands.html"):
+    for path in ("/help", "/help/", "/help/README.html", "/help/reference/commands.html"):
         answer = client.get(path)
         assert "The guide" in answer.text
         policy = answer.headers["content-security-policy"]
@@ -47,7 +47,7 @@ def test_the_guide_is_shown_and_may_load_nothing_from_elsewhere(site, client):
 )
 def test_nothing_beside_the_guide_is_shown(site, client, path):
     (site / "reference").mkdir(parents=True)
-    (site / "index.html").write_bytes(PAGE)
+    (site / "README.html").write_bytes(PAGE)
     answer = client.get(path)
     assert answer.status_code == 404
     assert "secret" not in answer.text.replace("secret.html", "")

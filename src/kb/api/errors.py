@@ -223,7 +223,7 @@ class DiskFault(KbError, status=503, code="disk-fault"):
 
 
 class NoEngine(KbError):
-    """What answers is no kb engine."""
+    """What answers is not a kb engine."""
 
 
 class EngineUnreachable(KbError):

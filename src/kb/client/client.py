@@ -410,7 +410,7 @@ class EngineClient:
         return content
 
     def _not_an_engine(self) -> errors.NoEngine:
-        return errors.NoEngine(f"What answers at {self.base_url} is no kb engine.")
+        return errors.NoEngine(f"What answers at {self.base_url} is not a kb engine.")
 
     def _redirected(self, location: str | None) -> errors.NoEngine:
         if not location:

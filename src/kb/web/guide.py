@@ -29,9 +29,9 @@ def routes() -> list[BaseRoute]:
 
 async def show(request: Request) -> Response:
     """Return a page or another file of the guide."""
-    if not (SITE / "index.html").is_file():
+    if not (SITE / "README.html").is_file():
         return PlainTextResponse(ABSENT, 404)
-    file = file_at(request.path_params["path"] or "index.html")
+    file = file_at(request.path_params["path"] or "README.html")
     if file is None:
         return PlainTextResponse("There is no such page in the guide; /help/ is its first.\n", 404)
     if file.suffix != ".html":

@@ -7,10 +7,10 @@ import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
-from kb_cli.runtime.engine_parts import require
+from kb_cli.runtime.engine_parts import data_settings, require
 from kb_cli.runtime.progress import status_line
 
-VERIFY = "verify"
+VERIFY, RESTORE = "verify", "restore"
 UNSEALED = {
     "unsealed": "not sealed: whoever can write there may have changed it",
     "unchecked": "sealed, but not compared: KB_BACKUP_KEY is not set",
@@ -21,28 +21,36 @@ def backup(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[verify] [DIR|FILE.tar]",
-            help="Where the backup goes, or what to verify.",
-            autocompletion=complete_actions(VERIFY),
+            metavar="[verify|restore] [DIR|FILE.tar]",
+            help="The folder or archive to write, verify or restore.",
+            autocompletion=complete_actions(VERIFY, RESTORE),
         ),
     ] = None,
     keep: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="How many backups to keep in DIR, instead of KB_BACKUP_KEEP.")
     ] = None,
+    unsealed: Annotated[
+        bool, typer.Option("--unsealed", help="Restore a backup without a seal although KB_BACKUP_KEY is set.")
+    ] = False,
 ) -> int:
     """Back up KB_DATA_DIR as it is at this moment.
 
     The engine may keep running. DIR (KB_BACKUP_DIR unless given) holds several backups; files that one of them has are
     not copied again. 'kb backup verify DIR' reads all of them, restores the newest in a scratch folder and searches
-    there. 'kb restore' brings a backup back.
+    there.
+
+    'kb backup restore DIR' replaces the data in KB_DATA_DIR by the newest backup; the engine must not run. It unpacks
+    and verifies the backup before it changes anything, and moves the data to a folder that it names.
     """
     settings = require("kb.settings").Settings.read()
     words = words or []
-    is_verify = words[:1] == [VERIFY]
-    paths = [Path(word).absolute() for word in words[is_verify:]] or [settings.backup_dir]
+    action = words[0] if words and words[0] in (VERIFY, RESTORE) else None
+    paths = [Path(word).absolute() for word in words[bool(action) :]] or [settings.backup_dir]
     if len(paths) > 1 or paths[0] is None:
         raise exit_codes.UsageError("Give one folder or archive, or set KB_BACKUP_DIR")
-    return verify(settings, paths[0]) if is_verify else make(settings, paths[0], keep or settings.backup_keep)
+    if action == RESTORE:
+        return restore_backup(paths[0], unsealed=unsealed)
+    return verify(settings, paths[0]) if action else make(settings, paths[0], keep or settings.backup_keep)
 
 
 def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the engine's
@@ -77,3 +85,15 @@ def verify(settings: Any, path: Path) -> int:  # noqa: ANN401 - the engine's
         if seal != "sealed":
             output.print_line(f"{name}: {UNSEALED[seal]}")
     return exit_codes.FAILURE if faults else exit_codes.OK
+
+
+def restore_backup(path: Path, *, unsealed: bool) -> int:
+    """Replace the data by the newest backup at a path, and return the exit code."""
+    settings = data_settings()
+    with status_line(quiet=False) as show_status:
+        restored = require("kb.maintenance.restore").restore_backup(settings, path, show_status, unsealed=unsealed)
+    seal = {"sealed": ", sealed,", "unsealed": ", not sealed,", "unchecked": ", its seal not compared,"}[restored.seal]
+    output.print_line(f"{restored.name} of {restored.manifest.made_at}{seal} is restored")
+    for folder in restored.set_aside:
+        output.print_line(f"what was there before is in {folder}")
+    return exit_codes.OK

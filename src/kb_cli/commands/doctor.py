@@ -11,7 +11,10 @@ from kb_cli.runtime.progress import status_line
 
 
 def doctor(
-    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended; the engine must not run.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair what kb can repair; the engine must not run.")
+    ] = False,
+    fix: Annotated[bool, typer.Option("--fix", hidden=True)] = False,
     accept_clock: Annotated[
         bool,
         typer.Option("--accept-clock", help="Say that the machine's clock is right, after kb reported that it jumped."),
@@ -20,8 +23,8 @@ def doctor(
 ) -> int:
     """Check the database and the files in KB_DATA_DIR.
 
-    The engine may keep running, and nothing is changed without --fix. With it, kb makes anew whatever follows from the
-    texts; it removes no text and no file that came in. For damage to those there are backups.
+    The engine may keep running, and nothing is changed without --repair. With it, kb rebuilds everything that follows
+    from the texts. It removes no text and no file that you added: if those are damaged, restore a backup.
     """
     settings = data_settings()
     if accept_clock:
@@ -34,10 +37,10 @@ def doctor(
         def look() -> Any:  # noqa: ANN401 - the engine's type
             return maintenance.examine(settings, lambda name: show_status(f"checking {name}"))
 
-        if fix:  # what is wrong is looked for in what was restored
+        if repair or fix:  # what is wrong is looked for in what was restored
             require("kb.maintenance.restore_swap").finish_restore(settings)
         findings = look()
-        if fix and any(faults for faults, _ in findings.values()):
+        if (repair or fix) and any(faults for faults, _ in findings.values()):
             maintenance.mend(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
             findings = look()
     is_well = maintenance.is_well(findings)

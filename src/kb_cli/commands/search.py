@@ -155,7 +155,7 @@ def print_copies(result: dict[str, Any]) -> None:
 
 def print_heading(rank: int, result: dict[str, Any]) -> None:
     """Print which document a passage is from, where it stands there, and where that came from."""
-    facts = [f"id {result['document_id']}", format_place(result["place"]), f"score {result['score']:.3f}"]
+    facts = [f"id {result['document_id']}", format_place(result["place"])]
     replaced = f"replaced by {result['replaced_by']}" if result.get("replaced_by") else None
     more = [fact for fact in (output.format_date(result.get("date")), output.format_tags(result), replaced) if fact]
     title = Styled(f"{rank:>2}  ", DIM) + Styled(output.one_line(result["title"]), BOLD)

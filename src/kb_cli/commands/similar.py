@@ -18,7 +18,7 @@ def similar(
 ) -> int:
     """List the documents closest in meaning to one.
 
-    The nearest comes first. Documents that score above 0.95 say nearly the same; none is deleted.
+    The nearest comes first. Documents with a `vec_score` above 0.95 in --json say nearly the same; kb deletes none.
     """
     answer = call(lambda client: client.similar(document_id, top=top))
     results = answer["results"]

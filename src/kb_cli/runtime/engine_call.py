@@ -120,7 +120,7 @@ async def check_engine(client: EngineClient) -> None:
         if error.status != HTTP_NOT_FOUND:
             raise
         raise NoEngine(
-            f"What answers at {client.base_url} is no kb engine; KB_ENGINE_URL says where to look."
+            f"What answers at {client.base_url} is not a kb engine; KB_ENGINE_URL says where to look."
         ) from None
 
 

@@ -65,15 +65,21 @@ Name = Annotated[
 ]
 After = Annotated[
     str | None,
-    typer.Option("--after", metavar="DATE", help="Only added then or later: 2026-01-31, 3 Nov, march, monday, 7d."),
+    typer.Option(
+        "--after",
+        metavar="DATE",
+        help="Only documents dated on or after this date: 2026-01-31, 3 Nov, march, monday, 7d.",
+    ),
 ]
-Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only added earlier.")]
-DatedAfter = Annotated[
-    str | None, typer.Option("--dated-after", metavar="DATE", help="Only dated then or later, by their own date.")
+Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only documents dated before this date.")]
+AddedAfter = Annotated[
+    str | None, typer.Option("--added-after", metavar="DATE", help="Only documents added on or after this date.")
 ]
-DatedBefore = Annotated[
-    str | None, typer.Option("--dated-before", metavar="DATE", help="Only dated earlier, by their own date.")
+AddedBefore = Annotated[
+    str | None, typer.Option("--added-before", metavar="DATE", help="Only documents added before this date.")
 ]
+DatedAfter = Annotated[str | None, typer.Option("--dated-after", hidden=True)]
+DatedBefore = Annotated[str | None, typer.Option("--dated-before", hidden=True)]
 Why = Annotated[str | None, typer.Option("--why", metavar="TEXT", help="Why, for the history.")]
 Profile = Annotated[
     str | None,
@@ -100,6 +106,8 @@ class FilterOptions:
     name: Name = None
     after: After = None
     before: Before = None
+    added_after: AddedAfter = None
+    added_before: AddedBefore = None
     dated_after: DatedAfter = None
     dated_before: DatedBefore = None
 
@@ -125,10 +133,10 @@ class FilterOptions:
             "source_path": self.path and meant_path(self.path),
             "source_prefix": self.under and meant_prefix(self.under),
             "name": self.name,
-            "created_after": parse_date("--after", self.after),
-            "created_before": parse_date("--before", self.before),
-            "after": parse_date("--dated-after", self.dated_after),
-            "before": parse_date("--dated-before", self.dated_before),
+            "created_after": parse_date("--added-after", self.added_after),
+            "created_before": parse_date("--added-before", self.added_before),
+            "after": parse_date("--after", self.after) or parse_date("--dated-after", self.dated_after),
+            "before": parse_date("--before", self.before) or parse_date("--dated-before", self.dated_before),
             tags_name: parse_tag_filter("--tags", self.tags),
             "tag_any": parse_tag_filter("--any", self.any_tag),
             "tag_not": parse_tag_filter("--not", self.no_tag),

@@ -8,8 +8,8 @@ Weights have one scale per column. The input rows of a layer are rounded in one 
   others. Therefore each row has its own scale.
 
 The attention between them is one operator, and the table of words is in half precision; all else stays in fp32.
-docs/adr/0052-int8.md reports the measurements. The import takes a third of a second (`onnx`), so this module is
-imported only to convert the model, not to run it.
+docs/adr/0011-devices.md has the decision, docs/benchmarks.md the figures. The import takes a third of a second
+(`onnx`), so this module is imported only to convert the model, not to run it.
 """
 
 from __future__ import annotations

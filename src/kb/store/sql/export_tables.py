@@ -36,7 +36,7 @@ UNFINISHED: Final = (
     "The database holds part of an import that was cut off: run 'kb import' with the same folder again, or begin with"
     " an empty database."
 )
-REMEDY: Final = "In a file 'kb doctor --fix' may mend it; else restore a backup."
+REMEDY: Final = "In a file 'kb doctor --repair' may repair it; otherwise restore a backup."
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,8 @@ def unopened(path: Path, fault: object) -> StoreError:
 def damaged(path: Path, fault: object) -> StoreError:
     """Return the error that says what is wrong with a database, and the ways out."""
     return StoreError(
-        f"The database {path} is damaged ({fault}): 'kb doctor' says what is, 'kb doctor --fix' makes anew what follows"
-        " from the texts, and 'kb restore' brings a backup back."
+        f"The database {path} is damaged ({fault}): 'kb doctor' shows the damage, 'kb doctor --repair' rebuilds what"
+        " follows from the texts, and 'kb backup restore' restores a backup."
     )
 
 

@@ -23,4 +23,4 @@ def check_in_step(connection: apsw.Connection) -> None:
     if not connection.execute("SELECT EXISTS (SELECT 1 FROM generation)").get:
         raise ValueError("its moments are not counted")
     if connection.execute("SELECT count(*), total(rowid) FROM chunks_vec_rowids").get != chunks:
-        logger.warning("the vectors are not those of the chunks: 'kb doctor --fix' makes them")
+        logger.warning("the vectors are not those of the chunks: run 'kb doctor --repair'")

@@ -41,11 +41,11 @@ UNIT = 1e-3
 class Remedy(Enum):
     """What helps where a check finds something."""
 
-    ROWS = "kb doctor --fix mends it"
-    REBUILD = "kb doctor --fix makes it anew from the texts"
-    FILES = "kb doctor --fix removes or changes it"
-    CODES = "kb doctor --fix removes it, and the engine makes it anew"
-    VECTORS = "kb doctor --fix makes every vector anew"
+    ROWS = "kb doctor --repair repairs it"
+    REBUILD = "kb doctor --repair rebuilds it from the texts"
+    FILES = "kb doctor --repair removes or changes it"
+    CODES = "kb doctor --repair removes it, and the engine makes it again"
+    VECTORS = "kb doctor --repair computes every vector again"
     BACKUP = "restore a backup"
     OPERATOR = "it is for who runs this machine to change"
     NOTICE = "to be known"
@@ -81,7 +81,9 @@ class Verification:
             self._connection.execute("BEGIN")
             version = self._connection.pragma("user_version")
         except (apsw.NotADBError, apsw.CorruptError) as error:
-            raise StoreError(f"The database {path} is damaged ({error}): 'kb restore' brings a backup back.") from error
+            raise StoreError(
+                f"The database {path} is damaged ({error}): 'kb backup restore' restores a backup."
+            ) from error
         except apsw.Error as error:
             raise unopened(path, error) from error
         if version != SCHEMA_VERSION:
