@@ -32,6 +32,8 @@ PUT_IN = {
     "first": "id",
     "second": "id",
     "places": "NULL",
+    "key": "chunk_id",
+    "embedding": "embedding",
     "admitted_only": "AND document_id IN (SELECT id FROM documents WHERE TRUE)",
 }
 
