@@ -117,11 +117,11 @@ STUCK = """
 import time, sys
 import kb.search.retrieve as retrieve
 
-def candidates(*_):
+def rankings(*_):
     print("searching", file=sys.stderr, flush=True)
     time.sleep(600)
 
-retrieve.Retriever.candidates = candidates
+retrieve.Retriever.rankings = rankings
 """
 
 STARTS_SLOWLY = """

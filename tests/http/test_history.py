@@ -82,6 +82,12 @@ async def test_what_changes_nothing_leaves_no_version(api, word):
     assert len((await api.history(id_))["versions"]) == 1
 
 
+@pytest.mark.parametrize("path", ["?version={}", "/history/{}", "/history/{}/diff?to=1"])
+async def test_a_version_with_the_largest_number_that_can_be_asked_for_does_not_exist(api, http, word, path):
+    id_ = await added(api, f"one {word}")
+    assert (await http.get(f"/documents/{id_}{path.format(2**63 - 1)}")).status_code == 404
+
+
 async def test_versions_come_in_pages(api, word):
     id_ = await added(api, word)
     for number in range(4):

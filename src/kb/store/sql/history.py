@@ -64,7 +64,7 @@ class History:
         self._documents.pass_on(document_id, for_good=False)
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
-        parameters = {"id": document_id, "before": before or MOST_VERSIONS, "limit": limit}
+        parameters = {"id": document_id, "before": min(before or MOST_VERSIONS, MOST_VERSIONS), "limit": limit}
         return mapped(map_version, self._execute(self._sql["select_versions"], parameters))
 
     def chunks(self, version: Version) -> list[Chunk]:
