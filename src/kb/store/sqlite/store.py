@@ -211,7 +211,7 @@ class SqliteStore:
         return self.write()
 
     def reclaim(self) -> bool:
-        """Free some pages, or empty the log once few free pages are left; return whether more must be freed.
+        """Free some pages, or empty the log if few pages are free; return whether pages were freed.
 
         A database that was created without `auto_vacuum` keeps its free pages and reuses them.
         """
