@@ -44,8 +44,8 @@ PRAGMAS = {
     "mmap_size": 0,
     "trusted_schema": "OFF",
 }
-"""Only macOS needs `fullfsync`, because its `fsync` leaves data in the drive's cache. `secure_delete = FAST` would leave
-deleted content on pages that become free.
+"""Only macOS needs `fullfsync`, because its `fsync` leaves data in the drive's cache. `secure_delete = FAST` would
+leave deleted content on pages that become free.
 """
 
 READ_PRAGMAS = {"cache_size": -4096}

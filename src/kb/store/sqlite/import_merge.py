@@ -20,8 +20,8 @@ class FormerVersion:
     Args:
         version: the fields of the document at that version.
         part_of: the document whose file contained it.
-        chunks: its content; None if another version or the current document has the same content.
-        chunks_of: the number of the version with the same content; None for the current document.
+        chunks: its content; None if an earlier version or the current document has the same content.
+        chunks_of: the number of the earlier version with the same content, if any.
         binned: the record in the bin, for the last version of a document in the bin.
     """
 
