@@ -189,7 +189,7 @@ class MemoryLeg:
         return ScoredChunks(self._words.snapshot.ids[rows].astype(np.int64), scores).best(limit)
 
     def scores(self, words: Terms, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of these chunks; NaN where there is none."""
+        """Return the scores of these chunks; NaN for chunks that do not match."""
         rows, present = self._words.snapshot.rows_of(ids)
         scores = np.full(ids.size, np.nan)
         scores[present] = self.matches(words).scores(rows)
@@ -232,7 +232,7 @@ class TableLeg:
         return self._scored(words, f"{among} ORDER BY score DESC, rowid LIMIT ?", (*parameters, limit))
 
     def scores(self, words: Terms, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of these chunks; NaN where there is none."""
+        """Return the scores of these chunks; NaN for chunks that do not match."""
         if not ids.size:
             return np.empty(0)
         return self._scored(words, AMONG, (apsw.carray(ids),)).scores_for(ids)

@@ -207,14 +207,14 @@ def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]
 
 
 def add_functions(connection: apsw.Connection) -> None:
-    """Register the SQL functions that read former contents and segment texts for the index."""
+    """Register the SQL functions that read contents of earlier versions and segment texts for the index."""
     functions = (("last_chunk_id", _last_chunk_id, 1), ("segmented", segmented, 1), ("varied", varied, 2))
     for name, function, arguments in functions:
         connection.create_scalar_function(name, cast("Any", function), arguments, deterministic=True)
 
 
 def _last_chunk_id(blob: bytes) -> int | None:
-    """Return the highest chunk id of a former content, 0 without chunks; None if it cannot be read."""
+    """Return the highest chunk id of an earlier version's content, 0 without chunks; None if it cannot be read."""
     try:
         return max((chunk.id for chunk in decompressed(blob)), default=0)
     except (ValueError, TypeError, LookupError, zlib.error):

@@ -30,7 +30,7 @@ SAMPLE = 1000
 # The interval of log messages about the progress of indexing again.
 TOLD_SECONDS = 5.0
 
-# The maximum pause in seconds between two steps of indexing again; shorter steps are followed by a pause of their length.
+# The maximum pause between two steps of indexing again, in seconds; a pause is otherwise as long as the step before it.
 MOST_PAUSE = 0.2
 
 CHECK_SECONDS = 60.0
