@@ -42,7 +42,7 @@ TERMS = 20_000
 
 PHRASE_ROW = np.dtype([("id", ">u4"), ("score", ">u8")])
 SCORE_BITS = 57
-"""A row of `select_phrase` is a chunk's id and its score times 2 to the power of 57."""
+"""A row of `select_phrase` is a chunk's id and its score times `2**SCORE_BITS`."""
 
 # The maximum number of bytes of a column's length.
 MAX_VARINT = 4
@@ -138,7 +138,7 @@ class Words:
 
 
 class WordReader:
-    """The words of the snapshot of a transaction. Reads words that are not in memory in this transaction."""
+    """The words of the snapshot of a transaction. Words that are not in memory are read in the same transaction."""
 
     def __init__(self, connection: apsw.Connection, index: LexicalIndex, snapshot: LexicalSnapshot) -> None:
         self._connection = connection
@@ -286,7 +286,7 @@ def _lengths(blob: bytes, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _parse_lengths(blob: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the lengths of some chunks; `ends` are the ends of their bytes. Raises like `_lengths`."""
-    lasts = np.flatnonzero(np.frombuffer(blob, np.uint8) < 0x80)  # of each number
+    lasts = np.flatnonzero(np.frombuffer(blob, np.uint8) < 0x80)  # the last byte of each number
     if lasts.size != COLUMNS * ends.size or not np.array_equal(lasts[COLUMNS - 1 :: COLUMNS], ends - 1):
         raise ValueError("the lengths of chunks are of other columns")
     if np.diff(lasts, prepend=-1).max(initial=0) > MAX_VARINT:

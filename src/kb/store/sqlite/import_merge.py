@@ -54,7 +54,7 @@ def add_exact(
 
 def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None) -> int:
     """Write the record of a document in the bin, with an id as from `add_exact`; return the id."""
-    assert former.binned  # noqa: S101 - the caller saw to it
+    assert former.binned  # noqa: S101 - the caller checks it
     skip_ids(tx, former.version.document.id - 1)
     [added] = next_ids(tx.connection.execute, statements("documents")["take_document_ids"], 1)
     binned, author = former.binned, former.binned.author
@@ -65,7 +65,7 @@ def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None
 
 def find_binned(tx: SqliteTransaction, former: FormerVersion) -> list[int]:
     """Return the documents in the bin with the same content, path, date added and date of deletion."""
-    assert former.binned  # noqa: S101 - the caller saw to it
+    assert former.binned  # noqa: S101 - the caller checks it
     document = former.version.document
     cursor = tx.connection.execute(
         "SELECT bin.document_id FROM bin JOIN versions USING (document_id, number)"

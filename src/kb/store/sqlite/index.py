@@ -104,7 +104,7 @@ class SqliteSelection:
         return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
-        """Return the occurrences of each word; None for a word that only SQLite can search."""
+        """Return the occurrences of each word; also None for a word that only SQLite can search."""
         legs = [(word, self._leg_for((word,))) for word in words]
         return [leg.occurrences(word, ids) if isinstance(leg, MemoryLeg) else None for word, leg in legs]
 

@@ -98,13 +98,13 @@ class Vectors:
 
     @property
     def must_be_coded(self) -> bool:
-        """Whether so many vectors need codes in memory, and the codes are not in memory."""
+        """Whether the vectors need codes in memory and do not have them yet."""
         exceeds = self.exceeds(self.index.count, self.quantizer)
         return self._may_write_codes and exceeds and not isinstance(self.index, CodedIndex)
 
     @property
     def must_be_flat(self) -> bool:
-        """Whether all vectors fit in memory, and are not in memory or still have codes."""
+        """Whether all vectors fit in memory, but are not all there or still have codes."""
         is_flat = isinstance(self.index, FlatIndex) and not self.quantizer
         return self._may_write_codes and not is_flat and not self.exceeds(self.index.count, self.quantizer)
 

@@ -37,7 +37,7 @@ JOB_COLUMNS = {
 """Columns of jobs in version 3, and the columns of version 2 with their values."""
 
 JOB_PAYLOADS = ("payload", "data", "params", "input")
-"""Columns in which version 2 may have kept a job as JSON."""
+"""Columns that may hold a job as JSON in version 2."""
 
 
 def fit_tables(connection: apsw.Connection, newest: apsw.Connection) -> None:
