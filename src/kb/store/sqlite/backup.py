@@ -1,4 +1,4 @@
-"""A copy of a database at one moment, made while others write to it."""
+"""A copy of a database at a point in time, made while an engine writes to it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from kb.store.sqlite.statements import statements
 
 logger = logging.getLogger(__name__)
 
+# The time to wait for the engine's transaction, in milliseconds.
 BUSY_MS = 120_000
-"""How long the engine may take to write a document before a moment can be taken."""
 
+# Pages per step of copying.
 PAGES = 4096
-"""How many pages are copied at a time."""
 
 COUNTED = ("documents", "chunks", "jobs")
 
 
 class Snapshot:
-    """One moment of a database, however long it is read from.
+    """A database at a point in time, which stays readable until it is closed or taken again.
 
     Raises:
-        StoreError: there is no database.
+        StoreError: the database cannot be opened, or has tables that kb does not declare.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,16 +50,16 @@ class Snapshot:
             )
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections."""
         self._reader.close()
         self._writer.close()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Take the moment anew. Nobody writes until the block ends, and so no file goes that the moment knows of.
+        """Move the snapshot to now. Writers wait until the block ends, so no file of the snapshot is deleted in it.
 
         Raises:
-            StoreError: the database cannot be read, or someone writes all the time.
+            StoreError: the database cannot be read, or other writers kept it busy for too long.
         """
         try:
             self._writer.execute("BEGIN IMMEDIATE")
@@ -76,30 +76,29 @@ class Snapshot:
 
     @property
     def schema_version(self) -> int:
-        """The version of the schema."""
         version: int = self._reader.pragma("user_version")
         return version
 
     def staged(self) -> list[tuple[str, str | None]]:
-        """Return the names of the files that wait for their job, and the hashes of what they hold."""
+        """Return the names of the staged files of jobs, and the hashes of their contents."""
         rows: list[Any] = self._reader.execute(
             "SELECT staged, content_hash FROM jobs WHERE staged IS NOT NULL"
         ).fetchall()
         return rows
 
     def file_hashes(self) -> set[str]:
-        """Return the hashes of the files that documents and their former versions came from."""
+        """Return the hashes of the files of documents and their earlier versions."""
         return {digest for (digest,) in self._reader.execute(statements("documents")["select_file_hashes"])}
 
     def counts(self) -> dict[str, int]:
-        """Return how many rows there are."""
+        """Return the number of rows of each table in `COUNTED`."""
         return {table: self._reader.execute(f"SELECT count(*) FROM {table}").get for table in COUNTED}
 
     def copy(self, target: Path, checkpoint: Callable[[], None]) -> None:
-        """Write the database to `target`; it is on the disk, and SQLite finds it whole, when this returns.
+        """Write the database to `target`, sync the copy to the disk and check it.
 
         Raises:
-            StoreError: it cannot be written, or is damaged.
+            StoreError: the copy cannot be written, or is damaged.
         """
         try:
             with closing(apsw.Connection(str(target))) as copy:
@@ -126,7 +125,7 @@ class Snapshot:
 
 
 def find_damage(path: Path) -> str | None:
-    """Return what SQLite finds wrong with a database that nobody uses."""
+    """Return the first fault that SQLite finds in a database, or None. No other program may use it."""
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.pragma("journal_mode", "DELETE")

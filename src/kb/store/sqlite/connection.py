@@ -1,5 +1,3 @@
-"""Connections to the database."""
-
 from __future__ import annotations
 
 import os
@@ -20,19 +18,19 @@ from kb.store.row_mapping import array, moment
 
 BUSY_MS = 10_000
 
+# The number of requests that may read at the same time; one more connection writes.
 READ_CONNECTIONS = 8
-"""How many requests may read at once; one connection writes."""
 
 PRACTICES = (
     bestpractice.connection_wal,
     bestpractice.connection_enable_foreign_keys,
     bestpractice.connection_recursive_triggers,
 )
-"""Those that fit.
+"""The suitable ones of apsw's recommended practices.
 
-`apply` would reach every connection of the process, and `library_logging` all of its SQLite. `connection_dqs` would
-break triggers of version 2 with strings in double quotes. `connection_optimize` would let plans depend on what the
-tables looked like when they were last analyzed: the queue's statements would read whole tables, and none gains by it.
+`apply` would affect every connection of the process, and `library_logging` all of its SQLite. `connection_dqs` would
+break triggers of version 2 with strings in double quotes. With `connection_optimize`, query plans would depend on the
+state of the tables at the last analysis: the queue's statements would read whole tables, and no statement gains.
 """
 
 PRAGMAS = {
@@ -46,27 +44,27 @@ PRAGMAS = {
     "mmap_size": 0,
     "trusted_schema": "OFF",
 }
-"""macOS alone heeds `fullfsync`: its `fsync` leaves data in the drive. `secure_delete = FAST` would leave what stood on
-pages that become free.
+"""Only macOS needs `fullfsync`, because its `fsync` leaves data in the drive's cache. `secure_delete = FAST` would
+leave deleted content on pages that become free.
 """
 
 READ_PRAGMAS = {"cache_size": -4096}
-"""What each of them holds counts as the engine's memory: no map of the file, and a small cache.
-The system's has the rest.
+"""Each read connection has a small cache and no memory map, because both count as the engine's memory.
+The system caches the rest of the file.
 """
 
 VOCABULARY = (
     "CREATE VIRTUAL TABLE temp.instances USING fts5vocab(main, chunks_fts, instance)",
     "CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, chunks_fts, row)",
 )
-"""Where each word of the full text stands, and each once. A connection that only reads could not make them later."""
+"""The positions of each word of the full text, and the list of words. Created before a connection becomes read-only."""
 
 
 def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
-    """Return a connection, to be used by one thread at a time. A read-only one must find the database made.
+    """Return a connection for one thread at a time. For a read-only connection the database must exist.
 
     Raises:
-        StoreError: there is no database at `path` and none can be made, or the file is something else.
+        StoreError: the database cannot be opened or created, or the file is damaged or not a database.
     """
     try:
         connection = apsw.Connection(str(path))
@@ -76,7 +74,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         connection.create_scalar_function("folded_name", cast("Any", folded_name), 3, deterministic=True)
         connection.create_scalar_function("kb_now", cast("Any", _now), 0, deterministic=True)
         connection.convert_binding = _json
-        if not connection.pragma("page_count"):  # only a new database takes it, and only before it has a page
+        if not connection.pragma("page_count"):  # works only in a new database, before its first page
             connection.pragma("auto_vacuum", "INCREMENTAL")
         for apply in PRACTICES:
             apply(connection)
@@ -94,12 +92,12 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
 
 
 def _now() -> str:
-    """Return kb's own time, which SQLite asks for once in a statement."""
+    """Return the time of kb's clock; SQLite calls this once per statement."""
     return moment(clock.own.now())
 
 
 def _json(_: apsw.Cursor, number: int, value: Sequence[str | int]) -> str:
-    """Return a parameter that is no value of SQLite's as a JSON array."""
+    """Return a list or tuple as a JSON array, because SQLite has no such values."""
     if not isinstance(value, list | tuple):
         raise TypeError(f"Parameter {number} is of the type {type(value).__name__}.")
     return array(value)
@@ -107,9 +105,10 @@ def _json(_: apsw.Cursor, number: int, value: Sequence[str | int]) -> str:
 
 @contextmanager
 def write_transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Begin to write, once nobody else does; commit when the block ends, roll back when it raises.
+    """Start a write transaction after any other writer ends; commit when the block ends, roll back if it raises.
 
-    Not with apsw's own, which waits for no one once it has read, and holds the interpreter's lock while it waits.
+    apsw's own context manager does not wait for other writers after a read, and it holds the interpreter's lock while
+    it waits.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -122,7 +121,7 @@ def write_transaction(connection: apsw.Connection) -> Iterator[None]:
 
 
 def unopened(path: Path, fault: object) -> StoreError:
-    """Return the error of a database that cannot be opened; a read-only folder can hold no log beside it."""
+    """Return the error for a database that cannot be opened; in a read-only folder SQLite cannot create its log."""
     if path.exists() and not os.access(path.parent, os.W_OK):
         return StoreError(
             f"{path.parent} cannot be written, so the database {path} cannot be opened: {fault}. {REMEDY}."
@@ -131,7 +130,7 @@ def unopened(path: Path, fault: object) -> StoreError:
 
 
 def damaged(path: Path, fault: object) -> StoreError:
-    """Return the error that says what is wrong with a database, and the ways out."""
+    """Return the error for a damaged database, with its remedies."""
     return StoreError(
         f"The database {path} is damaged ({fault}): 'kb doctor' shows the damage, 'kb doctor --repair' rebuilds what"
         " follows from the texts, and 'kb backup restore' restores a backup."
@@ -139,7 +138,7 @@ def damaged(path: Path, fault: object) -> StoreError:
 
 
 def load_vectors(connection: apsw.Connection) -> None:
-    """Let a connection read and write vectors."""
+    """Load the extension for vectors into a connection."""
     connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
     connection.load_extension(sqlite_vec.loadable_path())
-    connection.enable_load_extension(False)  # noqa: FBT003 - likewise
+    connection.enable_load_extension(False)  # noqa: FBT003 - it has no keyword

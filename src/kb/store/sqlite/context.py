@@ -1,6 +1,6 @@
-"""What stands beside a chunk: the others of its document, or the neighbours of a short note in its thread.
+"""The context of a chunk: its neighbours in its document, or the neighbours of a short note in its thread.
 
-All is read when it is asked for, so that it is right after every change.
+kb reads the context for each search, so it is correct after every change.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from kb.vectors.scores import NO_CONTEXT, Neighbourhood
 
 
 class ContextReader:
-    """Scores chunks together with what stands beside them.
+    """Scores chunks together with their neighbours.
 
     Args:
-        execute: the transaction's.
-        words: the words of its moment.
+        execute: the transaction's `execute`.
+        words: the words that the transaction sees.
         admitted: the chunks that the filter admits; None for all.
-        vectors: the vectors of its moment.
+        vectors: the vectors that the transaction sees.
     """
 
     def __init__(self, execute: Execute, words: WordReader, admitted: Admitted | None, vectors: VectorSnapshot) -> None:
@@ -52,7 +52,10 @@ class ContextReader:
         self._vectors = vectors
 
     def scores(self, matches: Matches, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
-        """Return the scores of those of these chunks, best first, that have neighbours, and of those in threads."""
+        """Return the scores of the chunks that have neighbours, and of the notes in their threads.
+
+        The ids must be in order of score, best first: only the first `THREADED` chunks get neighbours from threads.
+        """
         rows, _ = self._words.snapshot.rows_of(ids)
         siblings = self._siblings(rows)
         best = rows[:THREADED]
@@ -69,7 +72,7 @@ class ContextReader:
         )
 
     def _siblings(self, rows: NDArray[np.int32]) -> Groups:
-        """Return chunks with the others of their document, which was written at once, in order."""
+        """Return chunks with their neighbours in their document, whose chunks have adjacent rows, in order."""
         snapshot = self._words.snapshot
         near = rows[:, None] + np.array([step for step in range(-REACH, REACH + 1) if step], np.int32)
         inside = np.clip(near, 0, snapshot.size - 1)
@@ -81,7 +84,7 @@ class ContextReader:
         return with_others
 
     def _threads(self, rows: NDArray[np.int32]) -> Groups:
-        """Return those of these chunks that are short notes with their neighbours, and these with theirs."""
+        """Return the short notes among these chunks with their neighbours, and the neighbours with theirs."""
         snapshot = self._words.snapshot
         documents = np.unique(snapshot.documents[rows[snapshot.lengths[rows] <= SHORT]]).astype(np.int64)
         if not (by_chunk := windows(self._lines(documents))):
@@ -91,7 +94,7 @@ class ContextReader:
         )
 
     def _lines(self, documents: NDArray[np.int64]) -> list[Line]:
-        """Return those of these documents that are in a thread, with those around them."""
+        """Return the documents that are in a thread, with the ids before and after each."""
         sql = statements("context")
         if not documents.size or not self._execute(sql["has_threads"]).get:
             return []
@@ -102,7 +105,7 @@ class ContextReader:
         return [(document_id, _ids(before), _ids(after)) for document_id, before, after in rows]
 
     def _rows(self, documents: Iterable[int]) -> dict[int, int]:
-        """Return the rows of those documents that are short and that the filter admits."""
+        """Return the rows of the short documents that the filter admits, by document."""
         snapshot = self._words.snapshot
         document_ids = np.array(sorted(documents), np.int64)
         pairs = self._execute(statements("context")["select_only_chunks"], (apsw.carray(document_ids),)).fetchall()

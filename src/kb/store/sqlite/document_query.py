@@ -1,4 +1,4 @@
-"""Which documents a filter admits, in SQLite's SQL, and with which index a page of them is found."""
+"""The documents that a filter admits, in SQLite's SQL, and the index that finds a page of them."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from kb.store.sql.conditions import (
 
 NO_DOCUMENT: Condition = ("FALSE", ())
 
+# It yields ids in ascending order, so a page does not have to sort the documents of its filter.
 PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
-"""Ids come out of it in their order, so that a page need not sort what its filter admits."""
 
 HOLDERS = (
     "SELECT document_id FROM chunks_fts CROSS JOIN chunks ON chunks.id = chunks_fts.rowid WHERE chunks_fts MATCH ?"
 )
 
-# SQLite does not look a pair up in an index on an expression.
+# The first comparison is for the index: SQLite does not use an index on an expression to compare pairs.
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
 AFTER_OLDER = f"{RECENT} >= ? AND ({RECENT}, id) > (?, ?)"
 
+# The escapes of a quoted word in FTS5's syntax.
 QUOTED = str.maketrans({'"': '""', "\0": " "})
-"""How a word stands between quotation marks in FTS5's syntax."""
 
+# The name of a document's file without its folders, or its title if it has no file name.
 NAME = "folded_name(source_path, title, part_of IS NOT NULL)"
-"""The name of a document's file without its folders, or else its title."""
 
 ID_DIGITS = 18
 
+# If a tag or a time has at least this many documents, a page scans all documents in order instead of sorting these.
 MANY = 1000
-"""From so many documents on, those of a tag or a time are looked for on the way through all, not sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TagIds:
-    """The tags of a filter by their ids, with commas between them: any of each of `groups`, none of `excluded`."""
+    """The tags of a filter as comma-separated ids: at least one of each of `groups`, and none of `excluded`."""
 
     groups: tuple[str, ...]
     excluded: str
@@ -81,9 +81,10 @@ class SqliteConditions(Conditions):
         return source, (f"{condition} ORDER BY {order_by(sort, key)}", parameters)
 
     def id_queries(self, where: Filter) -> list[tuple[bool, str, tuple[object, ...]]]:
-        """Return queries of documents' ids, as one text each: `where` admits what all find that are True, no other one.
+        """Return queries that each yield document ids as one text.
 
-        SQLite would look every carrier of a tag up in a query of all.
+        The filter admits the documents that all queries marked True find and that no query marked False finds.
+        In a single query, SQLite would look up every document of a tag.
         """
         tags = self._resolved(where)
         if tags is None:
@@ -106,7 +107,7 @@ class SqliteConditions(Conditions):
         return carried + ([(f"id NOT IN ({carriers} ({tags.excluded}))", ())] if tags.excluded else [])
 
     def under(self, prefix: str) -> list[Condition]:
-        return [(f"id IN ({PREFIXED})", (prefix, after_prefix(prefix) or b""))]  # bytes come after all texts
+        return [(f"id IN ({PREFIXED})", (prefix, after_prefix(prefix) or b""))]  # in SQLite, bytes sort after all texts
 
     def with_part(self, part: str) -> Condition:
         return r"source_path LIKE ? ESCAPE '\'", (f"%{part.translate(LIKE_ESCAPED)}%",)
@@ -127,21 +128,21 @@ class SqliteConditions(Conditions):
         return f"id IN ({HOLDERS})", (quoted(text, begins=True),)
 
     def _resolved(self, where: Filter) -> TagIds | None:
-        """Return the filter's tags that are in use; None if one is not that a document must have."""
+        """Return the filter's tags that are in use; None if a required tag is not in use."""
         anys = [where.tag_any, where.limit.tags if where.limit else ()]
         tag_groups = [(tag,) for tag in where.tags] + [tags for tags in anys if tags]
         groups = tuple(self._tag_ids(group) for group in tag_groups)
         return None if "" in groups else TagIds(groups, self._tag_ids(where.tag_not))
 
     def _tag_ids(self, tags: Collection[str]) -> str:
-        """Return the ids of those tags that are in use, with commas between them."""
+        """Return the ids of the tags that are in use, separated by commas."""
         if not tags:
             return ""
         rows = self._execute("SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?))", (json.dumps(tags),))
         return ",".join(str(tag_id) for (tag_id,) in rows)
 
     def _source(self, groups: Sequence[str], sort: Sort) -> tuple[str, str]:
-        """Return where to look for a page, and the id there: among the carriers of the rarest tag if that is less."""
+        """Return the table for a page, and its id column: the documents of the rarest tag if these are few."""
         if groups:
             rarest = min(groups, key=self._carriers) if len(groups) > 1 else groups[0]
             is_one = "," not in rarest
@@ -152,11 +153,11 @@ class SqliteConditions(Conditions):
         return "documents", "id"
 
     def _carriers(self, ids: str) -> int:
-        """Return how many documents carry any of the tags, counted up to `MANY`."""
+        """Return the number of documents with any of the tags, counted up to `MANY`."""
         return self._count("document_tags", [(f"tag_id IN ({ids})", ())])
 
     def _count(self, table: str, conditions: Sequence[Condition]) -> int:
-        """Return how many rows there are, counted up to `MANY`."""
+        """Return the number of rows, counted up to `MANY`."""
         condition, parameters = joined(conditions)
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} LIMIT ?)"
         number: int = self._execute(sql, (*parameters, MANY)).get
@@ -164,9 +165,9 @@ class SqliteConditions(Conditions):
 
 
 def quoted(text: str, *, begins: bool = False) -> str:
-    """Return the FTS5 expression for a text; one that ends in a star is the beginning of words.
+    """Return the FTS5 expression for a text; a text that ends in a star is a prefix.
 
-    With `begins`, a letter of a script without spaces at its end is one, too.
+    With `begins`, a text is also a prefix if its last letter is of a script without spaces.
     """
     phrase = as_phrase(text.removesuffix("*"), begins=begins)
     star = "*" if text.endswith("*") or phrase.endswith("*") else ""
@@ -174,19 +175,19 @@ def quoted(text: str, *, begins: bool = False) -> str:
 
 
 def _carrying(tags: TagIds) -> list[Condition]:
-    """Return the conditions on tags, to be checked for each document of a page."""
+    """Return the conditions on tags; SQLite checks them for each document of a page."""
     carries = "SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag_id IN"
     carried: list[Condition] = [(f"EXISTS ({carries} ({ids}))", ()) for ids in tags.groups]
     return carried + ([(f"NOT EXISTS ({carries} ({tags.excluded}))", ())] if tags.excluded else [])
 
 
 def _without_index(created: Iterable[Condition]) -> list[Condition]:
-    """Return the conditions for a page that is read in its order: the plus keeps SQLite from sorting by another."""
+    """Return the conditions with a plus, so that SQLite reads a page in its order and uses no other index."""
     return [(f"+{sql}", parameters) for sql, parameters in created]
 
 
 def _recent_conditions(where: Filter, sort: Sort) -> list[Condition]:
-    """Return where a list by change ends, or begins: none changed before it was created."""
+    """Return the bound of a list by date of change: no document changed before it was created."""
     if sort == "id" or where.created_after is None:
         return []
     return [(f"{RECENT} >= ?", (stored(where.created_after),))]

@@ -19,12 +19,12 @@ from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import Era
 
+# The header and the headings of a chunk without a section.
 NO_SECTION = "", "[]"
-"""The header and the headings of a chunk that stands under nothing."""
 
 
 class SqliteDocuments(Documents):
-    """See `kb.store.sql.documents`. Remembers which vectors its transaction `added` and `removed`."""
+    """See `kb.store.sql.documents`. Keeps the vectors that its transaction `added` and `removed`."""
 
     def __init__(
         self,

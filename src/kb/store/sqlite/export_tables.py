@@ -1,4 +1,4 @@
-"""A database in an export, and out of one; see `kb.store.sql.export_tables`."""
+"""Export and import of the tables; see `kb.store.sql.export_tables`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kb.store.sqlite.statements import statements
 
 
 class SqliteTransfer(Transfer):
-    """The rows of a transaction, and its vectors."""
+    """The rows and vectors of a transaction, for an export or import."""
 
     def __init__(self, connection: apsw.Connection, dimensions: int) -> None:
         super().__init__(connection.execute, statements("transfer"), "?", (apsw.ConstraintError, OverflowError))
@@ -28,7 +28,7 @@ class SqliteTransfer(Transfer):
 
     def vectors(self, chunk_ids: Sequence[int]) -> NDArray[np.float32]:
         vectors = np.zeros((len(chunk_ids), self._dimensions), np.float32)
-        if chunk_ids:  # no empty array is bound
+        if chunk_ids:  # carray refuses an empty array
             lookup = VectorSchema.of(self._connection).sql("look_up")
             rows = dict(self._execute(lookup, (apsw.carray(np.array(chunk_ids, np.int64)),)).fetchall())
             for vector, chunk_id in zip(vectors, chunk_ids, strict=True):

@@ -1,7 +1,7 @@
-"""Declarations in a database that kb never makes, such as a trigger that somebody put into a backup.
+"""Find declarations that are not from kb, such as a trigger that somebody added to a backup.
 
-It would work on everything that comes later. Tables of version 2 came from several programs and kept their columns, so
-a table is compared column by column. A column that kb does not declare may stay if it only holds values.
+Such a trigger would act on all later changes. Several programs created tables of version 2, and these tables kept their
+columns, so kb compares a table column by column. Additional columns are allowed if they only hold values.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kb.api.errors import StoreError
 from kb.store.migrations import migrations
 
 SHADOWS: Final = re.compile(r"(chunks_fts|chunks_vec)_\w+|sqlite_\w+")
-"""The names of tables that SQLite and the modules of virtual tables keep for themselves."""
+"""The names of the internal tables of SQLite and of virtual tables."""
 
 SHADOW: Final = re.compile(
     r"create table '?\w+'?\((?!.*\b(?:as|check|collate|default|references)\b)[\w ,()]+\)(?:without rowid)?"
 )
-"""Such a table, which only holds values."""
+"""The declaration of an internal table that only holds values."""
 
 VECTORS: Final = re.compile(
     r"create virtual table chunks_vec using vec0"
@@ -36,11 +36,11 @@ COLUMN: Final = re.compile(
     r"| default ?('[\w -]*'|-?[\d.]+|null|true|false|current_timestamp|\(datetime\('now'\)\))"
     r"| generated always as\(\w+\)(virtual|stored))*"
 )
-"""A column that holds a value and does nothing."""
+"""The declaration of a column that only holds values."""
 
 KEY: Final = re.compile(r"primary key\([\w,]+\)")
 TAGGED: Final = "tag_id integer not null references tags(id)on delete cascade"
-"""As version 2 declared it."""
+"""The declaration in version 2."""
 
 PLAIN_INDEX: Final = re.compile(r"create index \w+ on \w+\([\w,]+\)")
 TABLE: Final = re.compile(r"create table \w+\((.*)\)(?:without rowid|strict|,)*", re.DOTALL)
@@ -50,14 +50,14 @@ STATEMENT: Final = re.compile(
 
 
 def refuse_foreign(path: Path, what: str) -> None:
-    """Refuse a database that nobody uses, if it declares what kb never does.
+    """Refuse a database with foreign declarations. No other program may use the database.
 
     Args:
         path: the database.
-        what: how the message calls it.
+        what: the name of the database in the message.
 
     Raises:
-        StoreError: it does, or cannot be read.
+        StoreError: the database has foreign declarations, or cannot be read.
     """
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
@@ -72,7 +72,7 @@ def refuse_foreign(path: Path, what: str) -> None:
 
 
 def foreign_parts(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
-    """Yield type and name of what a database declares otherwise than any version of kb."""
+    """Yield the type and name of each object whose declaration is not from any version of kb."""
     rows: list[Any] = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     for kind, name, sql in rows:
         if not _is_known(kind, name, sql):
@@ -80,12 +80,12 @@ def foreign_parts(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
 
 
 def foreign_names(connection: apsw.Connection) -> list[str]:
-    """Return what `foreign_parts` yields in words."""
+    """Return the foreign parts as text, such as "trigger name"."""
     return [f"{kind} {name}" for kind, name in foreign_parts(connection)]
 
 
 def foreign_tables(connection: apsw.Connection) -> Iterator[str]:
-    """Yield the names of foreign tables, and of what has the name of a table of kb's."""
+    """Yield the names of foreign tables, and of other foreign objects with the name of a table of kb."""
     for kind, name in foreign_parts(connection):
         if kind == "table" or any(sql.startswith(f"create table {name}(") for sql in known()):
             yield name
@@ -109,7 +109,7 @@ def _is_known(kind: str, name: str, declared: str) -> bool:
 
 
 def _is_harmless(part: str, table: str) -> bool:
-    """Return whether a column or a constraint of a table does nothing, or what kb declares there."""
+    """Return whether a column or constraint only holds values, or is declared like this by kb."""
     if part in _declared_parts(table) or (table == "document_tags" and part == TAGGED):
         return True
     return bool(COLUMN.fullmatch(part) or KEY.fullmatch(part))
@@ -117,20 +117,20 @@ def _is_harmless(part: str, table: str) -> bool:
 
 @cache
 def known() -> frozenset[str]:
-    """Return all declarations of kb's own, as `plain` has them."""
+    """Return all of kb's own declarations, as `plain` returns them."""
     declared = [sql for _, script in migrations(__package__, after=0) for sql in _declarations(script)]
     return frozenset(map(plain, declared))
 
 
 @cache
 def _declared_parts(table: str) -> frozenset[str]:
-    """Return the columns and constraints that kb has declared in a table."""
+    """Return the columns and constraints that any version of kb declares in a table."""
     tables = (TABLE.fullmatch(sql) for sql in known() if sql.startswith(f"create table {table}("))
     return frozenset(part for match in tables if match for part in _parts(match[1]))
 
 
 def plain(sql: str) -> str:
-    """Return a declaration without what does not change its meaning: comments, blanks, quotes of names, capitals."""
+    """Return a declaration without comments, optional blanks, quotes of names and capitals."""
     pieces = [part for part in re.split(r"('(?:[^']|'')*')|--[^\n]*|/\*.*?\*/", sql, flags=re.DOTALL) if part]
     return "".join(part if part.startswith("'") else _plain_code(part) for part in pieces).strip()
 
@@ -142,7 +142,7 @@ def _plain_code(sql: str) -> str:
 
 
 def _declarations(script: str) -> Iterator[str]:
-    """Yield the statements of a script that declare something."""
+    """Yield the CREATE statements of a script."""
     statement = ""
     for piece in re.split(r"(?<=;)", script):
         statement += piece
@@ -153,7 +153,7 @@ def _declarations(script: str) -> Iterator[str]:
 
 
 def _parts(body: str) -> Iterator[str]:
-    """Yield what commas outside of parentheses and texts are between."""
+    """Yield the parts of a declaration, which commas outside of parentheses and string literals separate."""
     depth, part = 0, ""
     for piece in re.findall(r"'(?:[^']|'')*'|[(),]|[^'(),]+", body):
         depth += (piece == "(") - (piece == ")")

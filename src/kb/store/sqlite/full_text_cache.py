@@ -1,7 +1,7 @@
-"""The words of the table `chunks_fts` in memory, at each moment that a transaction may see.
+"""The words of the table `chunks_fts` in memory, at each point in time that a transaction may see.
 
-`chunks_fts` is the source of truth: a word is read from it when it is first asked for, in the transaction of who asks.
-Snapshots are numbered like those of the vectors; see vectors.py.
+`chunks_fts` is the source of truth: the first transaction that needs a word reads it from there.
+Snapshots are numbered like the snapshots of the vectors; see vectors.py.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ Integer = TypeVar("Integer", np.int32, np.int64)
 
 DEFAULT_LIMIT = 256 << 20
 
+# The cache keeps no postings of words with more tokens.
 MAX_TOKENS = 8
-"""How many tokens a word has at most whose postings are kept."""
 
+# No token contains this character: a prefix followed by it sorts after all tokens with the prefix.
 LAST = chr(0x10FFFF)
-"""No token has it: it comes after all that begin alike."""
 
+# Tokens per read.
 TERMS = 20_000
-"""How many tokens are read at a time."""
 
 PHRASE_ROW = np.dtype([("id", ">u4"), ("score", ">u8")])
 SCORE_BITS = 57
-"""A row of `select_phrase`: a chunk's id, and its score times two to so many."""
+"""A row of `select_phrase` is a chunk's id and its score times `2**SCORE_BITS`."""
 
+# The maximum number of bytes of a column's length.
 MAX_VARINT = 4
-"""In how many bytes the length of a column is written at most."""
 
+# The columns of `chunks_fts`: the length of a chunk is one number per column.
 COLUMNS = 2
-"""How many `chunks_fts` has: each length of a chunk is as many numbers."""
 
+# Chunks per read of lengths: reading takes many times the memory of the result.
 BLOCK = 65_536
-"""Of how many chunks the lengths are read at a time: what that takes meanwhile is many times what it leaves."""
 
 
 class Words:
     """The snapshots and words that transactions may still see. One writer at a time; any number of readers.
 
     Args:
-        connection: where to read the newest snapshot.
-        limit: how many bytes words may take.
+        connection: the connection for reading the newest snapshot.
+        limit: the memory for words, in bytes.
     """
 
     def __init__(self, connection: apsw.Connection, limit: int = DEFAULT_LIMIT) -> None:
@@ -73,44 +73,47 @@ class Words:
 
     @property
     def newest(self) -> int | None:
-        """The number of the newest snapshot; None if there is none: ids are too high, or the full text is damaged."""
+        """The number of the newest snapshot; None if ids are too high or the full text is damaged."""
         return index.newest if (index := self._index) else None
 
     @property
     def size(self) -> int:
-        """How many bytes words take."""
+        """The memory that words take, in bytes."""
         return index.size if (index := self._index) else 0
 
     @property
     def is_half_full(self) -> bool:
-        """Whether words take half of what they may."""
+        """Whether words take half of the limit."""
         return not (index := self._index) or index.is_half_full
 
     def seen_by(self, connection: apsw.Connection) -> WordReader | None:
-        """Return the words at the snapshot that the connection's transaction sees; None if it is not kept."""
+        """Return the words of the snapshot that the connection's transaction sees; None if it is not in memory."""
         if (index := self._index) and (snapshot := index.snapshot(generation(connection))):
             return WordReader(connection, index, snapshot)
         return None
 
     def publish(self, connection: apsw.Connection, number: int, added: Sequence[int], removed: Collection[int]) -> None:
-        """Make the next snapshot, visible to those who read its number, of what the connection's transaction wrote."""
+        """Make the next snapshot from the chunks that the connection's transaction wrote and removed.
+
+        Transactions that read its number see it.
+        """
         if self._index and not _fits(connection):
             self._index = None
         if index := self._index:
             index.publish(number, indexed_chunks(connection, added), removed)
 
     def replace(self, connection: apsw.Connection, number: int, changed: Sequence[int]) -> None:
-        """Make the next snapshot, of which some chunks have other words now."""
+        """Make the next snapshot, in which some chunks have other words."""
         if (index := self._index) and (snapshot := index.snapshot(index.newest)):
             index.replace(snapshot.with_lengths(number, *chunk_lengths(connection, changed)))
 
     def withdraw(self) -> None:
-        """Take the newest snapshot back: its transaction was rolled back."""
+        """Remove the newest snapshot, because its transaction was rolled back."""
         if index := self._index:
             index.withdraw()
 
     def reset(self, connection: apsw.Connection) -> None:
-        """Read everything anew, for it was found to be wrong."""
+        """Read everything again after an error in memory was found."""
         self.faults += 1
         try:
             if index := self._index:
@@ -119,12 +122,12 @@ class Words:
             self.give_up(error)
 
     def learn_terms(self, connection: apsw.Connection) -> None:
-        """Read every token that the connection's transaction sees, unless that was done."""
+        """Read every token that the connection's transaction sees, unless they are in memory."""
         if (index := self._index) and index.terms.since is None:
             index.terms.fill(_terms(connection), generation(connection))
 
     def give_up(self, reason: object) -> None:
-        """Keep nothing in memory until the next start: what it is made from is damaged."""
+        """Keep no words in memory until the next start, because the full text in the database is damaged."""
         self.faults += 1
         self._index = None
         logger.warning(
@@ -135,7 +138,7 @@ class Words:
 
 
 class WordReader:
-    """The words at the snapshot of a transaction; those that are not in memory are read in it."""
+    """The words of the snapshot of a transaction. Words that are not in memory are read in the same transaction."""
 
     def __init__(self, connection: apsw.Connection, index: LexicalIndex, snapshot: LexicalSnapshot) -> None:
         self._connection = connection
@@ -145,19 +148,19 @@ class WordReader:
         self.snapshot = snapshot
 
     def keys(self, words: Iterable[str]) -> list[Key]:
-        """Return what the index has of the words: those of which it has nothing are left out."""
+        """Return the keys of the words in the index; words without tokens are left out."""
         return [key for word in words if (key := self._key(word))]
 
     def lacks(self, words: Sequence[str]) -> bool:
-        """Return whether SQLite had better look for one of the words: a beginning, or one of very many tokens."""
+        """Return whether SQLite must search for the words: if one is a prefix or has too many tokens."""
         return any(word.endswith("*") for word in words) or any(len(key) > MAX_TOKENS for key in self.keys(words))
 
     def postings(self, key: Key) -> Postings:
-        """Return in which rows a word stands."""
+        """Return the rows that contain a word."""
         return self._index.postings(self.snapshot, key, lambda: self._load(key))
 
     def documents_with(self, text: str) -> NDArray[np.int64] | None:
-        """Return in which documents a text stands, some more than once; None where SQLite had better look for it."""
+        """Return the documents that contain a text, some of them repeatedly; None if SQLite must search for it."""
         key = self._key(text)
         if not 0 < len(key) <= MAX_TOKENS or quoted(text, begins=True).endswith("*"):
             return None
@@ -166,7 +169,7 @@ class WordReader:
         return self.snapshot.documents[standing].astype(np.int64)
 
     def possible(self, tokens: Sequence[str]) -> Sequence[str]:
-        """Return those of the tokens that may stand in a chunk; it takes much less time than to find out."""
+        """Return the tokens that may occur in a chunk; much faster than an exact answer."""
         return self._index.terms.possible(tokens, self.snapshot.number)
 
     def _key(self, word: str) -> Key:
@@ -187,7 +190,7 @@ class WordReader:
         return Postings.of(rows, counts[present])
 
     def _phrase(self, key: Key) -> Postings:
-        """Return where FTS5 finds a phrase. How often it stands there is solved from the score: no place is read."""
+        """Return the rows in which FTS5 finds a phrase, with frequencies computed from scores instead of positions."""
         expression = quoted(self._phrases[key])
         blob = self._connection.execute(statements("postings")["select_phrase"], (expression,)).get
         hits = np.frombuffer(blob or b"", PHRASE_ROW)
@@ -232,7 +235,7 @@ def read_snapshot(connection: apsw.Connection) -> LexicalSnapshot:
 
 
 def chunk_lengths(connection: apsw.Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return chunks by ascending id, with how many tokens they have."""
+    """Return the ids of the chunks, ascending, and their lengths in tokens."""
     if not ids:
         return np.empty(0, np.int64), np.empty(0, np.int32)
     sql = statements("postings")["select_lengths_of"]
@@ -242,7 +245,6 @@ def chunk_lengths(connection: apsw.Connection, ids: Sequence[int]) -> tuple[NDAr
 
 
 def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[IndexedChunk]:
-    """Return these chunks with their tokens."""
     if not ids:
         return []
     tokenizer = FtsTokenizer(connection)
@@ -254,7 +256,7 @@ def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[Inde
 
 
 def _counted(ids: NDArray[np.int64], in_header: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each id once, and how often it came, those in headers weighted. The same ids follow each other."""
+    """Return each id once, and its frequency, with more weight for headers. Equal ids must be adjacent."""
     if not ids.size:
         return ids, ids
     first = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
@@ -266,10 +268,10 @@ def _numbers(blob: bytes | None, dtype: str, number: type[Integer]) -> NDArray[I
 
 
 def _lengths(blob: bytes, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the length of each chunk, of which so many bytes are.
+    """Return the length of each chunk in tokens; `sizes` are the numbers of bytes per chunk.
 
     Raises:
-        ValueError: they are not what FTS5 writes.
+        ValueError: FTS5 does not write such bytes.
     """
     if len(blob) != sizes.sum(dtype=np.int64):
         raise ValueError("the lengths of chunks are no bytes")
@@ -283,8 +285,8 @@ def _lengths(blob: bytes, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _parse_lengths(blob: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the lengths of some chunks, of which each is written up to one of these ends; raises as `_lengths`."""
-    lasts = np.flatnonzero(np.frombuffer(blob, np.uint8) < 0x80)  # of each number
+    """Return the lengths of some chunks; `ends` are the ends of their bytes. Raises like `_lengths`."""
+    lasts = np.flatnonzero(np.frombuffer(blob, np.uint8) < 0x80)  # the last byte of each number
     if lasts.size != COLUMNS * ends.size or not np.array_equal(lasts[COLUMNS - 1 :: COLUMNS], ends - 1):
         raise ValueError("the lengths of chunks are of other columns")
     if np.diff(lasts, prepend=-1).max(initial=0) > MAX_VARINT:
@@ -294,7 +296,7 @@ def _parse_lengths(blob: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _varints(blob: bytes) -> NDArray[np.int64]:
-    """Return numbers that SQLite wrote one after the other, each in as few bytes as it needs, seven bits in each."""
+    """Return the numbers from SQLite's variable-length integers, with seven bits per byte."""
     values = np.frombuffer(blob, np.uint8).astype(np.int64)
     ends = np.flatnonzero(values < 0x80)
     lengths = np.diff(ends, prepend=-1)

@@ -1,4 +1,4 @@
-"""Documents of an export as they come into a database that holds others: with their times, and ids that are free."""
+"""Add documents of an export to a database that has other documents. They keep their times and get free ids."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kb.store.sqlite.store import SqliteTransaction
 
 @dataclass(frozen=True, slots=True)
 class FormerVersion:
-    """A former version of a document.
+    """An earlier version of a document.
 
     Args:
-        version: what the document was.
-        part_of: the document whose file it came in.
-        chunks: what it held; None if an earlier version held that, or else the document holds it still.
-        chunks_of: the number of that earlier version.
-        binned: where it is the last one of a document in the bin, what is known of that.
+        version: the fields of the document at that version.
+        part_of: the document whose file contained it.
+        chunks: its content; None if an earlier version or the current document has the same content.
+        chunks_of: the number of the earlier version with the same content, if any.
+        binned: the record in the bin, for the last version of a document in the bin.
     """
 
     version: Version
@@ -40,21 +40,21 @@ def add_exact(
     number: int = 1,
     author: Author = NOBODY,
 ) -> int:
-    """Write a document with its times, and with its id unless that or a higher one was given; return the id."""
+    """Write a document with its times, and with its own id if this and all higher ids are free; return the id."""
     skip_ids(tx, document.id - 1)
     added = tx.documents.add(content, document.source_path, document.tags, part_of, author)
     tx.connection.execute(
         "UPDATE documents SET created_at = ?, updated_at = ?, version = ? WHERE id = ?",
         (raw(document.created_at), document.updated_at and raw(document.updated_at), number, added),
     )
-    # By its times it was here before it came, and of no moment before that is it known how things stood.
+    # By its times, the document existed before the import, but the history does not know the state before the import.
     tx.connection.execute(statements("history")["begin_later"], (tx.documents.now,))
     return added
 
 
 def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None) -> int:
-    """Write what is known of a document in the bin, as `add_exact` would the document; return the id."""
-    assert former.binned  # noqa: S101 - the caller saw to it
+    """Write the record of a document in the bin, with an id as from `add_exact`; return the id."""
+    assert former.binned  # noqa: S101 - the caller checks it
     skip_ids(tx, former.version.document.id - 1)
     [added] = next_ids(tx.connection.execute, statements("documents")["take_document_ids"], 1)
     binned, author = former.binned, former.binned.author
@@ -64,8 +64,8 @@ def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None
 
 
 def find_binned(tx: SqliteTransaction, former: FormerVersion) -> list[int]:
-    """Return the documents in the bin that were the same, at the same path, and went there at the same moment."""
-    assert former.binned  # noqa: S101 - the caller saw to it
+    """Return the documents in the bin with the same content, path, date added and date of deletion."""
+    assert former.binned  # noqa: S101 - the caller checks it
     document = former.version.document
     cursor = tx.connection.execute(
         "SELECT bin.document_id FROM bin JOIN versions USING (document_id, number)"
@@ -88,7 +88,6 @@ def add_version(
     content_id: int | None,
     replaces: int | None,
 ) -> None:
-    """Write a former version of a document."""
     version, document = former.version, former.version.document
     fields = field_values(document) | field_values(version.author)
     fields |= {"id": document_id, "version": version.number, "until": version.until, "content_id": content_id}
@@ -98,12 +97,12 @@ def add_version(
 
 
 def set_replaced(tx: SqliteTransaction, document_id: int, replaces: int | None) -> None:
-    """Let a document stand in the place of another one that came after it."""
+    """Record the document that a document replaces, if that document was added later."""
     tx.connection.execute(statements("transfer")["set_replaced"], (replaces, document_id))
 
 
 def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk]) -> int:
-    """Write what a former version held; return its id."""
+    """Write the content of an earlier version; return its id."""
     ids = tx.documents.new_chunk_ids(len(chunks))
     former_chunks = [
         Chunk(chunk_id, index, chunk.header, chunk.text, chunk.place)
@@ -115,5 +114,5 @@ def add_former_content(tx: SqliteTransaction, document_id: int, chunks: Sequence
 
 
 def skip_ids(tx: SqliteTransaction, last: int) -> None:
-    """Give no document an id up to `last`."""
+    """Give new documents only ids above `last`."""
     tx.connection.execute("UPDATE last_ids SET id = max(id, ?) WHERE name = 'documents'", (last,))

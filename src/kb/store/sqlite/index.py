@@ -1,4 +1,4 @@
-"""The two legs of search, in SQL and in memory."""
+"""Keyword search and semantic search, in SQL and in memory."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Neighbourhood, ScoredChu
 
 Terms = tuple[str, ...]
 
+# Without the plus, FTS5 would query its index once per chunk.
 AMONG = "AND +rowid IN carray(?)"
-"""The plus keeps FTS5 from asking its index anew for each of these chunks."""
 
 
 class SqliteIndex(Index):
@@ -64,12 +64,12 @@ class SqliteIndex(Index):
 
 
 class SqliteSelection:
-    """See `kb.store.protocol.Selection`. What a query needs is found out once, when it is first needed.
+    """See `kb.store.protocol.Selection`. Computes the data for a query once, on first use.
 
     Args:
         connection: the transaction's.
         snapshot: the vectors.
-        words: the words in memory; without them SQLite searches.
+        words: the words in memory; if None, SQLite searches.
         where: the filter.
     """
 
@@ -95,7 +95,7 @@ class SqliteSelection:
         return self._leg_for(words).best(self._completed(words), limit) if words else EMPTY_SCORES
 
     def look_up(self, words: Iterable[str]) -> None:
-        """Return: words are in memory, or read when they are asked for."""
+        """Do nothing: words are in memory, or are read on first use."""
 
     def best_ids(self, words: Sequence[str], limit: int) -> NDArray[np.int64]:
         return self.full_text(words, limit).ids
@@ -104,7 +104,7 @@ class SqliteSelection:
         return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
-        """Return them, and None for a word while SQLite looks for it."""
+        """Return the occurrences of each word; also None for a word that only SQLite can search."""
         legs = [(word, self._leg_for((word,))) for word in words]
         return [leg.occurrences(word, ids) if isinstance(leg, MemoryLeg) else None for word, leg in legs]
 
@@ -119,19 +119,19 @@ class SqliteSelection:
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
         leg = self._leg_for(words)
-        if self._words is None or not isinstance(leg, MemoryLeg):  # else the length of every chunk would be read
+        if self._words is None or not isinstance(leg, MemoryLeg):  # SQLite would read the length of every chunk
             return NO_CONTEXT
         reader = ContextReader(self._execute, self._words, self._admitted, self._snapshot)
         return reader.scores(leg.matches(tuple(words)), vector, ids)
 
     def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """Return them, if the words are in memory."""
+        """Return the unknown words with suggestions; nothing if the words are not in memory."""
         if self._words is None or not words:
             return {}
         return Speller(SqliteVocabulary(self._connection, self._words, self._admitted)).unknown(words)
 
     def _completed(self, words: Sequence[str]) -> Terms:
-        """Return the words, and for each beginning among them words that begin so and whose stems do not."""
+        """Return the words, and for each prefix among them the words that have the prefix but whose stems do not."""
         return completed(words, self._tokenizer.tokens)
 
     @cached_property
@@ -149,7 +149,7 @@ class SqliteSelection:
         return TableLeg(self._execute, admitted_chunk_ids(self._execute, self._where))
 
     def _admit(self, words: WordReader) -> Admitted | None:
-        """Return what the filter admits; None if that is every chunk."""
+        """Return the chunks that the filter admits; None for every chunk."""
         holding, lacking = self._where.holding, self._where.lacking
         known = {text: ids for text in (*holding, *lacking) if (ids := words.documents_with(text)) is not None}
         where = replace(
@@ -165,7 +165,7 @@ class SqliteSelection:
 
 
 class MemoryLeg:
-    """Full text by the words in memory.
+    """Keyword search with the words in memory.
 
     Args:
         words: the words.
@@ -178,7 +178,7 @@ class MemoryLeg:
         self._matches: dict[Terms, Matches] = {}
 
     def among(self, ids: NDArray[np.int64]) -> Among:
-        """Return the chunks to choose from, of those with these ascending ids."""
+        """Return the chunks to choose from, as a subset of these ascending ids; None for all."""
         return None if self._admitted is None else self._admitted.among(ids)
 
     def best(self, words: Terms, limit: int) -> ScoredChunks:
@@ -189,14 +189,14 @@ class MemoryLeg:
         return ScoredChunks(self._words.snapshot.ids[rows].astype(np.int64), scores).best(limit)
 
     def scores(self, words: Terms, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of these chunks; NaN where there is none."""
+        """Return the scores of these chunks; NaN for chunks that do not match."""
         rows, present = self._words.snapshot.rows_of(ids)
         scores = np.full(ids.size, np.nan)
         scores[present] = self.matches(words).scores(rows)
         return scores
 
     def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks, of which each is there."""
+        """Return the occurrences of a word in these chunks; all of them must be in the snapshot."""
         return self.matches((word,)).occurrences(self._words.snapshot.rows_of(ids)[0])
 
     def matches(self, words: Terms) -> Matches:
@@ -209,7 +209,7 @@ class MemoryLeg:
 
 
 class TableLeg:
-    """Full text by SQLite.
+    """Keyword search with SQLite.
 
     Args:
         execute: the transaction's.
@@ -221,7 +221,6 @@ class TableLeg:
         self._ids = ids
 
     def among(self, ids: NDArray[np.int64]) -> Among:
-        """Return the chunks to choose from."""
         return self._ids
 
     def best(self, words: Terms, limit: int) -> ScoredChunks:
@@ -233,7 +232,7 @@ class TableLeg:
         return self._scored(words, f"{among} ORDER BY score DESC, rowid LIMIT ?", (*parameters, limit))
 
     def scores(self, words: Terms, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of these chunks; NaN where there is none."""
+        """Return the scores of these chunks; NaN for chunks that do not match."""
         if not ids.size:
             return np.empty(0)
         return self._scored(words, AMONG, (apsw.carray(ids),)).scores_for(ids)
@@ -248,16 +247,16 @@ class TableLeg:
 
 
 def match_expression(words: Iterable[str]) -> str:
-    """Return the FTS5 expression for any of the words; as each is quoted, none is a syntax error."""
+    """Return the FTS5 expression for any of the words. Each word is quoted, so no word can be a syntax error."""
     return " OR ".join(map(quoted, words))
 
 
 def admitted_chunk_ids(execute: Execute, where: Filter) -> NDArray[np.int64] | None:
-    """Return the ids of the chunks that a filter admits, ascending; None if they are all there are."""
+    """Return the ids of the chunks that a filter admits, ascending; None for all chunks."""
     condition, parameters = SqliteConditions(execute).admitted(where)
     if (condition, parameters) == EVERY_DOCUMENT:
         return None
-    # CROSS JOIN: SQLite shall begin on the left.
+    # CROSS JOIN makes SQLite start with the left side.
     ids = execute(
         f"SELECT group_concat(chunks.id) FROM (SELECT id AS admitted FROM documents WHERE {condition})"
         " CROSS JOIN chunks ON document_id = admitted",
@@ -267,5 +266,5 @@ def admitted_chunk_ids(execute: Execute, where: Filter) -> NDArray[np.int64] | N
 
 
 def _ids(text: str | None) -> NDArray[np.int64]:
-    """Return ids that SQLite put together: one text is read faster than a row for each."""
+    """Return the ids from a comma-separated text, which is faster to read than one row per id."""
     return np.fromstring(text, np.int64, sep=",") if text else EMPTY_SCORES.ids

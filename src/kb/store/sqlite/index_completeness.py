@@ -1,4 +1,4 @@
-"""Whether what follows from the chunks is there for each of them: a search over less would pass for a right one."""
+"""Check that every chunk has its words and its vector; otherwise searches would miss chunks without an error."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ logger = logging.getLogger(__name__)
 
 
 def check_in_step(connection: apsw.Connection) -> None:
-    """Compare the number and the sum of ids, which takes no more than reading them.
+    """Compare the numbers and the sums of ids, which is as fast as reading them.
 
-    A chunk without a vector, as version 2 left some, is found by its words.
+    Missing vectors are only logged: version 2 left chunks without a vector, and keyword search finds them.
 
     Raises:
-        ValueError: words are not there for each chunk, or for what is none; or moments are not counted.
+        ValueError: the words belong to other chunks than the ones in the database, or the table `generation` is empty.
     """
     chunks = connection.execute("SELECT count(*), total(id) FROM chunks").get
     if connection.execute("SELECT count(*), total(id) FROM chunks_fts_docsize").get != chunks:

@@ -1,4 +1,4 @@
-"""What the rows of a database must be like beyond what SQLite enforces, and how those are mended that are not."""
+"""Rules for the rows of a database that SQLite does not enforce, and the repairs of rows that break them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kb.store.sqlite.vector_space import HISTORY_SIZE
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What rows must be like.
+    """A rule for rows.
 
     Args:
-        found: what those are that are not.
-        select: yields one value for each of them.
-        mend: changes them; None where only a backup has what they should be.
+        found: a description of rows that break the rule, for messages.
+        select: the query that yields one value for each of these rows.
+        mend: the statement that repairs them; None if only a backup can.
     """
 
     found: str
@@ -50,7 +50,7 @@ GIVEN_IDS: Final = (
     " UNION ALL SELECT last_chunk_id(chunks) FROM former_contents)"
     " UNION ALL SELECT 'jobs', max(id) FROM jobs"
 )
-"""The highest ids that are known to have been given, of what is there and of what was."""
+"""The highest known ids, including ids of deleted rows."""
 
 RULES: Final = (
     Rule(
@@ -195,11 +195,11 @@ AHEAD: Final = (
     "SELECT id, max(created_at, coalesce(updated_at, '')) FROM documents"
     " WHERE julianday(max(created_at, coalesce(updated_at, ''))) > julianday('now') + 1 / 24.0"
 )
-"""Documents from more than an hour in the future."""
+"""Documents with a date more than an hour in the future."""
 
 
 def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]:
-    """Yield type, name and declaration of what the schema declares and the database does not have."""
+    """Yield the type, name and declaration of each object of the schema that is missing in the database."""
     existing = {row[:2] for row in connection.execute("SELECT type, name FROM sqlite_schema")}
     for kind, name, sql in _declared():
         if (kind, name) not in existing:
@@ -207,14 +207,14 @@ def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]
 
 
 def add_functions(connection: apsw.Connection) -> None:
-    """Let statements look into former contents, and cut texts as they are indexed."""
+    """Register the SQL functions that read contents of earlier versions and segment texts for the index."""
     functions = (("last_chunk_id", _last_chunk_id, 1), ("segmented", segmented, 1), ("varied", varied, 2))
     for name, function, arguments in functions:
         connection.create_scalar_function(name, cast("Any", function), arguments, deterministic=True)
 
 
 def _last_chunk_id(blob: bytes) -> int | None:
-    """Return the highest id of a former content's chunks, 0 if it has none; None if it cannot be read."""
+    """Return the highest chunk id of an earlier version's content, 0 without chunks; None if it cannot be read."""
     try:
         return max((chunk.id for chunk in decompressed(blob)), default=0)
     except (ValueError, TypeError, LookupError, zlib.error):
@@ -222,9 +222,9 @@ def _last_chunk_id(blob: bytes) -> int | None:
 
 
 def mend_rows(path: Path) -> None:
-    """Repair the declarations and the rows that break a rule, or change nothing.
+    """Repair the declarations and the rows that break a rule, in one transaction.
 
-    Indexes, triggers and views that kb does not declare go, those that are missing are made.
+    Drops indexes, triggers and views that kb does not declare, and creates missing ones.
     """
     with closing(connect(path)) as connection, connection:
         add_functions(connection)
@@ -236,7 +236,7 @@ def mend_rows(path: Path) -> None:
 
 
 def drop_foreign(connection: apsw.Connection) -> list[tuple[str, str]]:
-    """Drop indexes, triggers and views that kb does not declare; return their types and names."""
+    """Drop the indexes, triggers and views that kb does not declare; return their types and names."""
     dropped = [(kind, name) for kind, name in foreign_parts(connection) if kind != "table"]
     for kind, name in dropped:
         connection.execute(f"DROP {kind} IF EXISTS {quoted(name)}")
@@ -244,25 +244,25 @@ def drop_foreign(connection: apsw.Connection) -> list[tuple[str, str]]:
 
 
 def make_missing(connection: apsw.Connection, among: Collection[tuple[str, str]] | None = None) -> None:
-    """Make the indexes, triggers and views that kb declares and that are not there, all or those `among` some."""
+    """Create the missing indexes, triggers and views: all of them, or only the ones `among` these."""
     for kind, name, sql in list(missing_parts(connection)):
         if kind != "table" and (among is None or (kind, name) in among):
             connection.execute(sql)
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL has it."""
+    """Return a name as a quoted SQL identifier."""
     return '"{}"'.format(name.replace('"', '""'))
 
 
 def mend_codes(path: Path) -> None:
-    """Remove the codes and copies of vectors; the engine makes them anew."""
+    """Delete the codes and copies of vectors; the engine rebuilds them."""
     with closing(connect(path)) as connection, connection:
         drop_codes(connection)
 
 
 def _declared() -> list[tuple[str, str, str]]:
-    """Return what a new database has."""
+    """Return the type, name and declaration of each object of a new database."""
     with closing(apsw.Connection(":memory:")) as connection:
         load_vectors(connection)
         create(connection, 1)

@@ -1,4 +1,4 @@
-"""The database is made, checked or brought up to date when the program starts (requirements S-8, D-2)."""
+"""Create, check or migrate the database when the program starts (requirements S-8, D-2)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from kb.store.sqlite.vector_space import declared_dimensions
 
 logger = logging.getLogger(__name__)
 
+# The numbers of development builds; version 2 was released.
 OF_DEVELOPMENT = range(3, FIRST)
-"""The numbers that development builds had; version 2 was released."""
 
 
 def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> None:
-    """Make the schema in a new database, for vectors of this length; migrate an older one.
+    """Create the schema in a new database, for vectors of this length; migrate an older database.
 
     Raises:
-        StoreError: the database is of a version that cannot be read.
+        StoreError: kb cannot read or migrate a database of this version.
     """
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
@@ -48,10 +48,10 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
 
 
 def migrate(connection: apsw.Connection, path: Path) -> None:
-    """Go from the database's version to the newest, one number after the other, each whole or not at all.
+    """Migrate the database to the newest version, with one transaction per version.
 
     Raises:
-        StoreError: one fails; the database is of the version before it.
+        StoreError: a migration failed; the database keeps the version before it.
     """
     for number, sql in steps(connection.pragma("user_version"), declared_dimensions(connection)):
         logger.info("migrating to version %s", number)
@@ -64,5 +64,5 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
 
 
 def of_development(what: str, version: int) -> StoreError:
-    """Return the error of a database that a development build made; `what` is how the message calls it."""
+    """Return the error for a database of a development build; `what` is its name in the message."""
     return development_build(what, version, "start its engine with this database and let it work until no job waits")

@@ -1,4 +1,4 @@
-"""A database in a file that is read without an engine."""
+"""Read a database file without an engine."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kb.store.sqlite.vectors import Vectors
 
 @contextmanager
 def moment(path: Path) -> Iterator[SqliteTransaction]:
-    """A database that nobody else uses, indexed as this kb does it.
+    """Open a database, index it again if an older kb did, and yield a transaction. No other program may use it.
 
     Raises:
-        StoreError: it cannot be read, or is of another version.
+        StoreError: the database cannot be read, or has another version.
     """
     try:
         with closing(connect(path)) as connection:
@@ -32,7 +32,7 @@ def moment(path: Path) -> Iterator[SqliteTransaction]:
             while is_due(connection.execute):
                 with write_transaction(connection):
                     write_changes(connection, next_changes(connection.execute))
-            # With nothing in memory but ids.
+            # The limit 0 keeps only ids in memory, no vectors.
             yield SqliteTransaction(connection, Vectors(connection, read_space(connection), 0), Retention())
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be read: {error}.") from error

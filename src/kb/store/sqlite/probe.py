@@ -1,4 +1,4 @@
-"""Whether a database answers searches."""
+"""Check that a database answers searches."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kb.store.sqlite.vector_space import recorded_space
 
 
 def probe(path: Path) -> Iterator[str]:
-    """Yield what is wrong with searches in a database that nobody uses; an older one is migrated.
+    """Yield the faults of searches in a database. An older database is migrated. No other program may use it.
 
     Raises:
-        StoreError: it cannot be opened.
+        StoreError: the database cannot be opened.
     """
     space = recorded_space(path)
     try:

@@ -1,4 +1,4 @@
-"""A database made anew from what it holds: the full text and the vectors follow from the texts."""
+"""Rebuild a database: kb computes the full text and the vectors from the texts."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.vector_space import bind_space, change_space, recount_precisions
 from kb.store.sqlite.verify import is_unit
 
+# From headers and texts of chunks to their vectors.
 Embed = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32]]
-"""From headers and texts of chunks to their vectors."""
 
 SLICE = 64
+# The number of SQLite's instructions between two checks for an interruption.
 STEPS = 100_000
-"""How many of SQLite's instructions run before an interruption is looked for."""
 
 COPIED = (
     "SELECT name, sql FROM old.sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'"
     " AND name NOT GLOB 'chunks_fts_*' AND name NOT GLOB 'chunks_vec_*' AND name NOT GLOB 'sqlite_*'"
 )
+# The engine rebuilds these tables from the vectors if they are empty.
 MADE_OF_VECTORS = {"vector_mean", "vector_codes", "vector_copies"}
-"""The engine makes these anew when they are missing."""
 
 DERIVED = "SELECT sql FROM old.sqlite_schema WHERE name IN ('chunks_fts', 'chunks_vec')"
 OTHERS = "SELECT sql FROM old.sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL ORDER BY type = 'trigger', rowid"
 
 
 def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[int, int], None], *, anew: bool) -> None:
-    """Write the database anew beside itself, and put that in its place when it is whole and on the disk.
+    """Write a new database next to the old one, and replace the old one when the new one is complete and on the disk.
 
     Args:
-        path: the database; nothing else may use it.
-        space: what its vectors are of.
-        embed: what makes vectors.
-        on_chunks: is told how many chunks have their vector, and of how many.
-        anew: make every vector, instead of those alone that are damaged or missing.
+        path: the database; no other program may use it.
+        space: the model and settings of its vectors.
+        embed: computes vectors.
+        on_chunks: receives the number of chunks that have their vector, and the number of all chunks.
+        anew: whether to compute every vector, not only the damaged and missing ones.
 
     Raises:
-        StoreError: what cannot be made from anything else is damaged, or another program reads the database; that is
-            as it was.
+        StoreError: data that cannot be recomputed is damaged, or another program reads the database. The old database
+            is unchanged.
     """
-    path = path.resolve()  # a link to a database stays one
+    path = path.resolve()  # so that a symbolic link to a database stays a link
     target = path.with_name(f"{path.name}.new")
     if target.exists() and path.stat().st_size == 0:
         raise StoreError(
@@ -69,9 +69,9 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
                 bind_space(old, path, space)
         _create(target, path)
         with closing(connect(target)) as new:
-            # A log would be brought into the database after the commit, and nothing tell that there was no room for it.
+            # SQLite would move a log into the database after the commit, and a full disk would go unnoticed then.
             new.pragma("journal_mode", "DELETE")
-            new.set_progress_handler(lambda: False, STEPS)  # SQLite itself heeds no signal
+            new.set_progress_handler(lambda: False, STEPS)  # SQLite ignores signals
             new.execute("ATTACH ? AS old", (str(path),))
             new.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
             with new:
@@ -80,7 +80,7 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
                 if anew:
                     recount_precisions(new, space.precision)
         sync(target)
-        if path.with_name(f"{path.name}-wal").exists():  # the last program to close a database brings its log into it
+        if path.with_name(f"{path.name}-wal").exists():  # the last connection removes the log when it closes
             raise StoreError(f"Another program reads the database {path}, such as a backup: wait until it has ended.")
         target.replace(path)
         sync(path.parent)
@@ -91,7 +91,7 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
 
 
 def _create(target: Path, path: Path) -> None:
-    """Make a file that those alone can read who can read the one at `path`."""
+    """Create a file with the owner and permissions of the file at `path`."""
     target.touch(mode=0o600)
     give_to_owner(path, target)
     shutil.copymode(path, target)
@@ -151,7 +151,7 @@ def _write_vectors(
 
 
 def _sound_vectors(execute: Execute, table: VectorSchema, ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-    """Yield those vectors of the chunks that are there and of length 1."""
+    """Yield the chunks whose vector is readable and has the length 1, with this vector."""
     for chunk_id in ids:
         with suppress(apsw.Error):
             raw = execute(f"SELECT {table.embedding} FROM old.chunks_vec WHERE {table.key} = ?", (chunk_id,)).get

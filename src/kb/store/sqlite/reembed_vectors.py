@@ -1,8 +1,8 @@
-"""Vectors of another model or prefix beside those in use, which take their place in one transaction.
+"""A second set of vectors, of another model or prefix, that replaces the vectors in use in one transaction.
 
-Those that were in use stay in their place then, so the way back is the same. What is added is embedded for the vectors
-in use alone, and for these afterwards: they take the place of the others only when none is missing. What is deleted is
-deleted from both by triggers.
+The replaced vectors become the second set, so kb can switch back the same way. New content first gets vectors only for
+the set in use, and for the second set afterwards: the switch waits until no vector is missing. Triggers delete from
+both sets.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from kb.store.sqlite.vector_space import read_space, record_space, recount_preci
 from kb.store.sqlite.vectors import Vectors
 from kb.vectors.quantize import Quantizer
 
+# Codes per transaction.
 CODED: Final = 2048
-"""How many codes are made in one transaction."""
 
+# The number of vectors from which the mean is computed.
 SAMPLE: Final = 8192
-"""Of how many vectors the mean is taken."""
 
 BLOCK: Final = 1024
 TABLES: Final = ("second_space", "second_vectors", "second_mean", "second_codes")
@@ -36,11 +36,11 @@ SWAPPED: Final = (
     ("vector_codes", "second_codes"),
     ("vector_mean", "second_mean"),
 )
-"""Tables that take each other's names."""
+"""Pairs of tables that exchange their names."""
 
 
 class SqliteSecondVectors(SecondVectors):
-    """See `kb.store.protocol.SecondVectors`. Remembers whether its transaction `switched`."""
+    """See `kb.store.protocol.SecondVectors`. `switched` is the new space after its transaction switched."""
 
     def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
         super().__init__(connection.execute)
@@ -49,7 +49,7 @@ class SqliteSecondVectors(SecondVectors):
         self.switched: VectorSpace | None = None
 
     def take(self) -> bool:
-        """Return True: there is no other engine."""
+        """Return True, because SQLite has only one engine."""
         return True
 
     def discard(self) -> None:
@@ -89,7 +89,7 @@ class SqliteSecondVectors(SecondVectors):
         return True
 
     def _keep_current(self) -> None:
-        """Have a copy of each of the vectors in use."""
+        """Write a copy of each vector in use, unless the copies exist."""
         if self._execute("SELECT EXISTS (SELECT 1 FROM vector_mean)").get:
             return
         index = self._vectors.flat_index(self._connection)
@@ -99,17 +99,17 @@ class SqliteSecondVectors(SecondVectors):
             self._connection.executemany(statements("vectors")["insert_copy"], rows)
 
     def _swap(self) -> None:
-        # Or SQLite would write the new names into the triggers.
+        # Otherwise SQLite would write the new names into the triggers.
         self._connection.pragma("legacy_alter_table", True)  # noqa: FBT003 - it has no keyword
         try:
             for one, other in SWAPPED:
                 for before, after in ((one, "swapped"), (other, one), ("swapped", other)):
                     self._execute(f"ALTER TABLE {before} RENAME TO {after}")
         finally:
-            self._connection.pragma("legacy_alter_table", False)  # noqa: FBT003 - likewise
+            self._connection.pragma("legacy_alter_table", False)  # noqa: FBT003 - it has no keyword
 
     def _quantizer(self, dimensions: int) -> Quantizer:
-        """Return what makes their codes."""
+        """Return the quantizer of the second set; compute and record it if it is missing."""
         if (mean := unpacked_mean(self._execute(self._sql("select_mean")).get, dimensions)) is not None:
             return Quantizer(mean)
         for table in ("second_mean", "second_codes"):
@@ -123,8 +123,8 @@ class SqliteSecondVectors(SecondVectors):
         return quantizer
 
     def _packed(self, ids: NDArray[np.int64], dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return those of the chunks that have a vector, and the vectors."""
-        if not ids.size:  # which carray refuses
+        """Return the chunks that have a second vector, and these vectors."""
+        if not ids.size:  # carray refuses an empty array
             return ids, np.empty((0, dimensions), np.float32)
         keys: Any
         blob: Any

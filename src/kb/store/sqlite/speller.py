@@ -1,4 +1,4 @@
-"""The words of the full text, as a speller looks for them, in SQL and in memory."""
+"""The words of the full text for the speller, from SQL and from memory."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class SqliteVocabulary:
     """See `kb.lexical.speller.Vocabulary`.
 
     Args:
-        connection: the transaction's.
-        words: the words of its moment.
-        admitted: the chunks; None for all.
+        connection: the transaction's connection.
+        words: the words that the transaction sees.
+        admitted: the chunks to search; None for all.
     """
 
     def __init__(self, connection: apsw.Connection, words: WordReader, admitted: Admitted | None) -> None:
@@ -62,7 +62,7 @@ class SqliteVocabulary:
         return (text for (text,) in rows)
 
     def _rows(self, key: Key) -> NDArray[np.int32]:
-        """Return where a word stands among the chunks."""
+        """Return the rows of the admitted chunks that contain a word."""
         rows = self._words.postings(key).rows
         if self._admitted is not None:
             return rows[self._admitted.mask[rows]]

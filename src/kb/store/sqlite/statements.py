@@ -1,4 +1,4 @@
-"""SQLite's statements by name."""
+"""The SQL statements for SQLite, by name."""
 
 from __future__ import annotations
 

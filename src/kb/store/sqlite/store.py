@@ -1,4 +1,4 @@
-"""One writer, a pool of readers."""
+"""The store in one SQLite file: one connection that writes, and a pool of connections that read."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
 
 DEFAULT_RETENTION = Retention()
+# With more vectors, only a code of each vector is in memory.
 FLAT_LIMIT = 20_000
-"""Up to how many vectors are all in memory."""
 
+# SQLite's errors if the disk cannot be written.
 FAULTS = (apsw.ReadOnlyError, apsw.IOError, apsw.CantOpenError)
-"""What SQLite raises where the disk refuses."""
 
+# The number of documents whose names a transaction indexes; later steps index the rest.
 NAMED_AT_ONCE = 100
-"""The names of how many documents a transaction writes; the rest is written later."""
 
+# Free pages up to this number stay; more are freed in steps of this size.
 RECLAIMED_PAGES = 256
-"""How many free pages may stay, and are given back at a time."""
 
 
 class SqliteJobs(Jobs):
-    """See `kb.store.protocol.Jobs`. No id is given twice."""
+    """See `kb.store.protocol.Jobs`. Ids are never reused."""
 
     def _new_id(self) -> int:
         [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
@@ -83,7 +83,6 @@ class SqliteTransaction(Transaction):
 
     @cached_property
     def transfer(self) -> SqliteTransfer:
-        """Its rows as an export has them."""
         return SqliteTransfer(self.connection, self.space.dimensions)
 
     @property
@@ -96,7 +95,7 @@ class SqliteTransaction(Transaction):
 
     @cached_property
     def words(self) -> WordReader | None:
-        """The words in memory at this transaction's moment, unless it may have changed them."""
+        """The snapshot of the words in memory that this transaction sees; None in a transaction that writes."""
         return self._words.seen_by(self.connection) if self._words else None
 
     @property
@@ -113,13 +112,13 @@ class SqliteStore:
 
     Args:
         path: the file.
-        space: what makes the vectors.
-        words_limit: how many bytes the words in memory may take.
-        flat_limit: up to how many vectors are all in memory, and each is compared.
-        retention: how long what was changed or deleted is kept.
+        space: the model and settings that the vectors are from.
+        words_limit: the memory for words, in bytes.
+        flat_limit: the number of vectors up to which all are in memory, and a search compares each.
+        retention: how long kb keeps history and deleted documents.
 
     Raises:
-        StoreError: the file cannot be opened, or is of another version or model.
+        StoreError: the file cannot be opened, or has another version or model.
     """
 
     schema_version = SCHEMA_VERSION
@@ -149,7 +148,7 @@ class SqliteStore:
             check_in_step(self._writer)
             self._vectors = Vectors(self._writer, space, flat_limit)
             self.words = Words(self._writer, words_limit)
-            self._writer.pragma("shrink_memory")  # the pages of all that was read are in its cache
+            self._writer.pragma("shrink_memory")  # its cache holds the pages that were read
         except apsw.BusyError as error:
             raise StoreError(f"Another program writes to the database {path}: try again when it has ended.") from error
         except (apsw.Error, ValueError) as error:
@@ -181,7 +180,7 @@ class SqliteStore:
         """Commit when the block ends.
 
         Raises:
-            DiskFull: there is no room for it.
+            DiskFull: the disk is full.
             DiskFault: the disk cannot be written.
         """
         with self._write_lock, self._translated_errors():
@@ -194,7 +193,7 @@ class SqliteStore:
                 self._publish(transaction)
                 self._writer.execute("COMMIT")
             except BaseException:
-                # SQLite has rolled back by itself after some errors (a full disk, say).
+                # After some errors, such as a full disk, SQLite has already rolled back.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if self._vectors.newest != before:
@@ -205,16 +204,16 @@ class SqliteStore:
         self._keeper.notice()
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
-        """Return: no other process queues or ends jobs."""
+        """Do nothing: no other process adds or finishes jobs."""
 
     def queue(self) -> AbstractContextManager[SqliteTransaction]:
-        """A change of the queue alone: one like any other."""
+        """Return an ordinary write transaction."""
         return self.write()
 
     def reclaim(self) -> bool:
-        """Give some free pages back and empty the log.
+        """Free some pages, or empty the log if few pages are free; return whether pages were freed.
 
-        A database that was made before `auto_vacuum` was set keeps its free pages, for what is written next.
+        A database that was created without `auto_vacuum` keeps its free pages and reuses them.
         """
         with self._write_lock, self._translated_errors():
             more = bool(self._writer.pragma("auto_vacuum")) and self._writer.pragma("freelist_count") > RECLAIMED_PAGES
@@ -225,7 +224,7 @@ class SqliteStore:
             return more
 
     def reanalyse(self) -> bool:
-        """Index some documents as this kb does it that an older one indexed; return whether more are left."""
+        """Index again some documents that an older kb indexed; return whether there may be more."""
         with self.read() as tx:
             execute: Execute = tx.connection.execute
             changes = upgrade_reindex.next_changes(execute) if upgrade_reindex.is_due(execute) else None
@@ -237,7 +236,7 @@ class SqliteStore:
         return True
 
     def reanalysed(self) -> tuple[int, int]:
-        """Return how many documents are indexed as this kb does it, and of how many."""
+        """Return the number of documents that are up to date in the index, and the number of all documents."""
         with self.read() as tx:
             return upgrade_reindex.progress(tx.connection.execute)
 
@@ -258,18 +257,18 @@ class SqliteStore:
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """Say which disk is full, or cannot be written."""
+        """Raise `DiskFull` or `DiskFault` instead of SQLite's errors."""
         try:
             yield
         except apsw.FullError as error:
             raise DiskFull from error
         except FAULTS as error:
             if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_NOMEM:
-                raise  # memory has run out; the disk is well
+                raise  # out of memory; the disk is fine
             raise DiskFault.at(self._path, error) from error
 
     def _empty_log(self) -> None:
-        """Bring what the log holds into the database, and cut it, unless someone is reading from it."""
+        """Move the log's pages into the database and truncate the log, unless a reader uses it."""
         log = self._path.with_name(f"{self._path.name}-wal")
         if not log.exists() or not log.stat().st_size:
             return

@@ -1,6 +1,6 @@
-"""A database that an older kb filled is indexed again, some chunks at a time, while searches go on.
+"""Index the documents of an older kb again, a few chunks at a time, while searches continue.
 
-What changes is found out while others may write; they wait only while some changes are written.
+kb computes the changes outside of a write transaction, so other writers wait only while it writes some of them.
 """
 
 from __future__ import annotations
@@ -16,29 +16,28 @@ from kb.lexical.segmentation import segmented, varied
 from kb.store.row_mapping import Execute
 from kb.store.sqlite.statements import statements
 
+# The maximum number of chunks that one transaction indexes again, because other writers wait for it;
+# and the number of compared chunks after which further documents wait for the next step.
 CHUNKS, LOOKED_AT = 500, 5000
-"""How many chunks are indexed again in one transaction, for which others wait that write; after looking at how many
-documents are left for the next time.
-"""
 
+# The maximum number of documents per step.
 DOCUMENTS = 50
-"""How many documents are looked at before at most."""
 
+# The id of a section or a chunk, its text, and the two texts for the index.
 Change = tuple[int, str, str | None, str | None]
-"""The id of a section or a chunk, what it says, and how that is indexed now."""
 
 
 @dataclass(slots=True)
 class Changes:
-    """What the next documents are indexed by now.
+    """The changes to the index for the next documents.
 
     Args:
-        languages: that of each document, of which content, whose language was not known.
-        sections: what chunks stand under.
-        chunks: the chunks.
-        done: the last document that is done with these; 0 if the first is not.
+        languages: the language, id and content hash of each document whose language changes.
+        sections: the changed sections.
+        chunks: the changed chunks.
+        done: the last document that these changes complete; 0 if they do not complete the first document.
         is_last: whether no document follows.
-        looked_at: how many chunks were compared.
+        looked_at: the number of compared chunks.
     """
 
     languages: list[tuple[str | None, int, str]] = field(default_factory=list)
@@ -50,23 +49,23 @@ class Changes:
 
     @property
     def is_enough(self) -> bool:
-        """Whether more would let others wait for long."""
+        """Whether more changes would block other writers for too long."""
         return len(self.chunks) >= CHUNKS or self.looked_at >= LOOKED_AT
 
 
 def is_due(execute: Execute) -> bool:
-    """Return whether some documents are still indexed as an older kb did it."""
+    """Return whether some documents still have the index of an older kb."""
     return bool(execute(statements("reanalysis")["is_due"]).get)
 
 
 def progress(execute: Execute) -> tuple[int, int]:
-    """Return how many documents are done, and of how many."""
+    """Return the number of documents that are done, and the number of all documents."""
     [(done, total)] = execute(statements("reanalysis")["count_done"])
     return done, total
 
 
 def next_changes(execute: Execute) -> Changes:
-    """Return how the next documents are indexed now."""
+    """Return the changes to the index for the next documents."""
     changes = Changes()
     documents = execute(statements("reanalysis")["select_next"], (DOCUMENTS,)).fetchall()
     for document_id, content_hash, language in documents:
@@ -80,7 +79,7 @@ def next_changes(execute: Execute) -> Changes:
 
 
 def write_changes(connection: apsw.Connection, changes: Changes) -> list[int]:
-    """Index again what still says the same; return the chunks that have other words now."""
+    """Write the changes for texts that are still the same; return the chunks whose words in the index changed."""
     execute: Execute = connection.execute
     sql = statements("reanalysis")
     for language in changes.languages:
@@ -97,7 +96,7 @@ def write_changes(connection: apsw.Connection, changes: Changes) -> list[int]:
 
 
 def _write_sections(execute: Execute, sections: Sequence[Change]) -> list[int]:
-    """Index sections again; return the chunks under them."""
+    """Index sections again; return their chunks."""
     sql = statements("reanalysis")
     ids = apsw.carray(np.array([section_id for section_id, *_ in sections], np.int64))
     execute(sql["unindex_sections"], (ids,))
@@ -108,7 +107,7 @@ def _write_sections(execute: Execute, sections: Sequence[Change]) -> list[int]:
 
 
 def _compare(execute: Execute, document_id: int, content_hash: str, known: str | None, changes: Changes) -> bool:
-    """Add what changes of a document; return whether that is all."""
+    """Add the changes for a document; return whether they are complete."""
     sql = statements("reanalysis")
     chunks = execute(sql["select_chunks"], (document_id,)).fetchall()
     language = guessed([text for _, text, *_ in chunks])

@@ -1,4 +1,4 @@
-"""What keeps the words in memory at hand and right, in the background."""
+"""Background work for the words in memory: index again after an upgrade, preload common words, check for errors."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from kb.threads import BackgroundThread
 
 logger = logging.getLogger(__name__)
 
+# The number of chunks that are read to find the common words.
 SAMPLE = 1000
-"""How many chunks are read to see which words are common."""
 
+# The interval of log messages about the progress of indexing again.
 TOLD_SECONDS = 5.0
-"""How often it is logged how far documents are indexed again."""
 
+# The maximum pause between two steps of indexing again, in seconds; a pause is otherwise as long as the step before it.
 MOST_PAUSE = 0.2
-"""For how many seconds others go first between two steps of that, at most; else for as long as a step takes."""
 
 CHECK_SECONDS = 60.0
+# The length of the result list that is compared with SQLite's list.
 CHECKED = 100
-"""How long a list is compared with SQLite's."""
 
 MAX_WORDS = 3
 TOLERANCE = 1e-9
 
 
 class Upkeep(BackgroundThread):
-    """Reads the common words of a store and then, from time to time, asks SQLite if memory is right.
+    """A thread that preloads the common words of a store and then regularly compares memory with SQLite.
 
     Args:
-        store: the store, open for as long.
+        store: the store, which must stay open while the thread runs.
         seconds: the time between two checks.
-        delay: how long to leave the machine to others first.
+        delay: the time to wait before the work starts, in seconds.
     """
 
     def __init__(self, store: SqliteStore, seconds: float = CHECK_SECONDS, delay: float = 0) -> None:
@@ -58,10 +58,10 @@ class Upkeep(BackgroundThread):
 
     @cached_property
     def _numbers(self) -> np.random.Generator:
-        return np.random.default_rng()  # which is imported when it is first asked for
+        return np.random.default_rng()  # NumPy imports its random module on first use
 
     def reanalyse(self) -> None:
-        """Index again what an older kb indexed, with pauses for those who search and write."""
+        """Index the documents of an older kb again, with pauses for searches and writers."""
         told = begun = perf_counter()
         is_changed = False
         while not self._stopping.is_set() and self._store.reanalyse():
@@ -76,12 +76,12 @@ class Upkeep(BackgroundThread):
             logger.info("documents of an older kb are indexed again: all are done")
 
     def learn_terms(self) -> None:
-        """Read which tokens there are, unless that was done."""
+        """Read the list of all tokens, unless it is in memory."""
         with self._store.read() as tx:
             self._store.words.learn_terms(tx.connection)
 
     def warm(self) -> None:
-        """Read the words that are common and are no stop words, until half of the memory is taken."""
+        """Read the common words, except stop words, until half of the memory limit is used."""
         for token in self._common():
             if self._stopping.is_set() or self._store.words.is_half_full:
                 return
@@ -89,11 +89,11 @@ class Upkeep(BackgroundThread):
             with self._store.read() as tx:
                 if tx.words:
                     tx.words.postings((token,))
-            # Half of a core at most: searches go first.
+            # Use at most half of a core, because searches have priority.
             self._stopping.wait(perf_counter() - begun)
 
     def check(self) -> None:
-        """Look for some words of a chunk, in memory and by SQLite; if they differ, read everything anew."""
+        """Search for some words of a chunk in memory and with SQLite; if the results differ, read everything again."""
         with self._store.read() as tx:
             if (reader := tx.words) and reader.snapshot.count:
                 words = self._words(tx, reader)
@@ -117,7 +117,7 @@ class Upkeep(BackgroundThread):
             self._try(self.check)
 
     def _try(self, act: Callable[[], None]) -> bool:
-        """Return whether something could be done."""
+        """Run `act`, log its errors, and return whether it succeeded."""
         try:
             act()
         except (KbError, apsw.BusyError) as error:
@@ -130,7 +130,7 @@ class Upkeep(BackgroundThread):
         return True
 
     def _common(self) -> list[str]:
-        """Return the words that more than one chunk of a sample has, the most common first."""
+        """Return the words in more than one chunk of a sample, the most common first."""
         with self._store.read() as tx:
             chunks = indexed_chunks(tx.connection, self._sample(tx.words, SAMPLE)) if tx.words else []
             stopped = set(FtsTokenizer(tx.connection).tokens(" ".join(STOP_WORDS)))
@@ -138,7 +138,7 @@ class Upkeep(BackgroundThread):
         return [token for token, count in counts.most_common() if count > 1 and token not in stopped]
 
     def _sample(self, reader: WordReader, size: int) -> list[int]:
-        """Return the ids of at most so many chunks, ascending."""
+        """Return the ids of up to `size` random chunks, ascending."""
         snapshot = reader.snapshot
         alive = np.ones(snapshot.size, np.bool_)
         alive[snapshot.dead] = False
@@ -148,7 +148,7 @@ class Upkeep(BackgroundThread):
         return ids
 
     def _words(self, tx: SqliteTransaction, reader: WordReader) -> tuple[str, ...]:
-        """Return a few words of a chunk as they are written there; the first may be two that follow each other."""
+        """Return a few words of a random chunk, as written there; the first may be a pair of adjacent words."""
         tokenizer = FtsTokenizer(tx.connection)
         for text, _ in tx.connection.execute(statements("postings")["select_text"], self._sample(reader, 1)):
             raw = text.encode()
@@ -162,8 +162,8 @@ class Upkeep(BackgroundThread):
 
 
 def agree(tx: SqliteTransaction, reader: WordReader, words: tuple[str, ...]) -> bool:
-    """Return whether memory and SQLite find chunks of the same scores."""
-    words = tuple(word for word, *_ in alternatives(words))  # whose spellings count once, but twice in FTS5
+    """Return whether memory and SQLite find chunks with the same scores."""
+    words = tuple(word for word, *_ in alternatives(words))  # FTS5 would count other spellings of a word twice
     memory = MemoryLeg(reader, None)
     actual, expected = memory.best(words, CHECKED), TableLeg(tx.connection.execute, None).best(words, CHECKED)
     return bool(

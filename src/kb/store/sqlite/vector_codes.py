@@ -1,7 +1,7 @@
-"""What the database keeps to search many vectors fast: a code of each, and a copy that is found faster.
+"""A code of each vector and a copy that is faster to read, so that searches over many vectors are fast.
 
-Both are made from `chunks_vec`, which is the truth, and written in the transaction that writes it. Each has a checksum:
-what is missing, cut or changed on disk counts as not there, and is made anew (`vector_keeper.py`).
+Both come from `chunks_vec`, the source of truth, and are written in the same transaction. Each has a checksum:
+kb treats codes and copies that are truncated or changed on disk as missing and rebuilds them (`vector_keeper.py`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from kb.vectors.shared_rows import Rows, checksums
 
 BLOCK = 65_536
 CHECKSUM = 8
+# The id of the mean, for its checksum.
 MEAN = np.zeros(1, np.int64)
-"""What the mean has for an id."""
 
 
 def chunk_ids(connection: apsw.Connection) -> NDArray[np.int64]:
-    """Return the id of every chunk, ascending."""
+    """Return the ids of all chunks, ascending."""
     return np.sort(numbers(connection.execute(statements("vectors")["select_chunk_ids"]).get))
 
 
 def read_quantizer(connection: apsw.Connection, dimensions: int) -> Quantizer | None:
-    """Return what made the codes; None if there are none, or it is damaged."""
+    """Return the quantizer of the codes; None if it is missing or damaged."""
     try:
         blob = connection.execute(statements("vectors")["select_mean"]).get
     except apsw.CorruptError:
@@ -40,7 +40,7 @@ def read_quantizer(connection: apsw.Connection, dimensions: int) -> Quantizer | 
 
 
 def unpacked_mean(blob: bytes | None, dimensions: int) -> NDArray[np.float32] | None:
-    """Return the mean that the database has; None if it has none, or it is damaged."""
+    """Return the mean of the vectors from its packed form; None if it is missing or damaged."""
     if blob is None or len(blob) != 4 * dimensions + CHECKSUM:
         return None
     vectors, intact = unpack(MEAN, blob, dimensions)
@@ -49,19 +49,19 @@ def unpacked_mean(blob: bytes | None, dimensions: int) -> NDArray[np.float32] | 
 
 
 def begin_codes(connection: apsw.Connection, quantizer: Quantizer) -> None:
-    """Let there be codes of this quantizer, and none at first."""
+    """Delete all codes and record this quantizer for new ones."""
     drop_codes(connection)
     [mean] = pack(MEAN, quantizer.mean[None])
     connection.execute(statements("vectors")["insert_mean"], (mean,))
 
 
 def forget_quantizer(connection: apsw.Connection) -> None:
-    """Let what codes and copies there are count for nothing."""
+    """Make the existing codes and copies obsolete."""
     connection.execute(statements("vectors")["delete_mean"])
 
 
 def drop_some_codes(connection: apsw.Connection, limit: int) -> bool:
-    """Remove up to so many codes, and copies, that count for nothing; return whether there were any."""
+    """Delete up to `limit` obsolete codes and as many copies; return whether any were deleted."""
     before = connection.total_changes()
     for name in ("delete_some_codes", "delete_some_copies"):
         connection.execute(statements("vectors")[name], (limit,))
@@ -69,14 +69,14 @@ def drop_some_codes(connection: apsw.Connection, limit: int) -> bool:
 
 
 def has_codes(connection: apsw.Connection) -> bool:
-    """Return whether there are codes or copies that can be read, whatever they are worth."""
+    """Return whether the database has readable codes or copies, even obsolete ones."""
     with suppress(apsw.CorruptError):
         return bool(connection.execute(statements("vectors")["has_codes"]).get)
     return False
 
 
 def drop_codes(connection: apsw.Connection) -> None:
-    """Let there be no codes and no copies."""
+    """Delete the quantizer, all codes and all copies."""
     for name in ("delete_mean", "delete_codes", "delete_copies"):
         connection.execute(statements("vectors")[name])
 
@@ -84,7 +84,7 @@ def drop_codes(connection: apsw.Connection) -> None:
 def write_codes(
     connection: apsw.Connection, quantizer: Quantizer, ids: NDArray[np.int64], vectors: NDArray[np.float32]
 ) -> None:
-    """Write the codes and the copies of chunks that exist."""
+    """Write codes and copies for chunks; the chunks must exist."""
     sql, keys = statements("vectors"), ids.tolist()
     codes = (code.tobytes() for code in quantizer.encode(ids, vectors))
     connection.executemany(sql["insert_code"], zip(keys, codes, strict=True))
@@ -92,17 +92,17 @@ def write_codes(
 
 
 def read_codes(connection: apsw.Connection, quantizer: Quantizer) -> Rows:
-    """Return a row for each chunk, with room to grow; one without an intact code is dead."""
+    """Return a row for each chunk, with room to grow; rows without an intact code are dead."""
     ids, width = chunk_ids(connection), quantizer.width
     rows = Rows(ids, np.empty((ids.size, width), np.uint64, "F"), np.zeros(ids.size, np.bool_)).with_room()
-    with suppress(apsw.CorruptError):  # what cannot be read is not there
+    with suppress(apsw.CorruptError):  # unreadable codes count as missing
         for block, codes in _blocks(connection, width):
             _fill(rows, quantizer, block, codes)
     return rows
 
 
 def _blocks(connection: apsw.Connection, width: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64]]]:
-    """Yield codes of the right length, by ascending id; none if there are no copies."""
+    """Yield codes of the right length, by ascending id; nothing if copies are missing."""
     last = -1 if connection.execute(statements("vectors")["has_copies"]).get else None
     while last is not None:
         keys: Any
@@ -118,7 +118,7 @@ def _blocks(connection: apsw.Connection, width: int) -> Iterator[tuple[NDArray[n
 def read_copies(
     connection: apsw.Connection, ids: NDArray[np.int64], dimensions: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return those of the chunks that have an intact copy, in their order, and the copies."""
+    """Return the chunks that have an intact copy, in the order of `ids`, and the copies."""
     parameters = (apsw.carray(ids), 4 * dimensions + CHECKSUM)
     keys: Any
     blob: Any
@@ -132,7 +132,7 @@ def read_copies(
 
 
 def existing(connection: apsw.Connection, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of the ids a chunk has."""
+    """Return a mask of the ids that belong to a chunk."""
     return np.isin(ids, numbers(connection.execute(statements("vectors")["select_existing"], (apsw.carray(ids),)).get))
 
 
@@ -144,13 +144,13 @@ def _fill(rows: Rows, quantizer: Quantizer, ids: NDArray[np.int64], codes: NDArr
 
 
 def pack(ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> Iterable[bytes]:
-    """Yield the vectors of chunks as they are copied."""
+    """Return the vectors of chunks as bytes, each with its checksum."""
     sums = checksums(ids, np.ascontiguousarray(vectors))
     return (vector.tobytes() + checksum.tobytes() for vector, checksum in zip(vectors, sums, strict=True))
 
 
 def unpack(ids: NDArray[np.int64], blob: bytes, dimensions: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return the vectors of packed ones on end, and which of them are as they were written."""
+    """Return the vectors from concatenated packed vectors, and a mask of the intact ones."""
     words = np.frombuffer(blob, np.uint32).reshape(-1, dimensions + CHECKSUM // 4)
     vectors, sums = np.ascontiguousarray(words[:, :dimensions]), np.ascontiguousarray(words[:, dimensions:])
     intact: NDArray[np.bool_] = checksums(ids, vectors) == sums.view(np.uint64).ravel()
@@ -158,5 +158,5 @@ def unpack(ids: NDArray[np.int64], blob: bytes, dimensions: int) -> tuple[NDArra
 
 
 def numbers(text: str | None) -> NDArray[np.int64]:
-    """Return ids with commas between them as an array."""
+    """Return comma-separated ids as an array."""
     return np.fromstring(text, np.int64, sep=",") if text else np.empty(0, np.int64)

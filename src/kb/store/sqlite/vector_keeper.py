@@ -1,4 +1,4 @@
-"""Keeps what makes searches fast in step with the number of vectors, and whole, while searches go on."""
+"""Make, delete and repair the codes of vectors in the background, depending on the number of vectors."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Codes per transaction; other writers get their turn between two transactions.
 BATCH = 2048
-"""How many codes are written or dropped at once: others write in between."""
 
+# The number of vectors from which the mean is computed.
 SAMPLE = 8192
-"""Of how many vectors the mean is taken."""
 
+# The tolerance for the squared length of a unit vector.
 UNIT = 2e-3
-"""By how much the square of a unit vector's length may differ from 1."""
 
 
 class VectorKeeper:
-    """A thread that makes codes when there are many vectors, drops them when there are few, and mends them.
+    """A thread that makes codes for many vectors, deletes them if only a few vectors are left, and repairs them.
 
-    Searches are exact until it is done.
+    Until it is done, searches compare every vector.
     """
 
     def __init__(self, store: SqliteStore, vectors: Vectors) -> None:
@@ -53,12 +53,12 @@ class VectorKeeper:
         self._closing = threading.Event()
 
     def notice(self) -> None:
-        """See whether there is something to do, and do it in the thread."""
+        """Start the thread's work if codes must be made, deleted or repaired."""
         if self._is_needed() and self._at_work.acquire(blocking=False):
             self._pool.submit(self._work)
 
     def close(self) -> None:
-        """Stop after the batch at hand; the rest is done after the next start."""
+        """Stop after the current batch; the work continues after the next start."""
         self._closing.set()
         self._pool.shutdown()
 
@@ -74,7 +74,7 @@ class VectorKeeper:
                 self._keep()
         except apsw.CorruptError as error:
             self._vectors.give_up_codes(error)
-        except Exception:  # the thread's end: searches stay exact, and the next change begins again
+        except Exception:  # the work ends; searches stay exact, and the next change starts it again
             logger.exception("the codes of the vectors could not be made")
         finally:
             self._at_work.release()
@@ -116,14 +116,17 @@ class VectorKeeper:
         self._write(quantizer, missing)
         if not self._closing.is_set():
             with self._store.write() as tx:
-                if self._vectors.quantizer is not quantizer:  # others are in use now
+                if self._vectors.quantizer is not quantizer:  # replaced since
                     return
                 rows = read_codes(tx.connection, quantizer)
-                if rows.alive.all():  # else once more
+                if rows.alive.all():  # otherwise `_work` calls this again
                     self._vectors.adopt(CodedIndex.of(rows, quantizer))
 
     def _quantizer(self) -> Quantizer | None:
-        """Return what makes the codes; from its beginning every new vector gets one. None if other vectors came."""
+        """Return the quantizer of the codes, or make one; every new vector gets a code from then on.
+
+        None if the era changed during the call.
+        """
         if self._vectors.quantizer:
             return self._vectors.quantizer
         era = self._vectors.era
@@ -136,7 +139,7 @@ class VectorKeeper:
                 if self._vectors.era is not era:
                     return None
                 begin_codes(tx.connection, quantizer)
-                self._vectors.quantizer = quantizer  # before anyone else writes
+                self._vectors.quantizer = quantizer  # before the next writer
         except BaseException:
             if self._vectors.era is era:
                 self._vectors.quantizer = None
@@ -158,6 +161,6 @@ class VectorKeeper:
 
 
 def mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the mean of those that are unit vectors: the bytes of others are damaged."""
+    """Return the mean of the unit vectors; other vectors are damaged."""
     units = vectors[np.abs(np.vecdot(vectors, vectors) - 1) <= UNIT]
     return units.mean(0) if units.size else np.zeros(vectors.shape[1], np.float32)

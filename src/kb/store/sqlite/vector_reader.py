@@ -1,4 +1,4 @@
-"""Vectors as one transaction sees them on disk."""
+"""Read vectors from disk in a transaction."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kb.store.sqlite.vector_codes import chunk_ids, read_copies
 from kb.vectors.flat_index import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
+# The maximum number of results of sqlite-vec.
 MAX_NEAREST = 4096
-"""How many sqlite-vec finds at most."""
 
+# The difference up to which sqlite-vec may treat scores as equal.
 EQUAL = 1e-6
-"""By how much scores may differ that sqlite-vec takes for the same."""
 
 BLOCK = 8192
 
@@ -27,10 +27,10 @@ class SqliteVectorReader:
     """See `kb.vectors.protocol.VectorReader`.
 
     Args:
-        connection: in a transaction.
-        table: `chunks_vec`, the truth.
-        dimensions: the length of a vector.
-        report: takes the ids of chunks without an intact copy.
+        connection: a connection in a transaction.
+        table: the columns of `chunks_vec`, the source of truth.
+        dimensions: the number of dimensions of a vector.
+        report: receives the ids of chunks without an intact copy.
     """
 
     def __init__(
@@ -46,8 +46,7 @@ class SqliteVectorReader:
         self._report = report
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of chunks with ascending ids, shape (n, dimensions); zeros for one without a vector."""
-        if not ids.size:  # which carray refuses
+        if not ids.size:  # carray refuses an empty array
             return np.empty((0, self._dimensions), np.float32)
         stored_ids, copies = read_copies(self._connection, ids, self._dimensions)
         if stored_ids.size == ids.size:
@@ -60,9 +59,9 @@ class SqliteVectorReader:
         return vectors
 
     def originals(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The same from the truth, which takes longer."""
+        """Return the vectors like `vectors`, but from the source of truth, which takes longer."""
         vectors = np.zeros((ids.size, self._dimensions), np.float32)
-        if not ids.size:  # which carray refuses
+        if not ids.size:  # carray refuses an empty array
             return vectors
         rows: list[Any] = self._connection.execute(self._table.sql("look_up"), (apsw.carray(ids),)).fetchall()
         stored_ids = np.fromiter((chunk_id for chunk_id, _ in rows), np.int64, len(rows))
@@ -71,8 +70,7 @@ class SqliteVectorReader:
         return usable(vectors)
 
     def nearest(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64] | None) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector among these, or all, after looking at each."""
-        # More than are wanted: among equals the older one counts, which sqlite-vec does not know.
+        # Ask for more than `limit`, because the older of two equal chunks must win and sqlite-vec returns either.
         for count in (2 * limit, MAX_NEAREST):
             if limit < count <= MAX_NEAREST:
                 scored_chunks = self._best(query, count, self._found(query, count, ids))
@@ -82,7 +80,7 @@ class SqliteVectorReader:
         return self._best(query, limit, chunk_ids(self._connection) if ids is None else ids)
 
     def _found(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """Return the chunks nearest to a unit vector, ascending, any of equals."""
+        """Return the ids of the chunks nearest to a unit vector, ascending; of equal chunks, any."""
         if ids is None:
             rows = self._connection.execute(self._table.sql("nearest"), (query.tobytes(), limit)).fetchall()
         else:

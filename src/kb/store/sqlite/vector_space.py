@@ -1,4 +1,4 @@
-"""What made the database's vectors, recorded in it: those of two models or prefixes cannot be compared."""
+"""The record of the model and settings of a database's vectors. Vectors of different models cannot be compared."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_pr
 """
 
 HISTORY_SIZE = "SELECT coalesce(sum(length(chunks) + coalesce(length(vectors), 0)), 0) FROM former_contents"
-"""How many bytes the contents of former versions take."""
+"""The size of the contents of earlier versions, in bytes."""
 
 
 def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> None:
-    """Record `space` in a database without vectors; check it against the record of one that has some.
+    """Record `space` in a database without vectors; in other databases, compare it with the record.
 
     Raises:
-        StoreError: the vectors are of another model or prefix. One line, with the remedy.
+        StoreError: the vectors are from another model or prefix. The message is one line, with the remedy.
     """
     with write_transaction(connection):
         if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
@@ -46,7 +46,7 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
 
 
 def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
-    """Record what the vectors are of now."""
+    """Record the new space of all vectors, and count their precisions again if it differs."""
     is_other = (
         not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get or read_space(connection) != space
     )
@@ -56,31 +56,31 @@ def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
 
 
 def recount_precisions(connection: apsw.Connection, precision: str) -> None:
-    """Note that all vectors are of one precision."""
+    """Record that all vectors have one precision."""
     connection.execute("DELETE FROM vector_precisions")
     connection.execute("INSERT INTO vector_precisions SELECT ?, count(*) FROM chunks", (precision,))
 
 
 def read_space(connection: apsw.Connection) -> VectorSpace:
-    """Return what the vectors are of, as the database says itself."""
-    is_recorded = connection.table_exists("main", "vector_space")  # version 2 did not
+    """Return the recorded space, or the default one if the database has no record."""
+    is_recorded = connection.table_exists("main", "vector_space")  # version 2 has no such table
     rows: list[Any] = connection.execute(SELECT_SPACE).fetchall() if is_recorded else []
     dimensions = declared_dimensions(connection)
     return VectorSpace(dimensions, *rows[0]) if rows else replace(DEFAULT_SPACE, dimensions=dimensions)
 
 
 def declared_dimensions(connection: apsw.Connection) -> int:
-    """Return the length of a vector."""
+    """Return the number of dimensions that `chunks_vec` declares."""
     declared: Any = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").get
     match = re.search(r"float\s*\[\s*(\d+)", declared or "", re.IGNORECASE)
     return int(match[1]) if match else DEFAULT_SPACE.dimensions
 
 
 def recorded_space(path: Path) -> VectorSpace:
-    """Return what the vectors of a database are of, as it says itself.
+    """Return the recorded space of a database file.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the database cannot be read.
     """
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
@@ -90,7 +90,7 @@ def recorded_space(path: Path) -> VectorSpace:
 
 
 def space_in_use(path: Path) -> VectorSpace | None:
-    """Return what the vectors of a database are of; None if it holds none, or cannot be read."""
+    """Return the space of the vectors in a database file; None if it has no vectors or cannot be read."""
     with suppress(apsw.Error), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
             return read_space(connection)
@@ -98,7 +98,6 @@ def space_in_use(path: Path) -> VectorSpace | None:
 
 
 def record_space(connection: apsw.Connection, space: VectorSpace) -> None:
-    """Record what the vectors are of."""
     connection.execute(
         "INSERT OR REPLACE INTO vector_space (only, model, precision, digest, query_prefix, passage_prefix, folder)"
         " VALUES (1, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?)",

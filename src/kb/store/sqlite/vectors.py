@@ -1,10 +1,11 @@
-"""What is kept in memory of the table `chunks_vec`, at each moment that a transaction may see.
+"""The vectors in memory, at each point in time that a transaction may see.
 
-`chunks_vec` is the source of truth. Of a few vectors all are in memory, of many a code of each (docs/adr/0018).
+The table `chunks_vec` is the source of truth. kb keeps a small number of vectors in memory as they are, and only a code
+of each if there are many (docs/adr/0018).
 
-A transaction must see the vectors of its own moment, neither older nor newer than its tables. So each change of
-the vectors makes a new index, numbered like the row of the table `generation` that the same transaction
-writes; a reader takes the index with the number that it reads.
+A transaction must see vectors exactly as old as its tables. Therefore each change of the vectors makes a new index with
+the number that the same transaction writes to the table `generation`. A reader takes the index with the number that it
+reads there.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """The moments in which vectors of one space are in use.
+    """The range of snapshots whose vectors are from one space.
 
     Args:
-        first: the number of the first of them.
-        space: what the vectors are of.
-        table: `chunks_vec`.
+        first: the number of the first snapshot.
+        space: the model and settings of the vectors.
+        table: the columns of `chunks_vec`.
     """
 
     first: int
@@ -50,17 +51,17 @@ class Era:
     table: VectorSchema
 
 
+# Vectors per read: Python objects for all of them would fragment the memory.
 BLOCK = 1024
-"""How many vectors are read at a time: Python objects of all of them would leave holes in memory."""
 
 
 class Vectors:
     """The indexes that transactions may still see. One writer at a time; any number of readers.
 
     Args:
-        connection: the writer's.
-        space: what the vectors are of.
-        flat_limit: up to how many vectors are all in memory; half as many once there were more.
+        connection: the writer's connection.
+        space: the model and settings of the vectors.
+        flat_limit: the number of vectors up to which all are in memory; half of it if the database has codes.
     """
 
     def __init__(self, connection: apsw.Connection, space: VectorSpace, flat_limit: int) -> None:
@@ -88,37 +89,37 @@ class Vectors:
 
     @property
     def era(self) -> Era:
-        """What is in use at the newest moment."""
+        """The era of the newest snapshot."""
         return self._eras[-1]
 
     def era_of(self, connection: apsw.Connection) -> Era:
-        """Return what is in use at the moment that the connection's transaction sees."""
+        """Return the era that the connection's transaction sees."""
         return self._era_at(generation(connection))
 
     @property
     def must_be_coded(self) -> bool:
-        """Whether there are too many vectors to have no codes in memory."""
+        """Whether the vectors need codes in memory and do not have them yet."""
         exceeds = self.exceeds(self.index.count, self.quantizer)
         return self._may_write_codes and exceeds and not isinstance(self.index, CodedIndex)
 
     @property
     def must_be_flat(self) -> bool:
-        """Whether there are so few vectors that all shall be in memory."""
+        """Whether all vectors fit in memory, but are not all there or still have codes."""
         is_flat = isinstance(self.index, FlatIndex) and not self.quantizer
         return self._may_write_codes and not is_flat and not self.exceeds(self.index.count, self.quantizer)
 
     @property
     def must_drop_codes(self) -> bool:
-        """Whether there are codes in the database that count for nothing."""
+        """Whether the database has obsolete codes."""
         return self._may_write_codes and self.has_worthless_codes
 
     @property
     def is_damaged(self) -> bool:
-        """Whether there are chunks without an intact copy of their vector."""
+        """Whether some chunks have no intact copy of their vector."""
         return bool(self._damaged)
 
     def give_up_codes(self, error: apsw.CorruptError) -> None:
-        """Write no codes until the next start: where they would be is damaged."""
+        """Write no codes until the next start, because their part of the database is damaged."""
         self.quantizer = None
         self._may_write_codes = False
         logger.warning(
@@ -134,18 +135,18 @@ class Vectors:
         return np.array(sorted(ids), np.int64)
 
     def seen_by(self, connection: apsw.Connection) -> VectorSnapshot:
-        """Return the snapshot of the moment that the connection's transaction sees."""
+        """Return the snapshot that the connection's transaction sees."""
         number = generation(connection)
         with self._lock:
             index = self._indexes.get(number)
         return (index or stored_index(connection)).snapshot(self._reader(connection, self._era_at(number)))
 
     def reader(self, connection: apsw.Connection) -> SqliteVectorReader:
-        """Return what reads vectors in the connection's transaction."""
+        """Return a reader of the vectors that the connection's transaction sees."""
         return self._reader(connection, self.era_of(connection))
 
     def publish(self, connection: apsw.Connection, added: Sequence[NewVector], removed: Collection[int]) -> int:
-        """Make the next index, visible to those who read its number, and return the number."""
+        """Make the next index and return its number. Transactions that read the number see it."""
         index = self.index.changed(added, removed)
         if self.quantizer and added:
             self._write_codes(connection, self.quantizer, added)
@@ -156,7 +157,7 @@ class Vectors:
         return self._newest
 
     def switch(self, connection: apsw.Connection, space: VectorSpace) -> int:
-        """Begin an era: other vectors are in `chunks_vec` now. Return the number of its first moment."""
+        """Start an era after `chunks_vec` got the vectors of another space; return the number of its first index."""
         era = Era(self._newest + 1, space, VectorSchema.of(connection))
         quantizer = read_quantizer(connection, space.dimensions)
         index = self._open(connection, era, quantizer)
@@ -169,7 +170,7 @@ class Vectors:
         return self._newest
 
     def withdraw(self) -> None:
-        """Take the newest index back: its transaction was rolled back."""
+        """Remove the newest index, because its transaction was rolled back."""
         with self._lock:
             if self.era.first == self._newest and len(self._eras) > 1:
                 self._eras.pop()
@@ -178,16 +179,16 @@ class Vectors:
             self._newest -= 1
 
     def adopt(self, index: VectorIndex) -> None:
-        """Take another index of the newest moment; no one may write meanwhile."""
+        """Replace the newest index with an equivalent one; no other thread may write during the call."""
         with self._lock:
             self._indexes[self._newest] = index
 
     def flat_index(self, connection: apsw.Connection) -> FlatIndex:
-        """Return all vectors of the moment that the connection's transaction sees."""
+        """Return all vectors that the connection's transaction sees."""
         return flat_index(connection, self.era)
 
     def exceeds(self, count: int, quantizer: Quantizer | None = None) -> bool:
-        """Return whether so many vectors are too many to be all in memory; half as many once there are codes."""
+        """Return whether `count` vectors are too many to keep all in memory; with codes, half the limit applies."""
         return count > (self._flat_limit // 2 if quantizer else self._flat_limit)
 
     def _open(self, connection: apsw.Connection, era: Era, quantizer: Quantizer | None) -> VectorIndex:
@@ -208,7 +209,7 @@ class Vectors:
     def _write_codes(self, connection: apsw.Connection, quantizer: Quantizer, added: Sequence[NewVector]) -> None:
         try:
             write_codes(connection, quantizer, *columns(added, self.era.space.dimensions))
-        except apsw.CorruptError as error:  # after which SQLite lets this transaction write no more
+        except apsw.CorruptError as error:  # SQLite refuses all further writes in this transaction
             self.give_up_codes(error)
             raise
 
@@ -219,7 +220,7 @@ class Vectors:
 
 
 def flat_index(connection: apsw.Connection, era: Era) -> FlatIndex:
-    """Return all vectors of the moment that the connection's transaction sees, which is one of this era."""
+    """Return all vectors that the connection's transaction sees; it must see this era."""
     dimensions = era.space.dimensions
     ids = np.sort(np.array([chunk_id for (chunk_id,) in connection.execute(era.table.sql("select_ids"))], np.int64))
     rows = Rows.of(ids, np.empty((ids.size, dimensions), np.float32)).with_room()
@@ -232,12 +233,12 @@ def flat_index(connection: apsw.Connection, era: Era) -> FlatIndex:
 
 
 def stored_index(connection: apsw.Connection) -> StoredIndex:
-    """Return the ids of the moment that the connection's transaction sees."""
+    """Return an index of the ids that the connection's transaction sees, without vectors in memory."""
     ids = chunk_ids(connection)
     return StoredIndex(Rows.of(ids, np.empty((ids.size, 0))).with_room())
 
 
 def generation(connection: apsw.Connection) -> int:
-    """Return the number of the moment that the connection's transaction sees."""
+    """Return the number of the snapshot that the connection's transaction sees."""
     number: int = connection.execute("SELECT number FROM generation").get
     return number

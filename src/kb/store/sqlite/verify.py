@@ -1,4 +1,4 @@
-"""Whether a database is whole. It is only read; an engine may be using it."""
+"""Checks of a database. They only read it, and an engine may be using it."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ MISCUT = (
     " WHERE NOT EXISTS (SELECT 1 FROM reanalysis)"
 )
 MASK = (1 << 64) - 1
+# Copies of vectors per read.
 PART = 4096
-"""How many copies of vectors are looked at together."""
 
+# The tolerance for the length of a unit vector.
 UNIT = 1e-3
-"""By how much a vector's length may differ from 1."""
 
 
 class Remedy(Enum):
-    """What helps where a check finds something."""
+    """The remedy for the faults that a check finds."""
 
     ROWS = "kb doctor --repair repairs it"
     REBUILD = "kb doctor --repair rebuilds it from the texts"
@@ -53,12 +53,12 @@ class Remedy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Something to look at.
+    """A check of a database.
 
     Args:
-        name: what it is.
-        find: yields what is wrong.
-        remedy: what helps then.
+        name: the name in messages.
+        find: yields a description of each fault.
+        remedy: the remedy for these faults.
     """
 
     name: str
@@ -67,10 +67,10 @@ class Check:
 
 
 class Verification:
-    """One moment of a database, to be looked through.
+    """The checks of a database, all at the same point in time.
 
     Raises:
-        StoreError: there is no database, or it is of another version.
+        StoreError: the database is missing or damaged, or has another version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,12 +90,12 @@ class Verification:
             raise StoreError(f"The database {path} has schema version {version}, and this looks at {SCHEMA_VERSION}.")
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
         self._connection.close()
 
     @property
     def checks(self) -> Sequence[Check]:
-        """What there is to look at."""
+        """The checks, in order."""
         steps = (
             ("pages", self._pages, Remedy.REBUILD),
             ("schema", self._schema, Remedy.ROWS),
@@ -113,7 +113,7 @@ class Verification:
         return [Check(name, partial(_readable, find), remedy) for name, find, remedy in steps]
 
     def sample(self, size: int) -> list[tuple[str, str, bytes]]:
-        """Return the headers, texts and vectors of some chunks; none where they cannot be read."""
+        """Return the headers, texts and vectors of some chunks; nothing if they cannot be read."""
         try:
             table = VectorSchema.of(self._connection)
             rows: list[Any] = self._connection.execute(
@@ -126,19 +126,19 @@ class Verification:
         return rows
 
     def file_hashes(self) -> Iterator[tuple[int, str]]:
-        """Yield the documents and former versions that came from files, and the hashes of these."""
+        """Yield the ids of documents, also of earlier versions, that came from files, with the files' hashes."""
         for table, key in (("documents", "id"), ("versions", "document_id")):
             yield from self._rows(f"SELECT {key}, content_hash FROM {table} WHERE doc_type <> 'note'")
 
     def staged(self) -> Iterator[tuple[int, str]]:
-        """Yield the jobs that wait with a file, and its name."""
+        """Yield the ids of the jobs that have a staged file, and the file's name."""
         yield from self._rows("SELECT id, staged FROM jobs WHERE staged IS NOT NULL")
 
     def _rows(self, sql: str) -> Iterable[Any]:
         return self._connection.execute(sql)
 
     def pending_hashes(self) -> set[str]:
-        """Return the hashes of the files whose jobs are not done."""
+        """Return the content hashes of the jobs that are queued or running."""
         return {
             digest for (digest,) in self._rows("SELECT content_hash FROM jobs WHERE status IN ('queued', 'running')")
         }
@@ -185,7 +185,7 @@ class Verification:
                 yield f"the vector of chunk {chunk_id} is not of length 1"
 
     def _codes(self) -> Iterator[str]:
-        """Yield what is damaged. What is missing may be on its way: the engine makes it in the background."""
+        """Yield faults of damaged codes; missing codes are not faults, as the engine makes them in the background."""
         mean: bytes | None = self._connection.execute(statements("vectors")["select_mean"]).get
         if mean is None:
             return
@@ -219,10 +219,10 @@ class Verification:
 
 
 def full_text_faults(connection: apsw.Connection) -> Iterator[str]:
-    """Yield what the full text has otherwise than the texts say.
+    """Yield each difference between the full text and the texts.
 
     Args:
-        connection: with `temp.instances`, the words where they stand, and the functions of the rules.
+        connection: a connection with `temp.instances` (the words and their positions) and the functions of the rules.
     """
     indexed, chunks = _ids(connection, "chunks_fts_docsize", "id"), _ids(connection, "chunks", "id")
     yield from _compared("full text", indexed, chunks)
@@ -234,7 +234,7 @@ def full_text_faults(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _words(connection: apsw.Connection) -> Iterator[tuple[str, int, str, int]]:
-    """Yield each word as the index should have it."""
+    """Yield the expected words of the index, with their chunk, column and position."""
     tokenizer = FtsTokenizer(connection)
     for row_id, *texts in connection.execute("SELECT rowid, text, header FROM chunks_fts"):
         for column, text in zip(("text", "header"), texts, strict=True):
@@ -246,8 +246,8 @@ def _ids(connection: apsw.Connection, table: str, column: str) -> set[int]:
 
 
 def is_unit(raw: bytes) -> bool:
-    """Return whether a vector as it is stored has the length 1."""
-    with np.errstate(invalid="ignore"):  # damaged bytes may be no number
+    """Return whether a stored vector has the length 1."""
+    with np.errstate(invalid="ignore"):  # damaged bytes may be NaN
         return bool(abs(np.linalg.norm(np.frombuffer(raw, np.float32).astype(np.float64)) - 1) <= UNIT)
 
 
@@ -266,5 +266,5 @@ def _compared(what: str, actual: set[int], chunks: set[int]) -> Iterator[str]:
 
 
 def _fingerprint(rows: Iterable[tuple[str, int, str, int]]) -> int:
-    """Return a number that is the same for the same rows in any order."""
+    """Return a checksum of the rows that does not depend on their order."""
     return sum(map(hash, rows)) & MASK

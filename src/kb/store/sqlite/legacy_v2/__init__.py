@@ -1,1 +1,1 @@
-"""Databases of version 2, which are brought to where the numbered migrations begin."""
+"""Migration of databases of kb 2 to the first numbered schema."""

@@ -1,4 +1,4 @@
-"""Databases of version 2: known by their tables, whatever the columns were called."""
+"""Detect databases of kb 2 by their tables; the names of the columns vary."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ ALIASES: dict[str, dict[str, tuple[str, ...]]] = {
     "tags": {"name": ("tag", "label")},
     "document_tags": {"document_id": ("doc_id",)},
 }
-"""What version 2 may have called a column."""
+"""Names of columns in version 2, by table and name in version 3."""
 
 NEEDED = (("documents", "id"), ("chunks", "id"), ("chunks", "document_id"), ("chunks", "text"),
           ("tags", "id"), ("tags", "name"), ("document_tags", "document_id"), ("document_tags", "tag_id"),
           ("jobs", "id"), ("jobs", "status"))  # fmt: skip
-"""Without these columns a database of version 2 cannot be read."""
+"""Columns that a database of version 2 must have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as it is declared."""
+    """The declaration of a column."""
 
     name: str
     type: str
@@ -47,26 +47,26 @@ class Column:
 
     @property
     def needed(self) -> bool:
-        """Whether a row cannot be written without it."""
+        """Whether every row needs a value for it."""
         return self.not_null and self.default is None and not self.key
 
     @property
     def optional_definition(self) -> str:
-        """Its definition, so that rows can be written without it."""
+        """A definition of the column that allows rows without a value."""
         return f'"{self.name}" {self.type}' + ("" if self.default is None else f" DEFAULT ({self.default})")
 
 
 def has_its_tables(connection: apsw.Connection) -> bool:
-    """Return whether the database is of version 2 and no other."""
+    """Return whether the database has version 2."""
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     return names.issuperset((*TABLES, "chunks_fts", "chunks_vec")) and "generation" not in names
 
 
 def check_columns(connection: apsw.Connection, path: Path) -> None:
-    """Whether there is what nothing can stand in for.
+    """Check for the columns that the migration needs.
 
     Raises:
-        StoreError: a column is missing; it says which.
+        StoreError: a column is missing.
     """
     for table, column in NEEDED:
         present = read_columns(connection, table)

@@ -1,4 +1,4 @@
-"""What version 2 did not know is filled in; and what SQL cannot say."""
+"""Fill the columns that are new in version 3, and define the functions that fill.sql needs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ LINE_CHARS = 80
 
 
 def fill(connection: apsw.Connection) -> None:
-    """Fill the columns that version 2 did not have."""
     for name, function in FUNCTIONS.items():
         connection.create_scalar_function(name, function, 1, deterministic=True)
     connection.execute(files(__package__).joinpath("fill.sql").read_text("utf-8"))
 
 
 def _utc(value: object) -> str | None:
-    """Return a time as version 3 keeps it; a time without a zone is UTC already."""
+    """Return a time in the format of version 3, or None; times without a zone are UTC."""
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", value):
         return value
     with suppress(ValueError, OverflowError, OSError):
@@ -39,7 +38,7 @@ def _utc(value: object) -> str | None:
 
 
 def _json_strings(value: object) -> str:
-    """Tags as a JSON array, from one or from words between commas."""
+    """Return tags as a JSON array, from such an array or from comma-separated words."""
     names: object = str(value or "").split(",")
     with suppress(ValueError):
         names = json.loads(str(value))
@@ -73,4 +72,4 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "nfc": _nfc,
     "segmented": segmented,
 }
-"""What the scripts cannot say in SQL. (SQL's own `length` ends at a NUL.)"""
+"""The functions of fill.sql. (SQL's own `length` stops at a NUL.)"""

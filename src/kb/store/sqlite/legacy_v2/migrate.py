@@ -1,4 +1,4 @@
-"""From version 2 to the tables that kb 3 begins with."""
+"""Migrate a database of kb 2 to the first schema of kb 3."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ logger = logging.getLogger(__name__)
 
 
 def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
-    """From version 2 to the first number, in one transaction, after a copy.
+    """Back up a database of version 2, then migrate it to the first number in one transaction.
 
-    Whatever interrupts it, the database is one or the other.
+    If the migration is interrupted, the database keeps version 2.
 
     Raises:
-        StoreError: something in the database does not fit, or it cannot be copied; it is as it was.
+        StoreError: some of the data does not fit, or the backup cannot be written. The database is unchanged.
     """
     check_columns(connection, path)
     logger.info("migrating from version 2, which takes minutes if the database is large")
     back_up(connection, path.with_name(f"{path.name}.v2-backup"))
-    # Tables that others refer to may be made anew: the references are checked when all is done.
+    # The migration may rebuild tables that other tables refer to.
     connection.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -45,7 +45,7 @@ def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
             raise StoreError(f"The database {path} cannot be migrated from version 2: {error}.") from error
         raise
     finally:
-        connection.pragma("foreign_keys", True)  # noqa: FBT003 - likewise
+        connection.pragma("foreign_keys", True)  # noqa: FBT003 - it has no keyword
 
 
 def _to_first_number(connection: apsw.Connection, dimensions: int) -> None:
@@ -62,7 +62,7 @@ def _to_first_number(connection: apsw.Connection, dimensions: int) -> None:
 
 
 def back_up(connection: apsw.Connection, copy: Path) -> None:
-    """A copy of the database at `copy`, unless one is there; it has that name only when it is whole.
+    """Copy the database to `copy`, unless a copy exists. The file gets this name when it is complete.
 
     Raises:
         StoreError: the copy cannot be written.

@@ -1,8 +1,8 @@
-"""The tables of version 2, made such that version 3 can write them.
+"""Change the tables of version 2 so that version 3 can write them.
 
-A table is altered where that is enough: missing columns are added. It is made anew, with every row and every column it
-had, where version 2 declared what version 3 cannot keep to: a path that must not be NULL, a hash that must be unique,
-a number that is a text, a text that goes by another name. Such a name stays readable as a generated column.
+If a table only lacks columns, kb adds them. If version 2 declared something that version 3 cannot comply with, kb
+rebuilds the table with all its rows and columns. Examples are a path that must not be NULL, a hash that must be unique,
+a number stored as text, and a column with another name. The other name stays readable as a generated column.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FALLBACKS = {
     "chunk_index": "0",
     "text": "''",
 }
-"""What stands in a column that must have a value until fill.sql finds a better one."""
+"""Placeholders for columns that must have a value, until fill.sql finds a better one."""
 
 JOB_COLUMNS = {
     "text": ("content", "note_text", "note", "body"),
@@ -34,17 +34,17 @@ JOB_COLUMNS = {
     "document_id": ("doc_id",),
     "finished_at": ("completed_at",),
 }
-"""Columns of version 2's jobs whose values version 3 keeps elsewhere."""
+"""Columns of jobs in version 3, and the columns of version 2 with their values."""
 
 JOB_PAYLOADS = ("payload", "data", "params", "input")
-"""Columns in which version 2 may have kept a job as JSON."""
+"""Columns that may hold a job as JSON in version 2."""
 
 
 def fit_tables(connection: apsw.Connection, newest: apsw.Connection) -> None:
-    """Give the tables every column of the `newest` schema; leave full text, triggers and indexes to be made.
+    """Give the tables every column of the `newest` schema, and drop the full text, triggers and indexes of kb.
 
     Raises:
-        apsw.Error: what the tables hold does not fit: an id that is no number, say.
+        apsw.Error: some of the data does not fit, such as an id that is not a number.
     """
     _keep_last_ids(connection, newest)
     _drop_derived(connection, newest)
@@ -84,14 +84,14 @@ def _drop_derived(connection: apsw.Connection, newest: apsw.Connection) -> None:
 
 
 def _set_foreign_jobs_aside(connection: apsw.Connection, newest: apsw.Connection) -> None:
-    """Jobs whose ids are no numbers stay readable under another name; the queue begins anew."""
+    """Rename a table of jobs whose ids are not numbers, so that it stays readable, and start an empty queue."""
     if connection.execute("SELECT 1 FROM jobs WHERE typeof(id) <> 'integer' LIMIT 1").get:
         connection.execute("ALTER TABLE jobs RENAME TO jobs_v2")
         connection.execute(_definition(newest, "jobs"))
 
 
 def _misfit(connection: apsw.Connection, newest: apsw.Connection, table: str) -> bool:
-    """Return whether rows of version 3 cannot be written into the table as it was declared."""
+    """Return whether the declaration of the table does not allow rows of version 3."""
     old, new = read_columns(connection, table), read_columns(newest, table)
     missing = [column for name, column in new.items() if name not in old]
     return (
@@ -106,7 +106,7 @@ def _misfit(connection: apsw.Connection, newest: apsw.Connection, table: str) ->
 
 
 def _promises(connection: apsw.Connection, table: str, *, indexes: bool = True) -> set[tuple[object, ...]]:
-    """Return what the table must keep to beyond its columns: what is unique, what refers to other tables."""
+    """Return the table's constraints: its unique columns and its references to other tables."""
     promises: set[tuple[object, ...]] = set()
     listed = connection.execute(f"SELECT name, origin FROM pragma_index_list('{table}') WHERE \"unique\"").fetchall()
     for name, origin in listed:
@@ -125,7 +125,7 @@ def _definition(connection: apsw.Connection, table: str) -> str:
 
 
 def _add_columns(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
-    """Give a table the columns that it lacks of the `newest` schema."""
+    """Add the missing columns of the `newest` schema to a table."""
     present = read_columns(connection, table)
     for name, column in read_columns(newest, table).items():
         if name not in present:
@@ -134,7 +134,7 @@ def _add_columns(connection: apsw.Connection, newest: apsw.Connection, table: st
 
 
 def _make_anew(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
-    """The table as version 3 declares it, with the rows and the other columns of version 2."""
+    """Rebuild the table with the declaration of version 3, the rows of version 2 and its other columns."""
     old, new = read_columns(connection, table), read_columns(newest, table)
     indexes = _own_objects(connection, table)
     made = _definition(newest, table).replace(f"CREATE TABLE {table}", f"CREATE TABLE {table}_v3", 1)
@@ -147,7 +147,7 @@ def _make_anew(connection: apsw.Connection, newest: apsw.Connection, table: str)
         sources[name] = name
     _copy(connection, table, sources)
     connection.execute(f"DROP TABLE {table}")
-    # Renaming in the old way leaves alone what refers to the name, which is complete again now.
+    # Without the pragma, renaming would also change the references of other tables, which are right again now.
     connection.execute("PRAGMA legacy_alter_table = ON")
     connection.execute(f"ALTER TABLE {table}_v3 RENAME TO {table}")
     connection.execute("PRAGMA legacy_alter_table = OFF")
@@ -168,7 +168,7 @@ def _own_objects(connection: apsw.Connection, table: str) -> list[str]:
 
 
 def _source(table: str, column: Column, old: dict[str, Column]) -> str | None:
-    """Return the column of version 2 that holds what `column` shall."""
+    """Return the column of version 2 with the values for `column`."""
     name = column.name.lower()
     return name if name in old else find_alias(table, name, old)
 
@@ -182,13 +182,13 @@ def _copy(connection: apsw.Connection, table: str, sources: dict[str, str | None
         value = f'"{source}"' if source else "NULL"
         values.append(f"COALESCE({value}, {instead})" if column.not_null and instead is not None else value)
     names = ", ".join(f'"{name}"' for name in sources)
-    # Nothing keeps a document from carrying a tag twice in a table without a primary key.
+    # In a table without a primary key, a document may have the same tag twice.
     insert = "INSERT OR IGNORE" if table == "document_tags" else "INSERT"
     connection.execute(f"{insert} INTO {table}_v3 ({names}) SELECT {', '.join(values)} FROM {table}")
 
 
 def _fill_jobs(connection: apsw.Connection, before: dict[str, Column]) -> None:
-    """What version 2 kept under other names, and in one piece of JSON."""
+    """Fill the jobs with values that version 2 kept in columns of other names and in JSON."""
     if "kind" not in before:
         connection.execute("UPDATE jobs SET kind = ''")
     for column, names in JOB_COLUMNS.items():
@@ -207,7 +207,7 @@ def _in_json(payload: str, key: str) -> str:
 
 
 def drop_stray_vectors(connection: apsw.Connection) -> None:
-    """Vectors of no chunk would be found, and then not be there."""
+    """Delete vectors without a chunk, because searches would find them."""
     table = VectorSchema.of(connection)
     known = {chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunks")}
     keys = {key for (key,) in connection.execute(table.sql("select_ids"))}
@@ -215,7 +215,7 @@ def drop_stray_vectors(connection: apsw.Connection) -> None:
 
 
 def missing_objects(newest: apsw.Connection) -> Iterator[str]:
-    """Yield what makes the objects of the `newest` schema that are not there after `fit_tables`."""
+    """Yield the declarations of the objects of the `newest` schema that are missing after `fit_tables`."""
     present = (*TABLES, "chunks_vec", "last_ids")
     for name, sql in newest.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"):
         if name not in present and not name.startswith(("chunks_fts_", "chunks_vec_", "sqlite_")):
