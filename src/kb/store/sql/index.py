@@ -1,4 +1,4 @@
-"""What the indexes of both stores ask alike, in SQL."""
+"""The queries that the indexes of both stores share, in SQL."""
 
 from __future__ import annotations
 
