@@ -487,7 +487,7 @@ class MemoryUse(NamedTuple):
 class ReplicaState:
     """The state of the replicas: `behind` is the number of seconds since one was last level with the primary.
 
-    `reads` counts the transactions that a replica answered, `passed_on` those that the primary answered instead.
+    `reads` counts the transactions that a replica answered, `passed_on` the reads that the primary answered instead.
     """
 
     answers: bool

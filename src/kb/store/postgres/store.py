@@ -43,7 +43,7 @@ C = TypeVar("C", bound=psycopg.Connection[tuple[Any, ...]])
 logger = logging.getLogger(__name__)
 
 CONNECTIONS = 10
-"""The most connections of an engine, not counting the one that shows its presence."""
+"""The most connections of an engine, not counting the connection that shows its presence."""
 
 NAMED_AT_ONCE = 1000
 """The number of documents whose names a transaction writes; later ones write the rest."""

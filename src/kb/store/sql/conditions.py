@@ -1,4 +1,4 @@
-"""Which documents a filter admits, in SQL."""
+"""The conditions of a filter on documents, in SQL."""
 
 from __future__ import annotations
 
