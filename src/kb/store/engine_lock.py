@@ -1,4 +1,4 @@
-"""One engine at a time."""
+"""The lock that keeps a data folder or a database to one engine."""
 
 from __future__ import annotations
 

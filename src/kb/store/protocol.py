@@ -126,7 +126,7 @@ class Documents(Protocol):
         """
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
-        """Set `updated_at` if the tags really change (requirements E-7, N-5); return whether they do."""
+        """Add and remove tags; return whether they changed, and if so, set `updated_at` (requirements E-7, N-5)."""
 
     def parts(self, document_id: int) -> list[tuple[int, str | None]]:
         """Return the ids and paths of the documents that came from this one's file, such as attachments."""
@@ -236,9 +236,9 @@ class Jobs(Protocol):
         """Set the start of a job to `seconds` ago; until then it waited for other jobs claimed with it."""
 
     def take_up(self, attempts: int, error: str) -> list[int]:
-        """Requeue the running jobs of an engine that is gone.
+        """Requeue the running jobs of engines that are gone.
 
-        Jobs with this number of attempts fail with `error` instead; return their ids.
+        Jobs with at least `attempts` attempts fail with `error` instead; return their ids.
         """
 
     def release_stalled(self, seconds: float) -> int:
@@ -256,7 +256,7 @@ class Jobs(Protocol):
         Earlier jobs for its path that failed because of their content, such as half of a file, are deleted.
 
         Raises:
-            LeaseLost: another engine has it.
+            LeaseLost: another engine has the job.
         """
 
     def fail(self, job_id: int, error: str, *, drop: bool = False) -> None:
@@ -301,10 +301,10 @@ class SecondVectors(Protocol):
         """Make this engine compute them, or let it go on; return False if another live engine does."""
 
     def discard(self) -> None:
-        """Delete them."""
+        """Delete the second vectors."""
 
     def counts(self) -> tuple[int, int]:
-        """Return the number of second vectors, now and in the end, including vectors of earlier contents."""
+        """Return the current and the final number of second vectors, including vectors of earlier contents."""
 
     def missing(self, after: int, limit: int) -> list[MissingVector]:
         """Return at most `limit` chunks without a second vector and with an id above `after`, by ascending id."""
@@ -536,7 +536,7 @@ class Store(Protocol):
 
         Raises:
             StoreError: the database cannot be read.
-            StoreUnavailable: it does not answer.
+            StoreUnavailable: the database does not answer.
         """
 
     def close(self) -> None: ...

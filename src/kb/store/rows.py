@@ -485,7 +485,7 @@ class MemoryUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """The state of the replicas: `behind` is the number of seconds since one was last level with the primary.
+    """The state of the replicas: `behind` is the number of seconds without one that answers and is up to date.
 
     `reads` counts the transactions that a replica answered, `passed_on` the reads that the primary answered instead.
     """

@@ -61,7 +61,7 @@ class PostgresBlobs:
                 content_id, _ = self._found(connection, name)
                 try:
                     connection.execute(self._sql["insert_name"], (to, content_id))
-                except psycopg.errors.ForeignKeyViolation:  # it was removed just now
+                except psycopg.errors.ForeignKeyViolation:  # the blob was removed in the meantime
                     raise FileNotFoundError(name) from None
 
     def open(self, name: str) -> OpenBlob:

@@ -54,7 +54,7 @@ def prepare_schema(connection: Connection) -> None:
 
 
 def require_server(connection: Connection) -> None:
-    """Check the server.
+    """Check the version and the encoding of the server.
 
     Raises:
         StoreError: the server is too old, or does not store texts in UTF-8.

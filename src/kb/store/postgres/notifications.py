@@ -100,6 +100,6 @@ def take_number(connection: Connection) -> int:
 
 
 def takes(connection: Connection, number: int) -> bool:
-    """Take a number and return True, unless another engine has it."""
+    """Try to take a number; return False if another engine has it."""
     [(is_ours,)] = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (ENGINES, number)).fetchall()
     return bool(is_ours)

@@ -317,7 +317,7 @@ class PostgresStore:
 
 @contextmanager
 def acquired(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock.
+    """Hold a lock while the block runs.
 
     Raises:
         StoreUnavailable: others have had it for too long.

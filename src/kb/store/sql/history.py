@@ -137,7 +137,7 @@ class History:
         return HistoryCounts(versions, size, iso(begins), binned)
 
     def _noted(self, document_id: int, author: Author) -> dict[str, object]:
-        """Note the operation of a change; return the parameters of the change."""
+        """Record the operation of a change, and return the parameters of its statements."""
         note_operation(self._execute, self._statements("operations"), author, self._documents.now)
         return field_values(author) | {"id": document_id, "now": self._documents.now}
 

@@ -15,7 +15,7 @@ MOST: Final = 100_000
 
 
 def note_operation(execute: Execute, sql: Mapping[str, str], author: Author, now: str) -> None:
-    """Note the operation that a change is part of, before the change; `sql` are the statements about operations."""
+    """Record the operation of a change, before the change; `sql` contains the statements about operations."""
     if author.operation_key is None:
         return
     noted = execute(sql["note"], field_values(author) | {"now": now}).fetchone()

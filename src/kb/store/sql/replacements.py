@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 def present_successors(ids: Iterable[int], links: Sequence[tuple[int, int, bool]]) -> dict[int, list[int]]:
     """Return the direct and indirect replacements of each document that exist, the nearest first.
 
-    Documents that replace each other replace nothing.
+    Documents that replace each other count as replacing nothing.
 
     Args:
         ids: the documents.
