@@ -16,7 +16,7 @@ CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id 
 CARRIES_ALL = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) @> %s::text[]"
 
 MOST_JOINED: Final = 8
-"""The most tags with a join each, for which the planner takes time cubic in their number; further tags form a set."""
+"""The most tags that get their own join. The planner's time grows with the cube of the joins; other tags form a set."""
 
 
 class PostgresConditions(Conditions):

@@ -384,7 +384,7 @@ class FullText:
         return {key: self._known[key] for key in by_key}
 
     def _merged(self, words: Sequence[StoredWord]) -> StoredWord:
-        """Merge the spellings of a word; a chunk counts as many occurrences as its most frequent spelling has."""
+        """Merge the spellings of a word; in each chunk, only the most frequent spelling counts."""
         if (key := tuple(map(id, words))) not in self._merges:  # cleared with its parts, so ids stay valid
             self._merges[key] = self._merge(words)
         return self._merges[key]

@@ -30,7 +30,7 @@ class PostgresJobs(Jobs):
         return super().release_stalled(seconds)
 
     def left_at(self, place: str) -> list[str]:
-        """Return the staged files that are still in a data folder, where other engines cannot read them."""
+        """Return the staged files that are still only in the data folder `place`, where other engines cannot read."""
         return [name for (name,) in self._ask("select_left", place=place)]
 
     def set_brought(self, staged: str) -> None:

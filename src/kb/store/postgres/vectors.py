@@ -18,11 +18,11 @@ from kb.vectors.flat_index import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 EXACT = 20_000
-"""The most chunks of which kb compares each."""
+"""The most chunks to choose from for which kb compares every vector."""
 
 CROSSING = 100
-"""With a filter, the limit is also this factor times the root of the number of chunks, because the index searches
-longer the fewer chunks the filter admits.
+"""With a filter, the limit is at least this factor times the root of the number of chunks. The fewer chunks the filter
+admits, the longer the index searches.
 """
 
 MOST_BY_INDEX = 500
