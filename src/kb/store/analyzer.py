@@ -1,4 +1,4 @@
-"""SQLite's tokenizer, which cuts texts into words whatever database they are in."""
+"""SQLite's tokenizer, which splits texts into words for every database."""
 
 from __future__ import annotations
 
@@ -15,28 +15,27 @@ from kb.lexical.stems import stems_in
 from kb.lexical.word_variants import Variant, variants_in
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
-"""That of `chunks_fts`."""
+"""The tokenizer of `chunks_fts`."""
 
 
 class FtsTokenizer:
-    """Cuts texts into tokens as `chunks_fts` does."""
+    """Splits texts into tokens as `chunks_fts` does."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._tokenize: Any = connection.fts5_tokenizer(*TOKENIZER)
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a text."""
         tokens: list[str] = self._tokenize(
             text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
         )
         return tokens
 
     def indexed(self, text: str, language: str | None = None) -> list[str]:
-        """Return the tokens that a text in a language is indexed by."""
+        """Return the tokens under which a text in a language is indexed."""
         return [*self.tokens(segmented(text) or text), *self.tokens(varied(text, language) or "")]
 
     def places(self, raw: bytes) -> list[tuple[int, int, str]]:
-        """Return the tokens of a text in UTF-8, each with the bytes that it begins and ends at."""
+        """Return the tokens of a UTF-8 text, each after the byte offsets of its beginning and end."""
         places: list[tuple[int, int, str]] = self._tokenize(
             raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
         )
@@ -44,20 +43,20 @@ class FtsTokenizer:
 
 
 class Analyzer:
-    """Cuts texts into words and compares them as the full-text leg does."""
+    """Splits texts into words and compares them as keyword search does."""
 
     def __init__(self, tokenizer: FtsTokenizer) -> None:
         self._tokenizer = tokenizer
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return each word of the text: the characters it begins and ends at, and its stem."""
+        """Return the words of the text, each as the offsets of its beginning and end in characters, and its stem."""
         written, starts = aligned(text)
         if isinstance(starts, range):  # nothing was folded
             return self._folded_stems(written)
         return ((starts[start], _end(starts, end), stem) for start, end, stem in self._folded_stems(written))
 
     def variants(self, text: str, language: str | None = None) -> Iterable[tuple[int, int, str]]:
-        """Return the stems of other forms of the words of a text in a language, each where its word stands."""
+        """Return the stems of other forms of the words of a text in a language, each with the offsets of its word."""
         written, starts = aligned(text)
         forms = [*variants_in(written), *stems_in(written, language)]
         return [
@@ -65,7 +64,7 @@ class Analyzer:
         ]
 
     def _stems_of_each(self, variants: Sequence[Variant]) -> Iterator[tuple[Variant, str]]:
-        """Yield the stems of other forms, each with its form; all are cut at once, since each call costs time."""
+        """Yield the stems of other forms, each with its form. One call splits all of them, because calls are slow."""
         raws = [variant.text.encode() for variant in variants]
         ends = list(accumulate(len(raw) + 1 for raw in raws))
         for start, _, stem in self._tokenizer.places(b" ".join(raws)):
@@ -82,11 +81,11 @@ class Analyzer:
         return sorted([*pairs, *self._stems(RUN.sub(lambda run: " " * len(run[0]), text))])
 
     def indexed(self, text: str) -> list[str]:
-        """Return all by which a text is found: its stems, and those of other forms of its words."""
+        """Return all stems under which searches find a text, including the stems of other forms of its words."""
         return self._tokenizer.indexed(text)
 
     def stems_of(self, word: str) -> list[str]:
-        """Return the stems by which a word is looked for."""
+        """Return the stems that a search for a word uses."""
         return self._tokenizer.tokens(as_phrase(word))
 
     def _stems(self, text: str) -> Iterable[tuple[int, int, str]]:
@@ -99,13 +98,13 @@ class Analyzer:
 
 
 def _end(starts: Sequence[int], end: int) -> int:
-    """Return where a folded word ends in its text: behind the whole letter that its last character is from."""
+    """Return the end of a folded word in its text: the end of the letter from which its last character comes."""
     while starts[end] == starts[end - 1] and end < len(starts) - 1:
         end += 1
     return starts[end]
 
 
 def _characters_before(raw: bytes) -> list[int]:
-    """Return how many characters begin before each byte of UTF-8, and in all of it."""
+    """Return the number of characters that begin before each byte of UTF-8, and the number of all characters."""
     begins = (np.frombuffer(raw, np.uint8) & 0xC0) != 0x80
     return [0, *np.cumsum(begins).tolist()]

@@ -1,4 +1,4 @@
-"""Chunks of a former version as bytes."""
+"""The chunks of an earlier version as bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kb.store.rows import Chunk, ChunkPosition
 
 
 def compressed(chunks: Sequence[Chunk]) -> bytes:
-    """Return chunks as bytes; what several stand under is written once."""
+    """Return chunks as bytes; chunks under the same headings share one copy of these."""
     sections = list(dict.fromkeys((chunk.header, chunk.place.heading) for chunk in chunks))
     numbers = {section: number for number, section in enumerate(sections)}
     rows = [
@@ -21,7 +21,7 @@ def compressed(chunks: Sequence[Chunk]) -> bytes:
 
 
 def decompressed(blob: bytes) -> list[Chunk]:
-    """Return the chunks that `compressed` made bytes of."""
+    """Return the chunks from the bytes that `compressed` returned."""
     content: list[Any] = json.loads(zlib.decompress(blob))
     sections, rows = content
     chunks = []

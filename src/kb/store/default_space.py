@@ -1,4 +1,4 @@
-"""The default model's vectors, and how a database with those of another one is refused."""
+"""The space of the default model, and the error for a database with vectors of another model."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ DEFAULT_SPACE = VectorSpace(
     precision="fp32",
     digest="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 )
-"""That of every database that records none."""
+"""The space of every database that records none."""
 
 
 def refusal(database: str, recorded: VectorSpace, space: VectorSpace) -> str:
-    """Return in one line why a database is not opened for vectors of `space`, with the remedy."""
+    """Return in one line why kb does not open a database for vectors of `space`, and the remedy."""
     remedy = f"set KB_MODEL_DIR to the folder of {recorded.model} that it was made with"
     if recorded == DEFAULT_SPACE:
         remedy = "unset KB_MODEL_DIR"

@@ -1,4 +1,4 @@
-"""One engine at a time."""
+"""The lock that keeps a data folder or a database to one engine."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kb.running_engine import find_running
 
 @contextmanager
 def sole_user(path: Path) -> Iterator[None]:
-    """Hold the lock at `path`: an engine keeps the vectors in memory, so no other may write.
+    """Hold the lock at `path`. An engine keeps the vectors in memory, so no other engine may write.
 
     Raises:
-        StoreError: another engine has it, or the folder cannot be written.
+        StoreError: another engine has the lock, or the folder is not writable.
     """
     try:
         acquired = FileLock(path, timeout=0).acquire()

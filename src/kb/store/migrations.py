@@ -1,4 +1,4 @@
-"""The numbered migrations of a store, and the databases that they do not begin with."""
+"""The numbered migrations of a store, and the databases too old for them."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Final
 from kb.api.errors import StoreError
 
 FIRST: Final = 30
-"""The number of the migration that makes the tables. Development builds of kb 3 had the numbers below it."""
+"""The number of the migration that makes the tables. Development builds of kb 3 used the numbers below it."""
 
 LAST_DEVELOPMENT_BUILD: Final = "616eef48"
-"""The last commit that reads the databases of all development builds."""
+"""The last commit that can read the databases of all development builds."""
 
 
 def migrations(package: str, after: int) -> Iterator[tuple[int, str]]:
-    """Yield the numbers above `after` of a store's package, in order, and what leads to each."""
+    """Yield the migrations above `after` in a store's package, in order, as numbers and SQL."""
     for file in sorted(files(package).joinpath("migrations").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".sql") and (number := int(file.name.partition("_")[0])) > after:
             yield number, file.read_text("utf-8")
 
 
 def development_build(what: str, version: int, first: str) -> StoreError:
-    """Return the error of a database or a backup that a development build of kb 3 made.
+    """Return the error for a database or a backup that a development build of kb 3 made.
 
     Args:
-        what: the database, as the message calls it.
+        what: the name of the database in the message.
         version: the number of its schema.
-        first: what must be done with it before it can be exported.
+        first: the steps before an export of it, for the message.
     """
     return StoreError(
         f"{what} was made by a development build of kb (schema version {version}). Use the build of commit"

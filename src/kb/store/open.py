@@ -1,4 +1,4 @@
-"""From the settings to a store."""
+"""Open the store that the settings name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
 SETTING = "KB_DATABASE_URL"
 START_SECONDS = 3
-"""How long the start of everything else takes at most on a machine that is fit for it."""
+"""The longest start of everything else on a suitable machine."""
 
 
 @contextmanager
@@ -40,20 +40,20 @@ def open_store(
     retention: Retention,
     read_url: str | None = None,
 ) -> Iterator[Store]:
-    """The store at `url`, or `kb.db` in the data directory.
+    """Open the store at `url`, or else `kb.db` in the data folder.
 
     Args:
-        url: where the database is, if it is not there.
-        data_dir: the data directory.
-        space: what makes the vectors.
-        words_limit: how many bytes the words in memory may take.
-        retention: how long what was changed or deleted is kept.
-        read_url: where replicas of it are, if it is in PostgreSQL.
+        url: the URL of the database, if it is not in the data folder.
+        data_dir: the data folder.
+        space: the space of the vectors.
+        words_limit: the most bytes of memory for the words.
+        retention: the limits of the history, the bin and the audit log.
+        read_url: the URL of replicas of a database in PostgreSQL.
 
     Raises:
-        SettingError: no backend serves such a URL.
-        StoreError: the database cannot be opened, is not whole, holds vectors of another space, or another engine has
-            it open.
+        SettingError: no backend supports the URL.
+        StoreError: the database cannot be opened, is incomplete, has vectors of another space, or is open in another
+            engine.
     """
     if is_postgres(url):
         with closing(postgres("store").PostgresStore(url, space, retention, read_url)) as store:
@@ -65,11 +65,11 @@ def open_store(
 
 
 def database_path(url: str | None, data_dir: Path) -> Path:
-    """Return the file of the database at `url`, or in the data directory.
+    """Return the file of the database at `url`, or in the data folder.
 
     Raises:
-        SettingError: it is no database in a file; of the URL no more is told than how it begins, for it may hold a
-            password.
+        SettingError: the database is not in a file. The message quotes only the beginning of the URL, which may contain
+            a password.
     """
     if not url:
         return data_dir / "kb.db"
@@ -95,15 +95,15 @@ def is_postgres(url: str | None) -> bool:
 
 
 def database_lock(path: Path) -> Path:
-    """Return the file that whoever uses the database at `path` locks."""
+    """Return the lock file of the database at `path`."""
     return path.with_name(f"{path.name}.lock")
 
 
 def space_in_use(url: str | None, data_dir: Path) -> VectorSpace | None:
-    """Return what the vectors of a database are of; None if it has none, or cannot be read.
+    """Return the space of a database's vectors; None if it has no vectors or cannot be read.
 
     Raises:
-        SettingError: no backend serves such a URL.
+        SettingError: no backend supports the URL.
     """
     if is_postgres(url):
         space: VectorSpace | None = postgres("vector_space").space_in_use(url)
@@ -114,10 +114,10 @@ def space_in_use(url: str | None, data_dir: Path) -> VectorSpace | None:
 
 
 def open_moment(url: str | None, path: Path) -> AbstractContextManager[MovedTransaction]:
-    """Return one moment of the database in PostgreSQL at `url`, or of the one at `path`, which nobody else may use.
+    """Return a snapshot of the PostgreSQL database at `url`, or of the database at `path` while nothing else uses it.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the database cannot be read.
     """
     if is_postgres(url):
         of_postgres: AbstractContextManager[MovedTransaction] = postgres("opening").moment(url)
@@ -128,10 +128,10 @@ def open_moment(url: str | None, path: Path) -> AbstractContextManager[MovedTran
 
 
 def open_alone(url: str | None, data_dir: Path, space: VectorSpace) -> AbstractContextManager[MovedStore]:
-    """Return the store of the database at `url`, or in the data directory, for who has the locks of both.
+    """Return the store at `url`, or in the data folder, for a caller with the locks of the database and the folder.
 
     Raises:
-        SettingError: no backend serves such a URL.
+        SettingError: no backend supports the URL.
         StoreError: the database cannot be opened, holds vectors of another space, or an engine uses it.
     """
     if is_postgres(url):
@@ -161,20 +161,20 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
 
 
 def _check_whole(store: MovedStore) -> None:
-    """See that no import into the database was cut off.
+    """Check that no import into the database was interrupted.
 
     Raises:
-        StoreError: one was.
+        StoreError: an import was interrupted.
     """
     with store.read() as tx:
         tx.transfer.check_whole()
 
 
 def postgres(name: str) -> Any:  # noqa: ANN401 - a module
-    """Return a module of the backend.
+    """Return a module of the PostgreSQL backend.
 
     Raises:
-        SettingError: its driver is not installed.
+        SettingError: the driver is not installed.
     """
     try:
         return import_module(f"kb.store.postgres.{name}")

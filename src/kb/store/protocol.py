@@ -1,7 +1,7 @@
-"""What the engine asks of a store.
+"""The interface of a store.
 
-All work happens in a transaction: `with store.read() as tx` sees one moment of the database, `with store.write() as tx`
-changes it whole or not at all, one after the other. A transaction's methods are grouped by what they are about.
+All work happens in a transaction. `with store.read() as tx` sees a snapshot of the database. `with store.write() as tx`
+changes it completely or not at all; writes run one after the other. A transaction's methods are grouped by subject.
 """
 
 from __future__ import annotations
@@ -55,43 +55,43 @@ class Documents(Protocol):
     def get(self, document_id: int) -> Document | None: ...
     def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[Chunk]: ...
     def chunks_between(self, document_id: int, start: int, end: int) -> list[Chunk]:
-        """Return the chunks that hold some of the characters from `start` to before `end`."""
+        """Return the chunks that overlap the characters from `start` to `end`, excluding `end`."""
 
     def chunk_places(self, document_id: int) -> list[ChunkPlace]:
-        """Return where a document's chunks stand, in order."""
+        """Return the positions of a document's chunks, in order."""
 
     def chunk_ids(self, document_ids: Sequence[int], most: int) -> list[tuple[int, int]]:
-        """Return at most so many chunks of each of these documents, the first ones, with the document before each."""
+        """Return the first `most` chunks of each document, as pairs of document and chunk ids."""
 
     def extent(self, document_id: int) -> Extent: ...
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
-        """Documents after `cursor`, which `cursor_after` made of the last one before."""
+        """Return the documents after `cursor`, which `cursor_after` made from the last one of the previous page."""
 
     def count(self, where: Filter) -> int:
-        """Return how many documents the filter admits."""
+        """Return the number of documents that the filter admits."""
 
     def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
-        """Return the documents of a type whose first chunk begins so."""
+        """Return the documents of a type whose first chunk begins with `beginning`."""
 
     def with_content(
         self, content_hash: str, source_path: str | None, *, note: bool, limit: Limit | None = None
     ) -> Document | None:
-        """Return the note, or the file, that holds this content under this path (requirement E-11)."""
+        """Return the note, or the file, that has this content at this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
     def named(self, tokens: Collection[str], most: int, limit: int, within: Limit | None = None) -> list[Named]:
-        """Return at most `limit` documents with some of these words in their names, those of the rarest first.
+        """Return at most `limit` documents whose names contain some of these words, matches of rare words first.
 
-        Words that more than `most` documents have in theirs are left out. Only documents that `within` admits count.
+        Words in the names of more than `most` documents are ignored. Only documents that `within` admits count.
         """
 
     def has_successors(self) -> bool:
-        """Return whether any document replaces another one, or ever did."""
+        """Return whether any document replaces another, or ever did."""
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
-        """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
+        """Return the direct and indirect replacements of each document, the nearest first.
 
-        Those that nothing replaced are left out. What is in the bin is passed over.
+        Documents without a replacement are left out, and so are replacements in the bin.
         """
 
     def add(
@@ -102,92 +102,95 @@ class Documents(Protocol):
         part_of: int | None = None,
         author: Author = ...,
     ) -> int:
-        """Write a new document; answers its id. `part_of` is the document whose file it came in."""
+        """Write a new document and return its id. `part_of` is the document whose file contained it."""
 
     def replace(self, document_id: int, content: Content) -> None:
-        """Replace all that the document holds, in place, and set `updated_at` (requirement N-2).
+        """Replace the whole content of the document in place, and set `updated_at` (requirement N-2).
 
         The file name stays if the content has none.
         """
 
     def rename(self, document_id: int, filename: str) -> None:
-        """Set what the document's file is called; nothing else changes."""
+        """Set the name of the document's file, and nothing else."""
 
     def stamp(self, document_id: int, updated_at: str | None) -> None:
-        """Set when the document was changed last."""
+        """Set the time of the document's last change."""
 
     def move(self, document_id: int, source_path: str | None) -> None:
-        """Set where the document comes from, and with it what came in its file; nothing else changes."""
+        """Set the source path of the document, adapt the paths of documents from its file, and change nothing else."""
 
     def delete(self, document_id: int) -> None:
-        """Delete a document for good, from the bin, too, with its former versions and what came inside it.
+        """Purge a document, even from the bin, with its earlier versions and the documents from its file.
 
-        No chunk, FTS entry or vector stays behind (requirement E-6), and nothing that tells of it in its jobs.
+        No chunk, FTS entry or vector remains (requirement E-6), and its jobs keep nothing about it.
         """
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
-        """Set `updated_at` if the tags really change (requirements E-7, N-5); return whether they do."""
+        """Add and remove tags; return whether they changed, and if so, set `updated_at` (requirements E-7, N-5)."""
 
     def parts(self, document_id: int) -> list[tuple[int, str | None]]:
-        """Return the ids and paths of the documents that came inside this one."""
+        """Return the ids and paths of the documents that came from this one's file, such as attachments."""
 
     def part_of(self, document_id: int) -> int | None:
-        """Return the document that this one came inside."""
+        """Return the document whose file contained this one."""
 
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
 
     def file_hashes(self) -> set[str]:
-        """Return the hashes of the files that documents and their former versions came from."""
+        """Return the hashes of the files of all documents and their earlier versions."""
 
     def take_unneeded_files(self) -> list[str]:
-        """Return the hashes of the files that lost their last document; they are not noted any more after this."""
+        """Return the hashes of the files that lost their last document, and clear this list."""
 
 
 class History(Protocol):
-    """Former versions of documents, and the bin."""
+    """Earlier versions of documents, and the bin."""
 
     @property
     def has_bin(self) -> bool:
-        """Whether what is deleted can be restored."""
+        """Whether deleted documents can be restored."""
 
     def keep(self, document_id: int, author: Author) -> None:
-        """Keep the document as it stands, before the author changes it in this transaction."""
+        """Keep the document's current state, before the author changes it in this transaction."""
 
     def unlink(self, document_id: int, author: Author) -> None:
-        """Let what replaces a document replace what that does: the document is to stand behind it."""
+        """Take a document out of its chain of replacements: its successors now replace its predecessor."""
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
-        """Return versions with a number below `before`, newest first, also those of a document in the bin."""
+        """Return versions with a number below `before`, newest first; works for documents in the bin."""
 
     def chunks(self, version: Version) -> list[Chunk]: ...
     def begins(self) -> str | None:
-        """Return from when on every former version is kept; None if that is so for all times."""
+        """Return the time since which every earlier version is kept; None if the history is complete."""
 
     def changed_since(self, instant: datetime) -> list[int]:
-        """Return the documents that were added, changed or deleted after a moment, by ascending id."""
+        """Return the documents that were added, changed or deleted after `instant`, by ascending id."""
 
     def discard(self, document_id: int, author: Author) -> None:
-        """Move a document to the bin, with those that came inside it; if nothing is kept there, delete it for good."""
+        """Move a document to the bin, with the documents from its file; purge them if the bin is off."""
 
     def discard_parts(self, document_id: int, *, keep: Collection[str | None], author: Author) -> None:
-        """Discard the documents that came inside this one, but those at the paths to `keep`."""
+        """Discard the documents from this one's file, except at the paths to `keep`."""
 
     def binned(self, document_id: int) -> Binned | None: ...
     def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
-        """Return the files in the bin that were at a path or held a content, the last deleted first."""
+        """Return the files in the bin that had this path or this content, the last deleted first."""
 
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
-        """Return what is in the bin, the last deleted first; `before` is the time and id of the last one of a page."""
+        """Return the documents in the bin, the last deleted first.
+
+        `before` is the deletion time and id of the last document on the previous page.
+        """
 
     def parts_in_bin(self, document_id: int) -> list[int]:
-        """Return the documents in the bin that came inside this one."""
+        """Return the documents in the bin that came from this one's file."""
 
     def restore(self, document_id: int, content: Content, author: Author) -> None:
-        """Bring a document back from the bin, with the content that it had."""
+        """Restore a document from the bin with its content."""
 
     def expire(self, limit: int) -> int:
-        """Delete at most `limit` documents and versions for good whose time has come; return how many."""
+        """Purge at most `limit` documents and versions whose time is up; return the number."""
 
     def counts(self) -> HistoryCounts: ...
 
@@ -196,227 +199,232 @@ class Jobs(Protocol):
     """The queue."""
 
     def add(self, job: NewJob) -> int:
-        """Queue a job and return its id, or the id of the job that was accepted under its idempotency key."""
+        """Queue a job and return its id, or the id of the job already accepted with its idempotency key."""
 
     def get(self, job_id: int) -> Job | None: ...
     def with_key(self, idempotency_key: str) -> Job | None:
-        """Return the job that was accepted under this key."""
+        """Return the job that was accepted with this key."""
 
     def pending(self, of: Caller | None = None) -> int:
-        """Return how many jobs are queued or running, of all or of those that one sent."""
+        """Return the number of queued and running jobs, of all callers or of one."""
 
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
-        """Jobs with an id below `before`, newest first, of all or of those that one sent."""
+        """Return jobs with an id below `before`, newest first, of all callers or of one."""
 
     def claim(self, limit: int, *, files: bool = True, begun_first: bool = False) -> list[Job]:
-        """Turn the oldest queued jobs to running, which counts as an attempt: new ones together.
+        """Set the oldest queued jobs to running, which counts as an attempt.
 
-        When there is none, one that was begun before, by itself; with `begun_first` the other way round. No job goes
-        before an earlier one with its path. Those of files are left out unless `files`.
+        Takes up to `limit` new jobs, or if no new job is queued, one job with an earlier attempt. `begun_first` tries
+        the job with an earlier attempt first. No job overtakes an earlier one with the same path. Jobs for files are
+        left out unless `files`.
         """
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
-        """Turn queued new notes of at most so many bytes to running, and the files that `is_short` says are short.
+        """Set queued new notes of at most `size` bytes to running, and files for which `is_short` returns True.
 
-        No job goes before an earlier one with its path. Notes are found behind any number of files; of the files only
-        the first are looked at.
+        No job overtakes an earlier one with the same path. Notes are found after any number of files, but only the
+        first files are examined.
         """
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
-        """Say that the jobs are still being worked on."""
+        """Record that the jobs are still in progress."""
 
     def set_progress(self, job_id: int, progress: float) -> bool:
-        """Say how far the job is, from 0 to 1; answers whether it is still there."""
+        """Set the progress of a job, from 0 to 1; return whether the job still exists."""
 
     def set_started(self, job_id: int, seconds: float) -> None:
-        """Say that the job was begun so long ago: before, it waited for others that were claimed with it."""
+        """Set the start of a job to `seconds` ago; until then it waited for other jobs claimed with it."""
 
     def take_up(self, attempts: int, error: str) -> list[int]:
-        """Queue every running job again: whoever ran it is gone. Fail those begun so often; return their ids."""
+        """Requeue the running jobs of engines that are gone.
+
+        Jobs with at least `attempts` attempts fail with `error` instead; return their ids.
+        """
 
     def release_stalled(self, seconds: float) -> int:
-        """Queue running jobs again that gave no heartbeat for so long, which counts as no attempt; answers how many."""
+        """Requeue running jobs without a heartbeat for `seconds`; the attempt does not count. Return the number."""
 
     def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
-        """Queue running jobs again that are this engine's still; the attempt counts if it `failed`."""
+        """Requeue running jobs that this engine still holds; the attempt counts if it `failed`."""
 
     def finish(
         self, job_id: int, document_id: int, *, existed: bool = False, omitted: Mapping[str, int] | None = ...
     ) -> None:
-        """The job is done; its text is in the document now, or `existed` there; so much of its file was not read.
+        """Mark a job as done.
 
-        Earlier jobs for its path that failed for what they held, such as half of a file, are forgotten.
+        Its text is now in the document, or `existed` there already. `omitted` counts the unread parts of its file.
+        Earlier jobs for its path that failed because of their content, such as half of a file, are deleted.
 
         Raises:
-            LeaseLost: another engine has it.
+            LeaseLost: another engine has the job.
         """
 
     def fail(self, job_id: int, error: str, *, drop: bool = False) -> None:
-        """The job failed, for a reason in plain words; to `drop` what it waited with is of no use any more.
+        """Mark a job as failed, for a reason in plain words; `drop` deletes its content, which is of no further use.
 
         Raises as `finish`.
         """
 
     def later(self, job_id: int) -> int | None:
-        """Return the last job that came after this one for its path, and is done or runs."""
+        """Return the last later job for the same path that is done or running."""
 
     def retry(self, job_id: int) -> bool:
-        """Queue a failed job again whose content is still there; answers whether it was one."""
+        """Requeue a failed job that still has its content; return whether it was one."""
 
     def retry_parts(self, document_id: int) -> None:
-        """Queue the failed jobs again of what came inside a document that have their content and no `later`."""
+        """Requeue the failed jobs for files inside a document that still have their content and no `later` job."""
 
     def expire(self, days: int, limit: int) -> int:
-        """Delete at most `limit` jobs that were done so many days ago, the oldest first; return how many.
+        """Delete at most `limit` jobs that finished more than `days` ago, the oldest first; return the number.
 
-        Nothing of their documents goes. Failed jobs stay.
+        Their documents stay, and so do failed jobs.
         """
 
     def delete(self, job_id: int) -> None:
-        """Forget the job, its idempotency key and what it would have written."""
+        """Delete the job, its idempotency key and its content."""
 
     def staged(self) -> set[str]:
         """Return the staged files that are still needed."""
 
 
 class SecondVectors(Protocol):
-    """Vectors of another model or prefix, beside those in use."""
+    """Vectors of another model or prefix, in addition to the vectors in use."""
 
     def get(self) -> SecondSpace | None:
-        """Return what they are of, and what is being done with them; None if there are none."""
+        """Return their space and state; None without second vectors."""
 
     def begin(self, space: VectorSpace) -> None:
-        """Begin with none, of this space; those that were there go."""
+        """Delete any second vectors and begin an empty set of this space."""
 
     def set_state(self, state: ReembedState) -> None: ...
     def take(self) -> bool:
-        """Have this engine make them, from now on or still; return False if another one that is there does."""
+        """Make this engine compute them, or let it go on; return False if another live engine does."""
 
     def discard(self) -> None:
-        """Delete them."""
+        """Delete the second vectors."""
 
     def counts(self) -> tuple[int, int]:
-        """Return how many there are, and how many there will be: of chunks and of former contents."""
+        """Return the current and the final number of second vectors, including vectors of earlier contents."""
 
     def missing(self, after: int, limit: int) -> list[MissingVector]:
-        """Return at most `limit` chunks above an id that have none, by ascending id."""
+        """Return at most `limit` chunks without a second vector and with an id above `after`, by ascending id."""
 
     def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of those of these chunks that are there still."""
+        """Write the vectors of these chunks, except for chunks that no longer exist."""
 
     def code(self) -> bool:
-        """Make some of what searches over many vectors need; return whether there may be more to make."""
+        """Build a part of the structures that searches over many vectors need; return whether more may be missing."""
 
     def switch(self) -> bool:
-        """Let them and the vectors in use change places; return False, and change nothing, if one is missing.
+        """Swap them with the vectors in use; return False and change nothing if a vector is missing.
 
-        Nothing else may be written in the same transaction.
+        The same transaction must write nothing else.
         """
 
 
 class Selection(Protocol):
-    """The chunks that a filter admits, as the two legs of search see them."""
+    """The chunks that a filter admits, for keyword and semantic search."""
 
     def chunk_ids(self) -> NDArray[np.int64]:
-        """Return the chunks, ascending; there may be as many as there are in the store."""
+        """Return the ids of the chunks, ascending; possibly of all chunks in the store."""
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
 
     def look_up(self, words: Iterable[str]) -> None:
-        """Find out together where words are that will be asked for; what is asked over a network takes less time so."""
+        """Look up words that are needed later in one request, which saves time over a network."""
 
     def best_ids(self, words: Sequence[str], limit: int) -> NDArray[np.int64]:
         """Return the ids, ascending, of the `limit` chunks that match any of the words best."""
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how well these chunks match; NaN for one that has none of the words."""
+        """Return the full-text scores of these chunks; NaN for a chunk without any of the words."""
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
-        """Return the occurrences of each word in these chunks, of which each is there.
+        """Return the occurrences of each word in these chunks, all of which must exist.
 
-        They are None for a word that no chunk has, for a beginning, and for a word of very many tokens.
+        They are None for a word that no chunk contains, for a prefix, and for a word of very many tokens.
         """
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine. Unless `exact`, some may be missed."""
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks are to a unit vector."""
+        """Return the cosines of these chunks' vectors with a unit vector."""
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
-        """Return the scores of chunks, given best first, together with what stands beside them, where something does.
+        """Return the scores of chunks together with their neighbours, for chunks that have any.
 
-        That is the rest of their document, or of their thread if they are short notes: then the neighbours, if the
-        filter admits them, are among the chunks returned.
+        The ids come best first. The neighbours are the rest of the document, or for a short note, the rest of its
+        thread. Neighbours in a thread are also among the returned chunks if the filter admits them.
         """
 
     def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """Return those of the words that no chunk has, each with others that some have, the nearest first."""
+        """Return the words that no chunk contains, each with similar words that some contain, the nearest first."""
 
 
 class Index(Protocol):
-    """What search asks."""
+    """The indexes for searches."""
 
     @property
     def analyzer(self) -> Analyzer: ...
     @property
     def languages(self) -> Sequence[str]:
-        """The languages that documents are in."""
+        """The languages of the documents."""
 
     def select(self, where: Filter) -> Selection: ...
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
-        """Return the documents that the chunks are of, in the order given."""
+        """Return the document of each chunk, in the order given."""
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""
 
 
 class Audit(Protocol):
-    """Who did what. A line is written in the transaction of what it tells of."""
+    """The audit log. A line is written in the same transaction as the change that it records."""
 
     def add(self, events: Iterable[AuditEvent], author: Author) -> None: ...
     def page(self, *, limit: int, before: int | None, document_id: int | None, by: str | None) -> list[AuditLine]:
-        """Return lines with an id below `before`, newest first, of all or of a document or a key."""
+        """Return lines with an id below `before`, newest first, optionally only of one document or key."""
 
     def expire(self, limit: int) -> int:
-        """Delete at most `limit` lines that are too old or too many, the oldest first; return how many."""
+        """Delete at most `limit` lines that are too old or too many, the oldest first; return the number."""
 
 
 class Operations(Protocol):
-    """What belongs together and is taken back together."""
+    """Changes that belong together and can be undone together."""
 
     def get(self, number: int) -> Operation | None: ...
     def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
-        """Return operations of which something is left, newest first, of all or of one caller."""
+        """Return operations that still have changes to undo, newest first, of all callers or of one."""
 
     def documents(self, number: int) -> list[int]:
         """Return the documents that an operation added, changed or deleted, by ascending id."""
 
     def jobs(self, operation: Operation) -> list[int]:
-        """Return the jobs of an operation that are not done yet."""
+        """Return the unfinished jobs of an operation."""
 
     def counts(self, number: int) -> OperationCounts: ...
 
 
 class Folders(Protocol):
-    """The folders that are kept in step, and the files in them that stay out."""
+    """The synced folders, and the files in them that kb leaves out."""
 
     def all(self) -> list[SyncedFolder]: ...
     def put(self, folder: SyncedFolder) -> None: ...
     def remove(self, prefix: str) -> None: ...
     def left_out(self) -> list[str]:
-        """Return the paths of the files that stay out."""
+        """Return the paths of the files that kb leaves out."""
 
     def leave_out(self, source_path: str) -> None: ...
     def let_in(self, source_path: str) -> None: ...
 
 
 class Transaction(Protocol):
-    """One moment of the database, or one change of it."""
+    """A snapshot of the database, or one change to it."""
 
     @property
     def documents(self) -> Documents: ...
@@ -432,103 +440,103 @@ class Transaction(Protocol):
     def second(self) -> SecondVectors: ...
     @property
     def space(self) -> VectorSpace:
-        """What the vectors are of."""
+        """The space of the vectors."""
 
     @property
     def generation(self) -> int:
-        """The number of the moment that the vectors are of: another one after each change of them."""
+        """A number that changes with each change of the vectors."""
 
     @property
     def index(self) -> Index: ...
     @property
     def audit(self) -> Audit: ...
     def counts(self, of: Caller | None = None) -> Counts:
-        """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
+        """Return the counts of the database, or only of the documents and jobs that the caller may see."""
 
 
 class Keys(Protocol):
-    """The keys that have names. Each change is durable when the method returns."""
+    """The named keys. Each change is durable when the method returns."""
 
     def all(self) -> list[NamedKey]: ...
     def add(self, key: NamedKey) -> bool:
-        """Write a key, unless there is one of its name; return whether there was none."""
+        """Write a key unless its name is taken; return whether it was written."""
 
     def rotate(self, key: NamedKey, before: str) -> bool:
-        """Write the digests of a key whose digest is still `before`; return whether there was one."""
+        """Write the new digests of a key if its digest is still `before`; return whether it was."""
 
     def remove(self, name: str) -> None: ...
     def used(self, moments: Mapping[str, str]) -> None:
-        """Write when keys were used last, by their names; one that is not there any more does not come back."""
+        """Write the time of the last use of keys, by name; a removed key stays removed."""
 
 
 class Store(Protocol):
-    """A database of documents. Safe to use from several threads; a transaction belongs to one."""
+    """A database of documents. Threads may share a store, but not a transaction."""
 
     @property
     def schema_version(self) -> int: ...
     @property
     def full_text(self) -> str:
-        """What answers searches by words, in words."""
+        """The engine of keyword searches, in words."""
 
     @property
     def memory(self) -> MemoryUse: ...
     @property
     def is_shared(self) -> bool:
-        """Whether other engines may use it at the same time."""
+        """Whether other engines may use the database at the same time."""
 
     @property
     def keys(self) -> Keys | None:
-        """The keys that its engines share; None where there is one engine, which has them in a file."""
+        """The keys that the engines share; None if the database has a single engine, which keeps them in a file."""
 
     @property
     def replica(self) -> ReplicaState | None:
-        """How the replica does that `view` asks; None where there is none."""
+        """The state of the replica that `view` uses; None without a replica."""
 
     def read(self) -> AbstractContextManager[Transaction]: ...
     def view(self) -> AbstractContextManager[Transaction]:
-        """Read for an answer, at a replica where there is one: what `write` committed before is seen, as by `read`.
+        """Read for an answer, from a replica if possible. Like `read`, it sees all that `write` has committed.
 
-        What `queue` did may not be seen yet.
+        Changes by `queue` may not be visible yet.
 
         Raises:
-            StoreUnavailable: the replica broke off; ask `read` instead.
+            StoreUnavailable: the replica failed; use `read` instead.
         """
 
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> AbstractContextManager[Transaction]:
-        """Commit, durably, when the block ends; roll back when it raises.
+        """Commit durably when the block ends; roll back if it raises.
 
-        `checkpoint` is called between chunks that are written, and may end the block by raising.
+        The store calls `checkpoint` between the chunks that it writes; `checkpoint` may end the block by raising.
 
-        Writes are serialised: between the beginning of one and its end there is no other, from this process or another
-        one. So what a write has read stays true until it commits, and its callers may look first and then write: that
-        the same content is one document, and that a path has one, rests on this. (That a key has one job is a unique
-        index besides.) A backend whose database lets two writers in takes a lock of its own.
+        Writes are serialised across all processes. So the data that a write has read stays valid until it commits, and
+        callers can check first and then write. This is why the same content makes only one document, and why a path has
+        only one. (A unique index also keeps an idempotency key to one job.) A backend whose database allows concurrent
+        writers takes its own lock.
         """
 
     def queue(self) -> AbstractContextManager[Transaction]:
-        """Commit as `write` does a change of the queue's states alone, which need not wait for who writes documents.
+        """Commit like `write`, but only changes of job states, which need not wait for writes of documents.
 
         Such changes are serialised among themselves.
         """
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = ...) -> None:
-        """Have `wake` called, from any thread, when another process queued a job, and `ended` with one that ended.
+        """Call `wake` when another process queues a job, and `ended` with the id of a job that ends.
 
-        Where a connection breaks, word of an end may be lost.
+        The calls come from any thread. If a connection breaks, the end of a job may go unreported.
         """
 
     def reclaim(self) -> bool:
-        """Give a little of the space back that nothing stands on any more; answers whether there is more.
+        """Free a little unused space; return whether more can be freed.
 
-        For when nothing else is to be done: what is written meanwhile waits some milliseconds.
+        Call it when kb is idle: writes wait a few milliseconds during the call.
         """
 
     def check(self) -> None:
-        """Read something.
+        """Check that the database can be read.
 
         Raises:
             StoreError: the database cannot be read.
-            StoreUnavailable: it does not answer.
+            StoreUnavailable: the database does not answer.
         """
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""From SQL's values to rows, each by the name of its column."""
+"""Conversion of SQL values to rows, by the names of the columns."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only 
 
 
 def raw(stamp: str) -> str:
-    """Return a time in ISO 8601 as it is stored."""
+    """Return a time in ISO 8601 in its stored form."""
     return stamp.replace("T", " ").removesuffix("Z")
 
 
 def strings(array: str | list[str] | None) -> tuple[str, ...]:
-    """Return an array of strings, which may be JSON, or none."""
+    """Return an array of strings, which may be JSON or None, as a tuple."""
     if isinstance(array, str):
         return tuple(json.loads(array)) if array != "[]" else ()
     return tuple(array or ())
@@ -57,17 +57,17 @@ def strings(array: str | list[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Mapper(Generic[Row]):
-    """What makes something of the values of these columns, in this order."""
+    """A function of the values of these columns, in this order."""
 
     columns: tuple[str, ...]
     make: Callable[..., Row]
 
 
 def mapped(mapper: Mapper[Row], cursor: apsw.Cursor) -> list[Row]:
-    """Return what the mapper makes of each row.
+    """Return the mapper's result for each row.
 
     Raises:
-        TypeError: the columns are others, or stand in another order.
+        TypeError: the columns or their order differ.
     """
     if (first := next(cursor, None)) is None:
         return []
@@ -85,11 +85,11 @@ def _check(mapper: Mapper[Any], columns: tuple[tuple[str, str], ...]) -> None:
 
 
 def mapper(cls: Callable[..., Row], **columns: str | Mapper[Any]) -> Mapper[Row]:
-    """Return what makes a dataclass of columns that are called as its fields are.
+    """Return a mapper to a dataclass from columns with the names of its fields.
 
     Args:
         cls: the dataclass.
-        columns: for fields, what their columns are called instead, or what makes them of several columns.
+        columns: for a field, the other name of its column, or the mapper that makes it from several columns.
     """
     names: list[str] = []
     conversions: list[tuple[int, Callable[[Any], Any]]] = []
@@ -116,7 +116,7 @@ def mapper(cls: Callable[..., Row], **columns: str | Mapper[Any]) -> Mapper[Row]
 
 
 def parse_limit(limits: str | None) -> Limit | None:
-    """Return what is stored of a limit."""
+    """Return a limit from its stored form."""
     if limits is None:
         return None
     fields_ = json.loads(limits)
@@ -124,7 +124,7 @@ def parse_limit(limits: str | None) -> Limit | None:
 
 
 def stored_limit(limit: Limit | None) -> str | None:
-    """Return a limit as it is stored, the same text for the same one."""
+    """Return a limit in its stored form; equal limits give equal texts."""
     return None if limit is None else json.dumps({"tags": limit.tags, "folder": limit.folder}, ensure_ascii=False)
 
 
@@ -147,7 +147,7 @@ CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = (
     | dict.fromkeys(("title_given", "existed"), bool)
     | {"omitted": json.loads, "limit": parse_limit}
 )
-"""From a column's value to that of a field, by the field's name; any other value is that of its field."""
+"""The conversions of column values by the name of the field; all other values stay the same."""
 
 map_document = mapper(Document)
 place_of = mapper(ChunkPosition)
@@ -166,36 +166,36 @@ map_key = mapper(NamedKey, right="may")
 
 
 def field_values(row: DataclassInstance) -> dict[str, Any]:
-    """Return a row's fields by name. `asdict` would copy what is in them."""
+    """Return a row's fields by name, without the copies that `asdict` makes."""
     return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
 def next_ids(execute: Execute, take: str, count: int) -> range:
-    """Return so many ids above every one that was ever given, kept by the statement `take`."""
+    """Return `count` ids above all ids ever used; the statement `take` reserves them."""
     last: int = execute(take, (count,)).get
     return range(last - count + 1, last + 1)
 
 
 def stored(instant: datetime | None) -> str | None:
-    """A moment as it is stored, cut to the millisecond; a whole second without its zeros, as version 2 has it too."""
+    """Return a time in its stored form, cut to the millisecond; a whole second has no zeros, as in kb 2."""
     if instant is None:
         return None
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds").removesuffix(".000")
 
 
 def cursor_after(document: Document) -> str:
-    """Return a text from which a list goes on after a document: its id, and when it was changed, or else added."""
+    """Return the cursor of a list after a document: its id, and the time of its last change, or else its date added."""
     stamp = raw(document.updated_at or document.created_at)
     return f"{document.id}.{stamp.encode().hex()}"
 
 
 def moment(instant: datetime) -> str:
-    """Return a moment as changes are stamped with it."""
+    """Return a time in the form of the stamps of changes, which always has milliseconds."""
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
 def moment_or_first(stamp: str) -> str:
-    """Return a moment as it is stored, from a cursor; what no store has said comes before all."""
+    """Return the time of a cursor in its stored form; an invalid time comes before all others."""
     try:
         return datetime.fromisoformat(stamp).replace(tzinfo=None).isoformat(" ", "milliseconds")
     except ValueError:
@@ -208,5 +208,5 @@ def array(values: Sequence[str] | Sequence[int]) -> str:
 
 
 def counts(omitted: Mapping[str, int] | None) -> str:
-    """Counts by kind as a JSON object."""
+    """Return counts by kind as a JSON object."""
     return json.dumps(dict(omitted)) if omitted else "{}"

@@ -1,4 +1,4 @@
-"""What the store takes and answers with: frozen rows, alike for every database."""
+"""The rows that a store accepts and returns: frozen, and the same for every database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kb.lexical.document_names import file_stem, folded_name, parse_aliases
 
 @dataclass(frozen=True, slots=True)
 class ChunkPosition:
-    """Where a chunk stands in its document: lines and pages from 1, characters from 0, the end excluded."""
+    """The position of a chunk in its document: lines and pages from 1, characters from 0, the end excluded."""
 
     line_start: int
     line_end: int
@@ -34,7 +34,7 @@ class ChunkPosition:
 
 @dataclass(frozen=True, slots=True)
 class NewChunk:
-    """A chunk to be written. `header` is what it stands under (title, headings): searched, but not its text."""
+    """A chunk to write. `header` is its title and headings: searches match it, but it is not part of the text."""
 
     text: str
     header: str
@@ -43,12 +43,11 @@ class NewChunk:
 
 @dataclass(frozen=True, slots=True)
 class VectorSpace:
-    """What makes the vectors: those of two spaces cannot be compared.
+    """The model and prefixes that make vectors. Vectors of different spaces cannot be compared.
 
-    `digest` is the SHA-256 of the model's weights and of how they are put together, pooling included; the prefixes are
-    what the model reads before each text. Vectors of several precisions are of one space: `precision` is the arithmetic
-    that a model runs in, or that a database was begun in. `folder` is where the model was found, if not in the data
-    directory.
+    `digest` is the SHA-256 of the model's weights and architecture, including pooling. The model reads a prefix before
+    each text. Vectors of several precisions share a space: `precision` is the arithmetic of the model, or the first
+    arithmetic of the database. `folder` is the location of the model, if it is not in the data folder.
     """
 
     dimensions: int
@@ -74,12 +73,12 @@ class VectorSpace:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a document holds. `vectors` has one row for each chunk; `own_tags` and `date` are what it says of itself.
+    """The content of a document. `vectors` has one row per chunk; `own_tags` and `date` come from the content itself.
 
-    `filename` is what its file was called; `title_given` tells a title that someone gave it from one that it has of
-    itself. `space` is what the vectors are of, where that may be another than the store's. `source` is where it comes
-    from, in the words of who added it, and `replaces` the document in whose place it stands. `omitted` counts what
-    of its file was not read, by kind. `language` is the ISO 639-1 code of what it is written in, if that is clear.
+    `filename` is the name of its file. `title_given` is True if a person or program set the title, and False if the
+    title comes from the content. `space` is the space of the vectors if it may differ from the store's. `source` is
+    the origin in the author's words, and `replaces` the document that this one replaces. `omitted` counts the unread
+    parts of the file by kind. `language` is the ISO 639-1 code of the text's language, if that is clear.
     """
 
     doc_type: str
@@ -99,10 +98,10 @@ class Content:
 
 
 class Named(NamedTuple):
-    """A document and what it is called, with empty texts for names it does not have.
+    """A document and its names; a missing name is an empty text.
 
-    It may have come inside another one. The header is that of its first passage. `lacks` is how many of the tokens that
-    it was looked for by its names lack, without those that very many names have.
+    `is_part` is True if it came from inside another document's file. `header` is the header of its first chunk. `lacks`
+    is the number of searched tokens that its names lack, not counting tokens of very many names.
     """
 
     document_id: int
@@ -115,26 +114,26 @@ class Named(NamedTuple):
 
     @property
     def folded_name(self) -> str:
-        """The name of its file, or else its title, as a filter by name compares it."""
+        """The name of its file, or else its title, in the form that a filter by name compares."""
         return folded_name(self.source_path or None, self.title, self.is_part)
 
     @property
     def other_names(self) -> list[str]:
-        """The names that are not its title, each once."""
+        """The names other than its title, without duplicates."""
         stems = (file_stem(self.source_path, is_part=self.is_part), file_stem(self.filename))
         return list(dict.fromkeys(filter(None, (*stems, *parse_aliases(self.title, self.header)))))
 
     @property
     def names(self) -> list[str]:
-        """All its names, each once."""
+        """All its names, without duplicates."""
         return list(dict.fromkeys(filter(None, (*self.other_names, self.title))))
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who changes a document: the name of a key, the client that it came from, and why if that was said.
+    """The author of a change: the name of the key, the client, and the reason if given.
 
-    What has the same `operation_key` is one operation.
+    Changes with the same `operation_key` are one operation.
     """
 
     by: str | None = None
@@ -144,14 +143,14 @@ class Author:
 
 
 NOBODY = Author()
-"""Who changed what was changed before authors were kept."""
+"""The author of changes from before kb recorded authors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it stands. Times are UTC, ISO 8601; `date` is as the document has it.
+    """The current state of a document. Times are UTC, ISO 8601; `date` is in the document's own form.
 
-    `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them. `source`,
+    `own_tags` are the tags that its content names; `tags` includes them unless someone removed them. `source`,
     `replaces`, `omitted` and `language` are as in `Content`.
     """
 
@@ -175,7 +174,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk as it stands."""
+    """A stored chunk."""
 
     id: int
     index: int
@@ -186,7 +185,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much there is of a document."""
+    """The size of a document."""
 
     chunks: int
     characters: int
@@ -194,9 +193,9 @@ class Extent:
 
 @dataclass(slots=True)
 class Hit:
-    """A chunk and what a search result says of its document; `author` made that what it is.
+    """A chunk with the details of its document for a search result; `author` made the document's last change.
 
-    A passage, which is one with its scores, may have its text cut: that is why it can be changed.
+    It is mutable because a passage, which is a hit with its scores, may have its text cut.
     """
 
     chunk_id: int
@@ -218,14 +217,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, type, language, path, when created.
+    """The conditions on documents: all of `tags`, one of `tag_any`, none of `tag_not`, and the other fields.
 
-    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins, `source_part` stands
-    in it, ASCII letters in any case; `name` is what its file, or the note, is called, with `*` and `?` for what may be
-    anything; `id_prefix` is how the id begins. `updated_after` goes by when it was last
-    changed, or else created; `after` and `before` by the date it gives itself, or else by that.
-    `among` are the ids of those to choose from. All of the texts `holding` stand in a document, and none of
-    `lacking`. `limit` is what the caller's key is limited to.
+    `created_after` is inclusive, `created_before` exclusive. `source_prefix` is the beginning of the path,
+    `source_part` any part of it, with ASCII case ignored. `name` is the name of the file or the title of the note, with
+    `*` and `?` as wildcards. `id_prefix` is the beginning of the id. `updated_after` compares the time of the last
+    change, or else of the creation; `after` and `before` compare the document date, or else the same time. `among`
+    lists the ids to choose from. A document contains all the texts in `holding` and none in `lacking`. `limit` is the
+    limit of the caller's key.
     """
 
     tags: tuple[str, ...] = ()
@@ -252,7 +251,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class ChunkPlace:
-    """Where a chunk stands, without its text."""
+    """The position of a chunk, without its text."""
 
     id: int
     index: int
@@ -262,10 +261,10 @@ class ChunkPlace:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A document as it stood from `at` to before `until`; None if it stands so still. `number` counts from 1.
+    """A document's state from `at` to before `until`, which is None for the current state. `number` counts from 1.
 
-    `content_id` is where its text is kept, None if the document holds it still; `author` is who made it so, in which
-    `operation`.
+    `content_id` identifies its stored text; None if the document still has this text. `author` made this version, as
+    part of `operation`.
     """
 
     document: Document
@@ -277,13 +276,13 @@ class Version:
 
     @property
     def at(self) -> str:
-        """From when on it stood so."""
+        """The time when this version began."""
         return self.document.updated_at or self.document.created_at
 
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """A document in the bin, as it was when it was deleted, and the document that it came inside."""
+    """A document in the bin, in its state at deletion, and the document whose file contained it."""
 
     document: Document
     number: int
@@ -295,9 +294,9 @@ class Binned:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What belongs together and is taken back together: all that a command, a request or a sync round changed.
+    """All changes of one command, request or sync round, which can be undone together.
 
-    `at` is when it was given, however long its jobs run.
+    `at` is the time of the command, however long its jobs run.
     """
 
     id: int
@@ -309,7 +308,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class OperationCounts:
-    """How many documents an operation added, changed and deleted."""
+    """The numbers of documents that an operation added, changed and deleted."""
 
     added: int
     changed: int
@@ -318,9 +317,9 @@ class OperationCounts:
 
 @dataclass(frozen=True, slots=True)
 class SyncedFolder:
-    """A folder that is kept in step: how the paths of its files begin, and where it is.
+    """A synced folder: the prefix of its files' paths, and its location.
 
-    `mounts` says on which device the folder is, and which folders below it are on another.
+    `mounts` names the device of the folder, and the folders below it on other devices.
     """
 
     prefix: str
@@ -333,9 +332,9 @@ class SyncedFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long what was changed or deleted is kept: days, and bytes of all former versions. 0 days keep nothing.
+    """The limits of the history and the bin, in days and in bytes of all earlier versions; 0 days keep nothing.
 
-    And how long it is kept who did what: days, and lines.
+    The audit log has limits in days and in lines.
     """
 
     history_days: int = 90
@@ -347,7 +346,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class HistoryCounts:
-    """How many former versions there are, the bytes of their contents, since when none is missing, and the bin."""
+    """The number of earlier versions, the bytes of their contents, since when all are kept, and the size of the bin."""
 
     versions: int
     size: int
@@ -357,7 +356,7 @@ class HistoryCounts:
 
 @dataclass(frozen=True, slots=True)
 class SecondSpace:
-    """The vectors beside those in use: what they are of, and what is being done with them."""
+    """The space and the state of the second vectors, which are not in use."""
 
     state: ReembedState
     space: VectorSpace
@@ -365,7 +364,7 @@ class SecondSpace:
 
 @dataclass(frozen=True, slots=True)
 class MissingVector:
-    """A chunk that is to get a vector."""
+    """A chunk that still needs a vector."""
 
     chunk_id: int
     header: str
@@ -374,10 +373,10 @@ class MissingVector:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A note (`text`) or a file (`staged`, a name in the staging folder, and the `filename` it came with).
+    """A note (`text`) or a file (`staged`, a name in the staging folder, and its original `filename`).
 
-    `part_of` is the document that the file was inside, `depth` how many files it was inside. `limit` is that of
-    the key that it was sent with.
+    `part_of` is the document whose file contained this file, and `depth` the number of files around it. `limit` is the
+    limit of the sender's key.
     """
 
     kind: JobKind
@@ -400,9 +399,9 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it stands.
+    """The current state of a job.
 
-    `existed` says that its document held what was sent already; `omitted` counts what of its file was not read.
+    `existed` is True if its document already had this content; `omitted` counts the unread parts of its file.
     """
 
     id: int
@@ -435,7 +434,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """Who did what to which document, job or key, and when; nothing of what they hold."""
+    """Who did what to which document, job or key, and when. It contains none of their contents."""
 
     id: int
     at: str
@@ -449,7 +448,7 @@ class AuditLine:
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """What a line of the audit log says was done."""
+    """The action that a line of the audit log records."""
 
     action: str
     document_id: int | None = None
@@ -459,11 +458,11 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits.
+    """Counts of the database: `size` is in bytes, `queue_age` is the wait of the oldest queued job in seconds.
 
-    `documents` counts them by type and `languages` by language, the most first. `precisions` says how many vectors were
-    made in each precision, the most first, those of deleted chunks included. `foreign` names what the database declares
-    and kb never does.
+    `documents` counts documents by type and `languages` by language, the most frequent first. `precisions` counts the
+    vectors of each precision, the most frequent first, including deleted chunks. `foreign` names declarations in the
+    database that kb never makes.
     """
 
     documents: dict[str, int]
@@ -477,7 +476,7 @@ class Counts:
 
 
 class MemoryUse(NamedTuple):
-    """How many bytes the newest vectors and the full text take in memory, and how often that was found to be wrong."""
+    """The bytes of memory for the newest vectors and the full text, and the number of faults found in them."""
 
     vectors: int = 0
     words: int = 0
@@ -486,9 +485,9 @@ class MemoryUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """How replicas do: `behind` is for how many seconds none was good enough.
+    """The state of the replicas: `behind` is the number of seconds without one that answers and is up to date.
 
-    Of what could be read at one, `reads` were, and the primary did the others: `passed_on`.
+    `reads` counts the transactions that a replica answered, `passed_on` the reads that the primary answered instead.
     """
 
     answers: bool
@@ -499,7 +498,7 @@ class ReplicaState:
 
 @dataclass(frozen=True, slots=True)
 class NamedKey:
-    """A key. Until `former_until` the one that it was before it was rotated is good, too."""
+    """A named key. After a rotation, the earlier key also works until `former_until`."""
 
     name: str
     right: Right
@@ -513,12 +512,12 @@ class NamedKey:
 
     @property
     def caller(self) -> Caller:
-        """Who calls with this key."""
+        """The caller with this key."""
         limit = Limit(self.tags, self.folder) if self.tags or self.folder else None
         return Caller(self.name, self.right, limit, is_named=True)
 
     def opens(self, digest: str) -> bool:
-        """Return whether a token with this digest is the key; both are compared, so that the time tells nothing."""
+        """Return whether a token with this digest is the key. Comparing both keeps the time constant."""
         is_former = hmac.compare_digest(digest, self.former_digest or "") and shown(clock.own.expiry().timestamp()) < (
             self.former_until or ""
         )
@@ -526,5 +525,5 @@ class NamedKey:
 
 
 def now_iso() -> str:
-    """Return kb's own time as it is answered."""
+    """Return kb's own time in the form of an answer."""
     return shown(clock.own_time())

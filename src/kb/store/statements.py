@@ -1,4 +1,4 @@
-"""Statements by name: those of both stores, translated for one, and those of its own."""
+"""SQL statements by name: a store's own ones, and the shared ones translated for it."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 SHARED: Final = "kb.store.sql"
-"""The package with the statements of both stores."""
+"""The package of the shared statements."""
 
 Statements = Callable[[str], Mapping[str, str]]
-"""Returns a store's statements about a subject, by name."""
+"""A function that returns a store's statements about a subject, by name."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database is asked.
+    """The SQL dialect of a database.
 
     Args:
-        package: where the statements are that it alone has; those named `dialect` are words of any subject.
-        has_colons: whether it takes parameters as `:name`, and not as `%(name)s`.
+        package: the package of its own statements; entries of `dialect` are words for the statements of any subject.
+        has_colons: whether it writes parameters as `:name`, and not as `%(name)s`.
     """
 
     package: str
     has_colons: bool
 
     def translated(self, statement: str) -> str:
-        """Return a statement with `:name`, or `?`, for each parameter as this one is asked."""
+        """Return a statement whose parameters are `:name` or `?` with the parameters of this dialect."""
         if self.has_colons:
             return statement
         return re.sub(r"(?<![:\w]):(\w+)", r"%(\1)s", statement.replace("%", "%%")).replace("?", "%s")
 
     def own(self, subject: str) -> dict[str, str]:
-        """Return the statements that it alone has."""
+        """Return the database's own statements about a subject."""
         return _named(files(self.package).joinpath("sql", f"{subject}.sql"))
 
 
 class _Words(dict[str, str]):
-    """What `$name` stands for: the statement of that name without what is said before it."""
+    """The replacement of `$name`: the statement of that name without the comment above it."""
 
     def __getitem__(self, name: str) -> str:
         return Template(re.sub(r"\A(--.*\n?)*", "", super().__getitem__(name))).substitute(self)
@@ -52,10 +52,10 @@ class _Words(dict[str, str]):
 
 @cache
 def read_statements(dialect: Dialect, subject: str) -> Mapping[str, str]:
-    """Return the statements about a subject: the store's own, and those of both stores that it has none instead of.
+    """Return the statements about a subject: the shared ones, and the store's own, which override shared ones.
 
-    Where both stores have some, all are written with `:name` or `?` for a parameter, and `$name` for another of them
-    or a word of the dialect. A store's own are written in its own way where they stand alone.
+    If a subject has shared statements, all of its statements write `:name` or `?` for a parameter, and `$name` for
+    another statement or a word of the dialect. Otherwise a store's own statements use its own dialect.
     """
     shared, own = _named(files(SHARED).joinpath(f"{subject}.sql")), dialect.own(subject)
     if not shared:
@@ -65,12 +65,12 @@ def read_statements(dialect: Dialect, subject: str) -> Mapping[str, str]:
 
 
 def condition(sql: Mapping[str, str], names: Iterable[str]) -> str:
-    """Return the conditions of these names as one; that all rows meet if there is none."""
+    """Return the conditions of these names as one; without names, a condition that all rows meet."""
     return " AND ".join(sql[name] for name in names) or "TRUE"
 
 
 def _named(file: Traversable) -> dict[str, str]:
-    """Return the statements of a file, if there is one; before each stand `-- name: …` and what it does."""
+    """Return the statements of a file, if it exists; `-- name: …` and a comment precede each one."""
     if not file.is_file():
         return {}
     _, *parts = re.split(r"^-- name: (\w+)\n", file.read_text("utf-8"), flags=re.MULTILINE)

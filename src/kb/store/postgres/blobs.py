@@ -1,4 +1,4 @@
-"""Uploaded files in the database: every engine has them, and so has a dump."""
+"""Uploaded files in the database, where every engine can read them and a dump includes them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 OUTSIDE: Final = "The files are in another place by now: set KB_BLOB_URL to it and start the engine again."
 LISTED: Final = 1000
-"""How many names are asked for at a time."""
+"""The number of names per query."""
 
 
 class PostgresBlobs:
-    """See `kb.blobs.protocol.Blobs`. It has transactions of its own.
+    """See `kb.blobs.protocol.Blobs`. It uses its own transactions.
 
     Args:
         connect: lends a connection.
-        scratch: a folder for blobs while they are read as files.
+        scratch: a folder for temporary copies of blobs as files.
     """
 
     is_shared = True
@@ -41,7 +41,7 @@ class PostgresBlobs:
         self._sql = statements("blobs")
 
     def put(self, name: str, content: Readable) -> None:
-        """Write a blob, in one transaction and block after block."""
+        """Write a blob in one transaction, block by block."""
         with self._connect() as connection, connection.transaction():
             if connection.execute(self._sql["share_place"]).fetchone() == (True,):
                 raise FilesUnavailable(OUTSIDE)
@@ -52,38 +52,38 @@ class PostgresBlobs:
                 size, number = size + len(block), number + 1
             connection.execute(self._sql["set_size"], (size, content_id))
             if not connection.execute(self._sql["insert_name"], (name, content_id)).fetchall():
-                raise psycopg.Rollback  # it is there already, and never changes
+                raise psycopg.Rollback  # the blob exists already, and never changes
 
     def copy(self, names: Mapping[str, str]) -> None:
-        """Give blobs other names also."""
+        """Give blobs additional names."""
         for name, to in names.items():
             with self._connect() as connection:
                 content_id, _ = self._found(connection, name)
                 try:
                     connection.execute(self._sql["insert_name"], (to, content_id))
-                except psycopg.errors.ForeignKeyViolation:  # it was removed just now
+                except psycopg.errors.ForeignKeyViolation:  # the blob was removed in the meantime
                     raise FileNotFoundError(name) from None
 
     def open(self, name: str) -> OpenBlob:
-        """Read a blob, block after block: who reads slowly keeps no connection."""
+        """Read a blob block by block, so that a slow reader occupies no connection."""
         with self._connect() as connection:
             content_id, size = self._found(connection, name)
         return OpenBlob(size, self._blocks(name, content_id, size))
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """Have a blob as a file, which is fetched."""
+        """Yield a temporary file with the content of a blob."""
         with as_file(self.open(name), self._scratch) as path:
             yield path
 
     def size(self, name: str) -> int | None:
-        """Return how many bytes a blob has; None if there is none."""
+        """Return the size of a blob in bytes; None if it does not exist."""
         with self._connect() as connection:
             row = connection.execute(self._sql["find"], (name,)).fetchone()
         return row[1] if row else None
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove those that are there, and the contents that have no other name."""
+        """Remove the blobs that exist, and contents without another name."""
         if not (gone := list(names)):
             return
         with self._connect() as connection, connection.transaction():
@@ -92,7 +92,7 @@ class PostgresBlobs:
             connection.execute(self._sql["delete_contents"], (contents,))
 
     def list(self, prefix: str) -> Iterator[Blob]:
-        """Yield the blobs whose names begin so."""
+        """Yield the blobs whose names begin with `prefix`."""
         after, listed = prefix, LISTED
         while listed == LISTED:
             parameters = {"after": after, "prefix": prefix, "limit": LISTED}
@@ -118,7 +118,7 @@ class PostgresBlobs:
 
 
 def full_block(content: Readable) -> bytes:
-    """Return the next bytes, a whole block of them unless they are the last."""
+    """Return the next block, which is shorter only at the end."""
     block = content.read(BLOCK_SIZE)
     while block and len(block) < BLOCK_SIZE and (more := content.read(BLOCK_SIZE - len(block))):
         block += more
@@ -126,10 +126,10 @@ def full_block(content: Readable) -> bytes:
 
 
 class BlobPlace:
-    """Where files are, as the database records it.
+    """The database's record of where files are.
 
     Args:
-        connection: in a transaction, in which none else changes it.
+        connection: a connection in a transaction; until its end nobody else can change the record.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -139,9 +139,9 @@ class BlobPlace:
 
     @property
     def holds_files(self) -> bool:
-        """Whether there are files in the database itself."""
+        """Whether the database itself contains files."""
         return self._execute(self._sql["holds_files"]).fetchone() == (True,)
 
     def set_outside(self) -> None:
-        """Record that the files are outside from now on."""
+        """Record that the files are now outside the database."""
         self._execute(self._sql["set_outside"])

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from psycopg.abc import Buffer
 
 NUL, STAND_IN = "\0", "\ufdd0"
-"""PostgreSQL's texts hold no NUL: this one, which is no character and stands in no text, is written in its place."""
+"""PostgreSQL's texts cannot contain NUL, so kb writes this code point instead, which is not a character."""
 
 MILLISECONDS = 3
 PATIENCE: Final[dict[str, Any]] = {
-    "connect_timeout": 5,  # for each server that the URL names
+    "connect_timeout": 5,  # per server in the URL
     "target_session_attrs": "read-write",
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-"""Of several servers the one counts that takes changes, and one that is silent is given up; a URL may say otherwise."""
+"""kb uses the server that accepts changes, and gives up on a silent one; the URL can override these parameters."""
 
 NEARBY: Final[dict[str, Any]] = {
     "connect_timeout": 2,
@@ -38,26 +38,26 @@ NEARBY: Final[dict[str, Any]] = {
     "keepalives_interval": 1,
     "tcp_user_timeout": 3_000,
 }
-"""For replicas: all of them count, and one that is silent is given up sooner, for then the primary answers."""
+"""For replicas: kb uses all of them, and gives up on a silent one sooner, because then the primary answers."""
 
 SCHEMA = "kb"
 READ_SECONDS = 60
-"""How long a statement that reads may take."""
+"""The time limit of a statement that reads."""
 
 READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '{READ_SECONDS}s'"
 
 
 class PgCursor(Cursor[tuple[Any, ...]]):
-    """A cursor that says what APSW's says, so that rows are mapped alike."""
+    """A cursor with the interface of APSW's, so that rows are mapped in the same way."""
 
     @property
-    def get(self) -> Any:  # noqa: ANN401 - what the statement's first row has
-        """The only column of the first row, or that row; None if there is none."""
+    def get(self) -> Any:  # noqa: ANN401 - the first row of any statement
+        """The only column of the first row, or the row itself if it has several; None without a row."""
         row = self.fetchone()
         return row[0] if row is not None and len(row) == 1 else row
 
     def get_description(self) -> tuple[tuple[str, str], ...]:
-        """Return name and type of each column."""
+        """Return the name and type of each column."""
         return tuple((column.name, str(column.type_code)) for column in self.description or ())
 
 
@@ -65,44 +65,40 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class TextDumper(StrDumperUnknown):
-    """Writes a stand-in for each NUL."""
+    """Writes `STAND_IN` for each NUL."""
 
     def dump(self, obj: str) -> Buffer | None:
-        """Return the text as it is sent."""
         return super().dump(obj.replace(NUL, STAND_IN))
 
 
 class NulLoader(TextLoader):
-    """Reads it back."""
+    """Reads NUL for each `STAND_IN`."""
 
     def load(self, data: Buffer) -> bytes | str:
-        """Return the text as it was written."""
         text = super().load(data)
         return text.replace(STAND_IN, NUL) if isinstance(text, str) else text
 
 
 class MomentLoader(Loader):
-    """Reads a moment as `kb.store.row_mapping` knows it: UTC, to the millisecond."""
+    """Reads a time in the form that `kb.store.row_mapping` expects: UTC, with milliseconds."""
 
     def load(self, data: Buffer) -> str:
-        """Return the moment as text."""
         whole, _, fraction = bytes(data).decode().removesuffix("+00").partition(".")
         return f"{whole}.{fraction:0<{MILLISECONDS}}"
 
 
 class VectorDumper(Dumper):
-    """Writes an array of numbers as pgvector reads it."""
+    """Writes an array of numbers in the text form of pgvector."""
 
-    def dump(self, obj: Any) -> Buffer | None:  # noqa: ANN401 - as psycopg has it
-        """Return the vector as text."""
+    def dump(self, obj: Any) -> Buffer | None:  # noqa: ANN401 - psycopg's signature
         return f"[{','.join(map(repr, obj.tolist()))}]".encode()
 
 
 def checked(url: str, setting: str = "KB_DATABASE_URL") -> str:
-    """Return a URL that can be read as one. What cannot is not told: its password may be in what is wrong with it.
+    """Return the URL if it is valid. The error quotes no part of it, because any part may contain the password.
 
     Raises:
-        SettingError: it cannot.
+        SettingError: the URL is not valid.
     """
     with suppress(psycopg.ProgrammingError):
         parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
@@ -115,17 +111,17 @@ def checked(url: str, setting: str = "KB_DATABASE_URL") -> str:
 
 
 def conninfo(url: str) -> str:
-    """Return how to connect. Raises as `checked`."""
+    """Return the connection string for libpq. Raises as `checked`."""
     return make_conninfo("", **(PATIENCE | conninfo_to_dict(checked(url))))
 
 
 def replica_conninfo(url: str) -> str:
-    """Return how to connect to replicas. Raises as `checked`."""
+    """Return the connection string for replicas. Raises as `checked`."""
     return make_conninfo("", **(PATIENCE | NEARBY | conninfo_to_dict(checked(url, "KB_DATABASE_READ_URL"))))
 
 
 def prepare(connection: Connection) -> None:
-    """Make a new connection one of the store's."""
+    """Configure a new connection for the store."""
     connection.cursor_factory = PgCursor
     adapters = connection.adapters
     adapters.register_dumper(str, TextDumper)

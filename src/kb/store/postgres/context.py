@@ -1,4 +1,4 @@
-"""What stands beside a chunk: the others of its document, or the neighbours of a short note in its thread, in SQL."""
+"""The neighbours of a chunk: other chunks of its document, or for a short note, other notes of its thread, in SQL."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 class ContextReader:
-    """Scores chunks together with what stands beside them.
+    """Scores chunks together with their neighbours.
 
     Args:
         execute: the transaction's.
-        words: its full text.
-        condition: which documents the filter admits.
-        vectors: its vectors.
+        words: the transaction's full-text index.
+        condition: the condition of the filter on documents.
+        vectors: the transaction's vectors.
     """
 
     def __init__(self, execute: Execute, words: FullText, condition: Condition, vectors: VectorTable) -> None:
@@ -50,7 +50,7 @@ class ContextReader:
         self._sql = statements("context")
 
     def scores(self, words: Sequence[StoredWord], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Neighbourhood:
-        """Return the scores of those of these chunks, best first, that have neighbours, and of those in threads."""
+        """Return the scores of chunks, given best first, that have neighbours, and of their neighbours in threads."""
         near = np.array(self._execute(self._sql["select_near"], (REACH, ids.tolist())).fetchall(), np.int64)
         near = near.reshape(-1, 4)  # id, document, index, length
         by_chunk = windows(self._lines(_short(near, ids[:THREADED])))
@@ -71,7 +71,7 @@ class ContextReader:
         return Neighbourhood(some.chunk_ids[groups[:, 0]], fts, group_cosines(rows, places, vectors, vector))
 
     def _lines(self, documents: Sequence[int]) -> list[Line]:
-        """Return those of these documents that are in a thread, with those around them."""
+        """Return the documents that are in a thread, with their neighbours there."""
         if not documents:
             return []
         rows: list[Line] = self._execute(self._sql["select_in_threads"], (list(documents),)).fetchall()
@@ -79,7 +79,7 @@ class ContextReader:
         return rows + self._execute(self._sql["select_in_folders"], (list(others),)).fetchall() if others else rows
 
     def _only_chunks(self, documents: Iterable[int]) -> dict[int, int]:
-        """Return the chunks of those documents that have a short one alone and that the filter admits."""
+        """Return the chunk of each document that consists of one short chunk, if the filter admits the document."""
         where, parameters = among(self._condition)
         sql = self._sql["select_only_chunks"].format(among=where)
         known = [document for document in documents if document != NOBODY]
@@ -87,7 +87,7 @@ class ContextReader:
 
 
 def _short(near: NDArray[np.int64], ids: NDArray[np.int64]) -> list[int]:
-    """Return the documents of those of these chunks that are short and the only one."""
+    """Return the documents that consist of one short chunk among these chunks."""
     documents_near, counts = np.unique(near[:, 1], return_counts=True)
     is_wanted = np.isin(near[:, 0], ids) & (near[:, 3] <= SHORT) & np.isin(near[:, 1], documents_near[counts == 1])
     documents: list[int] = np.unique(near[is_wanted, 1]).tolist()
@@ -95,7 +95,7 @@ def _short(near: NDArray[np.int64], ids: NDArray[np.int64]) -> list[int]:
 
 
 def _siblings(some: SomeChunks, near: NDArray[np.int64], ids: NDArray[np.int64]) -> Groups:
-    """Return chunks with the others of their document, in order."""
+    """Return chunks with their neighbours in the document, in order."""
     chunk_at = {(document, index): chunk for chunk, document, index, _ in near.tolist()}
     own = [row for row in near.tolist() if row[0] in set(ids.tolist())]
     steps = [step for step in range(-REACH, REACH + 1) if step]

@@ -1,4 +1,4 @@
-"""Which documents a filter admits, in PostgreSQL's SQL."""
+"""The conditions of a filter on documents, in PostgreSQL's SQL."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id 
 CARRIES_ALL = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) @> %s::text[]"
 
 MOST_JOINED: Final = 8
-"""So many tags are each a table to join, which takes the planner the cube of their number; the others are a set."""
+"""The most tags that get their own join. The planner's time grows with the cube of the joins; other tags form a set."""
 
 
 class PostgresConditions(Conditions):
-    """See `kb.store.sql.conditions.Conditions`; the full text finds what stands in documents."""
+    """See `kb.store.sql.conditions.Conditions`; the full-text index finds texts in documents."""
 
     mark = "%s"
     own_day = "own_day"

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 NO_SECTION: tuple[str, tuple[str, ...]] = "", ()
-"""The header and the headings of a chunk that stands under nothing."""
+"""The header and headings of a chunk without any."""
 
 LONGEST_NAME: Final = 500
-"""How many characters of a name a filter compares: more would not fit the index."""
+"""The number of characters of a name that a filter compares; more would not fit the index."""
 
 
 class PostgresDocuments(Documents):
@@ -30,9 +30,9 @@ class PostgresDocuments(Documents):
 
     Args:
         connection: the transaction's.
-        words: its full text.
-        vectors: its vectors.
-        checkpoint: called between chunks that are written.
+        words: the transaction's full-text index.
+        vectors: the transaction's vectors.
+        checkpoint: called between written chunks.
     """
 
     def __init__(
@@ -95,10 +95,10 @@ class PostgresDocuments(Documents):
         self._execute(self._sql["untag_document"], {"id": document_id, "tags": list(tags)})
 
     def clear_tags(self, document_id: int) -> None:
-        """Do nothing: they go with the document."""
+        """Do nothing: the database deletes them with the document."""
 
     def name_tokens(self, document: Named) -> list[str]:
-        """Return by which words a document is found, and its name as a whole for a filter."""
+        """Return the words of the document's names, and the whole name for a filter by name."""
         words = tokens_of_names(self._words.tokenizer.indexed, document.names, document.source_path)
         return [*words, f"{FILE_MARK}{document.folded_name}"[:LONGEST_NAME]]
 

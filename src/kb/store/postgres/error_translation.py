@@ -1,4 +1,4 @@
-"""What the database refuses, and that it is gone, as errors of the engine."""
+"""The database's refusals and failures as errors of the engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GONE: Final = (
     errors.TransactionTimeout,
     PoolTimeout,
 )
-"""What is raised where the server is gone or has ended the connection; of these the others are told apart first."""
+"""The errors of a lost server or connection; more specific ones must be handled before these."""
 
 OVERTAXED: Final = (
     errors.QueryCanceled,
@@ -32,18 +32,18 @@ OVERTAXED: Final = (
     errors.TooManyConnections,
     errors.ConfigurationLimitExceeded,
 )
-"""What a server raises that is there, and cannot do this."""
+"""The errors of a server that answers but cannot run this statement."""
 
 
 @contextmanager
 def translated_errors(trouble: Callable[[], str | None]) -> Iterator[None]:
-    """Raise what the database does as the engine's own errors; `trouble` says why it gives no connection.
+    """Raise the database's errors as the engine's own; `trouble` returns the reason for a missing connection.
 
     Raises:
-        DiskFull: its disk is full.
-        Invalid: something is too long for an index.
-        Overloaded: it cannot do this now.
-        StoreUnavailable: it does not answer, or takes no changes.
+        DiskFull: the database's disk is full.
+        Invalid: a value is too long for an index.
+        Overloaded: the database cannot do this now.
+        StoreUnavailable: the database does not answer, or accepts no changes.
     """
     try:
         yield
@@ -54,11 +54,11 @@ def translated_errors(trouble: Callable[[], str | None]) -> Iterator[None]:
 
 
 def translate_error(error: Exception, trouble: str) -> KbError | None:
-    """Return what an error of the driver is to the engine; None if it is a fault of the engine's own."""
+    """Return the engine's error for an error of the driver; None if the engine itself is at fault."""
     match error:
         case errors.DiskFull():
             return DiskFull()
-        case errors.ProgramLimitExceeded():  # trying it again would not help
+        case errors.ProgramLimitExceeded():  # a retry would not help
             return Invalid(TOO_LONG)
         case errors.LockNotAvailable():
             return StoreUnavailable(BUSY)
@@ -74,5 +74,5 @@ def translate_error(error: Exception, trouble: str) -> KbError | None:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says."""
+    """Return the first line of an error's message."""
     return str(error).partition("\n")[0]

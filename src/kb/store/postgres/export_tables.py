@@ -1,4 +1,4 @@
-"""A database in an export, and out of one; see `kb.store.sql.export_tables`."""
+"""Export and import of a database in PostgreSQL; see `kb.store.sql.export_tables`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kb.store.postgres.vectors import VectorTable
 
 REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
-"""What a row raises that breaks a rule, or is too long for an index."""
+"""The errors for a row that breaks a rule or is too long for an index."""
 
 
 class PostgresTransfer(Transfer):
@@ -32,15 +32,15 @@ class PostgresTransfer(Transfer):
         self._vectors = vectors
 
     def stored(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return what an export says of a row as the table has it, with the day that its date names."""
+        """Return a row from an export in the form of its table, with the day of its document date."""
         stored = {column: list(value) if column in ARRAYS else value for column, value in super().stored(row).items()}
         return stored | {"own_day": own_day(row["date"])} if "date" in row else stored
 
     def begin(self) -> None:
-        """Leave the index of the vectors for the end: of many it is made in a tenth of the time.
+        """Postpone the index of the vectors to the end, which takes a tenth of the time for many vectors.
 
         Raises:
-            StoreError: an engine was started meanwhile. One that starts later finds that the database is not whole.
+            StoreError: an engine has started. An engine that starts later finds that the database is incomplete.
         """
         if self._execute(statements("jobs")["count_engines"], {"class": ENGINES}).get > 1:
             raise StoreError(IN_USE)
@@ -48,7 +48,7 @@ class PostgresTransfer(Transfer):
         self._execute(statements("vectors")["drop_index"].format(vectors=self._vectors.name))
 
     def finish(self) -> None:
-        """Make the index, if it is not there, and count the rows for the planner."""
+        """Make the index if it is missing, and update the planner's statistics."""
         table = {"vectors": self._vectors.name}
         if not self._execute(self._sql["is_indexed"].format(**table)).get:
             sql = statements("vectors")["create_index"]

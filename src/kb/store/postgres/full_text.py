@@ -1,7 +1,8 @@
-"""The full text in tables: which terms stand where, and BM25 over them with FTS5's scores.
+"""The full-text index in tables: the positions of terms, and BM25 over them with FTS5's scores.
 
-Terms, their places and how many there are of all are written in the transaction of the chunks, so a search counts what
-it sees. The database finds the best; their scores are then computed as `kb.lexical` does, in the same order.
+The transaction that writes chunks also writes their terms, positions and the total counts, so the counts match the
+chunks that a search sees. The database finds the best chunks. Their scores are then computed in the same way and order
+as in `kb.lexical`.
 """
 
 from __future__ import annotations
@@ -34,26 +35,26 @@ if TYPE_CHECKING:
     from kb.store.postgres.connection import Connection
 
 LONGEST = 500
-"""How many bytes a term has at most: of a longer one, which no index takes, its beginning and a digest are kept."""
+"""The most bytes of a term. A longer one does not fit an index, so kb keeps its beginning and a digest."""
 
 BEGINNING, DIGEST_MARK = 100, "\ufdd1"
 LAST = chr(0x10FFFF)
-"""No term has it: it comes after all that begin alike."""
+"""A character that no term contains; it sorts after all terms with the same prefix."""
 
 MAX_TOKENS = 8
-"""How many tokens a word has at most whose occurrences are counted, as in SQLite."""
+"""The most tokens of a word whose occurrences are counted, as in SQLite."""
 
 MARGIN = 16
-"""How many more than wanted the database finds: it may round otherwise."""
+"""The number of extra chunks that the database finds, because it may round differently."""
 
 NO_PHRASE = np.empty((0, 4), np.int64)
 MOST_BEGUN = 10_000
-"""How many terms a beginning stands for at most."""
+"""The most terms that a prefix matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewText:
-    """A chunk that is written: its tokens, and those of its header."""
+    """A chunk to write: the tokens of its text and of its header."""
 
     chunk_id: int
     document_id: int
@@ -62,11 +63,11 @@ class NewText:
 
     @property
     def length(self) -> int:
-        """How many tokens it has."""
+        """The number of its tokens."""
         return len(self.text) + len(self.header)
 
     def postings(self) -> list[tuple[str, int, list[int]]]:
-        """Return each term, how often it counts, and where: its place in the text doubled, in the header one more."""
+        """Return each term with its weighted count and positions: twice its index, plus one in the header."""
         places = defaultdict[str, list[int]](list)
         for is_header, tokens in enumerate((self.text, self.header)):
             for place, token in enumerate(tokens):
@@ -80,28 +81,27 @@ class Phrase:
     """The chunks in which terms follow each other.
 
     Args:
-        table: by ascending id: the chunk, its document, its length, and how often; shape (n, 4).
+        table: the chunk, its document, its length and the number of matches, by ascending chunk id; shape (n, 4).
     """
 
     table: NDArray[np.int64]
 
     @property
     def chunk_ids(self) -> NDArray[np.int64]:
-        """The chunks."""
         return self.table[:, 0]
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How often in each."""
+        """The number of matches in each chunk."""
         return self.table[:, 3]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredWord:
-    """A word of a query: one term that is looked up, or a phrase, or beginning, that was.
+    """A word of a query: a single term to look up, or a phrase or prefix with its matches.
 
     Args:
-        frequency: in how many chunks it stands.
+        frequency: the number of chunks that contain it.
     """
 
     frequency: int
@@ -110,7 +110,7 @@ class StoredWord:
 
 
 class WordKey(NamedTuple):
-    """The tokens of a word, and whether the last is only the beginning of one."""
+    """The tokens of a word, and whether the last token is a prefix."""
 
     tokens: tuple[str, ...]
     begins: bool
@@ -118,12 +118,12 @@ class WordKey(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SomeChunks(LexicalSnapshot):
-    """Some chunks, counted among all there are.
+    """Some chunks, with the counts of the whole index.
 
     Args:
-        chunk_ids: theirs, ascending; the snapshot's own are the numbers of their rows.
-        whole: how many chunks there are.
-        words: how many words these have.
+        chunk_ids: their ids, ascending; the snapshot itself uses row numbers.
+        whole: the number of all chunks.
+        words: the number of words in all chunks.
     """
 
     chunk_ids: NDArray[np.int64] = field(kw_only=True)
@@ -139,7 +139,7 @@ class SomeChunks(LexicalSnapshot):
         return self.words / self.whole
 
     def rows(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return the rows of those chunks that have one, and which these are."""
+        """Return the row numbers of the chunks that are among these, and a mask of such chunks in `ids`."""
         rows = np.searchsorted(self.chunk_ids, ids)
         present = rows < self.chunk_ids.size
         present[present] = self.chunk_ids[rows[present]] == ids[present]
@@ -147,7 +147,7 @@ class SomeChunks(LexicalSnapshot):
 
 
 class FullText:
-    """The full text as a transaction sees it."""
+    """The full-text index as a transaction sees it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -160,16 +160,16 @@ class FullText:
 
     @cached_property
     def tokenizer(self) -> FtsTokenizer:
-        """SQLite's tokenizer: words are the same in every store."""
+        """SQLite's tokenizer, so that words are the same in every store."""
         return FtsTokenizer(apsw.Connection(":memory:"))
 
     def new_text(self, chunk_id: int, document_id: int, text: str, header: str, language: str | None) -> NewText:
-        """Return what is to be written of a chunk of a document in a language."""
+        """Return the index entry of a chunk whose document is in this language."""
         columns = (self.tokenizer.indexed(part, language) for part in (text, header))
         return NewText(chunk_id, document_id, *columns)
 
     def add(self, chunks: Sequence[NewText]) -> None:
-        """Write where the terms of chunks stand."""
+        """Write the positions of the terms of chunks."""
         postings = [chunk.postings() for chunk in chunks]
         ids = self._count(Counter(term for posting in postings for term, *_ in posting))
         with self._connection.cursor().copy(self._sql["copy_postings"]) as copy:
@@ -180,7 +180,7 @@ class FullText:
         self._forget()
 
     def remove(self, document_id: int) -> None:
-        """Forget a document's words, before its chunks go."""
+        """Remove a document's words, before its chunks are deleted."""
         self._execute(self._sql["discount_chunks"], (document_id,))
         unused = [term_id for (term_id,) in self._execute(self._sql["delete_postings"], (document_id,))]
         self._execute(self._sql["delete_terms"], (unused,))
@@ -188,31 +188,31 @@ class FullText:
 
     @cached_property
     def statistics(self) -> tuple[int, int]:
-        """How many chunks there are, and how many words they have."""
+        """The number of chunks, and the number of their words."""
         [(chunks, words)] = self._execute(self._sql["select_statistics"])
         return chunks, words
 
     def documents_with(self, text: str) -> list[int]:
-        """Return the documents in which a text stands; one that ends in a star, or a lone letter, is a beginning."""
+        """Return the documents that contain a text; a text that ends in a star, or a single letter, is a prefix."""
         tokens, begins = self._tokens(text, begins=True)
         phrase = self.phrase(tokens, begins=begins)
         return np.unique(phrase.table[:, 1]).tolist() if phrase else []
 
     def learn(self, words: Iterable[str]) -> None:
-        """Read together which of the words are there."""
+        """Look up all the words with one statement, for later calls."""
         self._found(map(self._key, words))
 
     def look_up(self, words: Iterable[str]) -> list[StoredWord]:
-        """Return the words that some chunk has; the spellings of one word as one."""
+        """Return the words that some chunk contains; spellings of the same word are merged."""
         keys = [[self._key(word) for word in group] for group in alternatives(words)]
-        if any(len(key.tokens) > MAX_TOKENS for group in keys for key in group):  # SQLite looks for all by itself then
+        if any(len(key.tokens) > MAX_TOKENS for group in keys for key in group):  # SQLite then searches separately
             keys = [[key] for group in keys for key in group]
         by_key = self._found(key for group in keys for key in group)
         groups = ([word for key in group if (word := by_key[key])] for group in keys)
         return [self._merged(group) if len(group) > 1 else group[0] for group in groups if group]
 
     def terms(self, names: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Return those terms that stand somewhere: the id of each, and in how many chunks it stands."""
+        """Return the id and the number of chunks of each term that occurs in some chunk."""
         unique = list(dict.fromkeys(names))
         if missing := [name for name in unique if name not in self._terms]:
             rows = self._execute(self._sql["select_terms"], (missing,))
@@ -220,22 +220,22 @@ class FullText:
         return {name: term for name in unique if (term := self._terms[name])}
 
     def begun(self, beginning: str, most: int = MOST_BEGUN) -> dict[str, tuple[int, int]]:
-        """Return terms that begin so, likewise."""
+        """Return at most `most` terms with this prefix, in the same form as `terms`."""
         rows = self._execute(self._sql["select_begun"], (beginning, beginning + LAST, most))
         return {term: (term_id, chunks) for term, term_id, chunks in rows}
 
     def best(self, words: Sequence[StoredWord], condition: Condition, limit: int) -> ScoredChunks:
-        """Return the `limit` chunks that match best, of the documents of a condition."""
+        """Return the `limit` best matching chunks among the documents of a condition."""
         ids = self._near_best(words, condition, limit)
         return ScoredChunks(ids, self.scores(words, ids)).best(limit)
 
     def best_ids(self, words: Sequence[StoredWord], condition: Condition, limit: int) -> NDArray[np.int64]:
-        """Return the ids of these, ascending; they are scored only if there are more."""
+        """Return the ids of the chunks of `best`, ascending; scores them only if more than `limit` are found."""
         ids = self._near_best(words, condition, limit)
         return ids if ids.size <= limit else ScoredChunks(ids, self.scores(words, ids)).best(limit).ids
 
     def _near_best(self, words: Sequence[StoredWord], condition: Condition, limit: int) -> NDArray[np.int64]:
-        """Return the ids, ascending, of some more chunks than the `limit` best."""
+        """Return the ids, ascending, of the `limit` best chunks and a few more."""
         if not words:
             return EMPTY_SCORES.ids
         chunks, length = self.statistics
@@ -250,7 +250,7 @@ class FullText:
         return np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
 
     def scores(self, words: Sequence[StoredWord], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of these chunks; NaN where there is none."""
+        """Return the scores of these chunks; NaN for a chunk without any of the words."""
         scores = np.full(ids.size, np.nan)
         if ids.size and words:
             some = self.some(ids)
@@ -269,7 +269,7 @@ class FullText:
         return [_occurrences(standing[key], some, postings[key], rows) if key in standing else None for key in keys]
 
     def some(self, ids: NDArray[np.int64]) -> SomeChunks:
-        """Return these chunks, counted among all."""
+        """Return these chunks with the counts of the whole index."""
         if (key := ids.tobytes()) not in self._some:
             self._some[key] = self._chunks(ids)
         return self._some[key]
@@ -290,7 +290,7 @@ class FullText:
         )
 
     def matches(self, some: SomeChunks, words: Sequence[StoredWord]) -> Matches:
-        """Return how words match some chunks."""
+        """Return the matches of words in some chunks."""
         matches = []
         for number, (word, postings) in enumerate(zip(words, self._postings(some, words), strict=True)):
             some.frequencies[str(number),] = word.frequency
@@ -298,7 +298,7 @@ class FullText:
         return Matches(some, matches)
 
     def _postings(self, some: SomeChunks, words: Sequence[StoredWord]) -> list[Postings]:
-        """Return where words stand among some chunks."""
+        """Return the chunks that contain each word, among some chunks."""
         ids = [word.term_id for word in words if word.term_id is not None]
         counted = defaultdict[int, list[tuple[int, int]]](list)
         for term_id, chunk_id, count in self._execute(self._sql["select_counts"], (ids, some.chunk_ids.tolist())):
@@ -314,9 +314,9 @@ class FullText:
         return postings
 
     def some_with(self, tokens: Sequence[str], condition: Condition, most: int) -> tuple[int, list[int]]:
-        """Return in how many chunks of a condition's documents tokens follow each other, and the first of them."""
+        """Return the number of a condition's chunks that contain the tokens as a phrase, and the first of them."""
         term_id, frequency = self.terms([index_term(tokens[0])]).get(index_term(tokens[0]), (None, 0))
-        if len(tokens) == 1 and condition == EVERY_DOCUMENT:  # a term says itself in how many chunks it stands
+        if len(tokens) == 1 and condition == EVERY_DOCUMENT:  # a term's own row has its number of chunks
             rows = self._execute(self._sql["select_first_with"], (term_id, most)).fetchall()
             return frequency, [chunk_id for (chunk_id,) in rows]
         phrase = self.phrase(list(tokens), begins=False) if len(tokens) > 1 else None
@@ -329,13 +329,19 @@ class FullText:
         return count, first or []
 
     def sources(self, chunk_ids: Sequence[int]) -> list[str]:
-        """Return headers and texts of chunks as they were written."""
+        """Return the original headers and texts of chunks."""
         return [text for (text,) in self._execute(self._sql["select_sources"], (list(chunk_ids),))]
 
     def phrase(
         self, tokens: Sequence[str], *, begins: bool = False, known: dict[str, tuple[int, int]] | None = None
     ) -> Phrase | None:
-        """Return where the tokens follow each other; None if they do nowhere. The terms may be known already."""
+        """Return the chunks in which the tokens follow each other; None if a token has no term.
+
+        Args:
+            tokens: the tokens of the phrase.
+            begins: whether the last token is a prefix.
+            known: the terms of the tokens, if they were looked up already.
+        """
         known = self.terms({index_term(token) for token in tokens}) if known is None else known
         forms = [[known[term]] if (term := index_term(token)) in known else [] for token in tokens]
         if begins and tokens:
@@ -345,14 +351,14 @@ class FullText:
         return self._phrase([[term_id for term_id, _ in terms] for terms in forms], _rarest(forms))
 
     def _phrase(self, ids: Sequence[Sequence[int]], rarest: int = 0) -> Phrase:
-        """Return where terms, at each place one of some, follow each other; the search begins at the rarest place."""
+        """Return the chunks in which terms follow each other, one of several per place; searches the rarest first."""
         others = [(ids[place], 2 * (place - rarest)) for place in range(len(ids)) if place != rarest]
         sql = self._sql["select_phrase"].format(followed=self._sql["is_followed"] * len(others))
         rows = self._execute(sql, (ids[rarest], *(value for other in others for value in other))).fetchall()
         return Phrase(np.array(rows, np.int64).reshape(-1, 4))
 
     def _count(self, chunks: Counter[str]) -> dict[str, int]:
-        """Count in how many more chunks terms stand; return their ids."""
+        """Add to the terms' numbers of chunks; return the terms' ids."""
         columns = list(chunks), list(chunks.values())
         ids = dict(self._execute(self._sql["count_terms"], columns).fetchall())
         new = [term for term in chunks if term not in ids]
@@ -370,7 +376,7 @@ class FullText:
         return WordKey(tuple(tokens), begins)
 
     def _found(self, keys: Iterable[WordKey]) -> dict[WordKey, StoredWord | None]:
-        """Return words by their tokens, None for one that no chunk has; each is read once."""
+        """Return words by their tokens, None for a word that no chunk contains; reads each word once."""
         by_key = dict.fromkeys(keys)
         if missing := [key for key in by_key if key not in self._known]:
             terms = self.terms({index_term(token) for key in missing for token in key.tokens})
@@ -378,8 +384,8 @@ class FullText:
         return {key: self._known[key] for key in by_key}
 
     def _merged(self, words: Sequence[StoredWord]) -> StoredWord:
-        """Return spellings of one word as one, which occurs in a chunk as often as the most frequent of them."""
-        if (key := tuple(map(id, words))) not in self._merges:  # each is kept as long as what it is made of
+        """Merge the spellings of a word; in each chunk, only the most frequent spelling counts."""
+        if (key := tuple(map(id, words))) not in self._merges:  # cleared with its parts, so ids stay valid
             self._merges[key] = self._merge(words)
         return self._merges[key]
 
@@ -391,14 +397,14 @@ class FullText:
         return StoredWord(len(table), phrase=Phrase(table))
 
     def _forget(self) -> None:
-        """Read anew what the transaction changed."""
+        """Forget cached terms after a change, so that they are read again."""
         self._known.clear()
         self._merges.clear()
         self._terms.clear()
         self._some.clear()
 
     def _tokens(self, text: str, *, begins: bool = False) -> tuple[list[str], bool]:
-        """Return the tokens of a word, and whether the last is but the beginning of one."""
+        """Return the tokens of a word, and whether the last token is a prefix."""
         phrase = as_phrase(text.removesuffix("*"), begins=begins)
         return self.tokenizer.tokens(phrase.removesuffix("*")), text.endswith("*") or phrase.endswith("*")
 
@@ -411,7 +417,7 @@ class FullText:
 
 
 def _rarest(groups: Sequence[Sequence[tuple[int, int]]]) -> int:
-    """Return the place whose terms are in the fewest chunks."""
+    """Return the place whose terms occur in the fewest chunks."""
     return min(range(len(groups)), key=lambda place: sum(chunks for _, chunks in groups[place]))
 
 
@@ -421,6 +427,6 @@ def _occurrences(word: StoredWord, some: SomeChunks, postings: Postings, rows: N
 
 
 def index_term(token: str) -> str:
-    """Return the token as an index takes it."""
+    """Return the token in the form of the index, which has a limit of length."""
     raw = token.encode()
     return token if len(raw) <= LONGEST else f"{token[:BEGINNING]}{DIGEST_MARK}{hashlib.sha256(raw).hexdigest()}"

@@ -1,4 +1,4 @@
-"""The two legs of search, in SQL."""
+"""Keyword and semantic search, in SQL."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PostgresIndex(Index):
 
 
 class PostgresSelection:
-    """See `kb.store.protocol.Selection`. What a query needs is found out once, when it is first needed."""
+    """See `kb.store.protocol.Selection`. It reads the data for a query once, when first needed."""
 
     def __init__(self, execute: Execute, words: FullText, vectors: VectorTable, where: Filter) -> None:
         self._execute = execute

@@ -1,4 +1,4 @@
-"""The keys that have names, for all engines."""
+"""The named keys, which all engines share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PostgresKeys:
-    """See `kb.store.protocol.Keys`. Each change is a transaction of its own.
+    """See `kb.store.protocol.Keys`. Each change runs in its own transaction.
 
     Args:
         connect: lends a connection.

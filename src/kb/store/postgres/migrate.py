@@ -1,4 +1,4 @@
-"""The schema, made and brought up to date by numbered migrations."""
+"""The schema, which numbered migrations create and update."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SCHEMA_VERSION: Final = 30
 OLDEST_POSTGRES: Final = 16
 OLDEST_PGVECTOR: Final = (0, 8, 4)
 MIGRATING: Final = 0x6B62_0001
-"""The advisory lock of who migrates."""
+"""The advisory lock for migrations."""
 
 
 def prepare_schema(connection: Connection) -> None:
-    """Make the schema in a database without one; migrate an older one. Engines that start together do it once.
+    """Create the schema, or migrate an older one. Engines that start together do this only once.
 
     Raises:
-        StoreError: the server or pgvector is too old, or the schema is too new, or cannot be migrated.
+        StoreError: the server or pgvector is too old, or the schema is too new or cannot be migrated.
     """
     require_server(connection)
     with connection.transaction():
@@ -54,10 +54,10 @@ def prepare_schema(connection: Connection) -> None:
 
 
 def require_server(connection: Connection) -> None:
-    """Check the server.
+    """Check the version and the encoding of the server.
 
     Raises:
-        StoreError: it is too old, or does not keep texts in UTF-8.
+        StoreError: the server is too old, or does not store texts in UTF-8.
     """
     major = connection.info.server_version // 10_000
     if major < OLDEST_POSTGRES:
@@ -68,10 +68,10 @@ def require_server(connection: Connection) -> None:
 
 
 def require_pgvector(connection: Connection) -> None:
-    """Make the extension where it may be made, and check it.
+    """Create the extension if kb is allowed to, and check its version.
 
     Raises:
-        StoreError: it is not there, or too old.
+        StoreError: the extension is missing or too old.
     """
     oldest = ".".join(map(str, OLDEST_PGVECTOR))
     row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()

@@ -1,4 +1,4 @@
-"""That an engine is there: a number, locked as long as its connection lives, on which it also hears of jobs."""
+"""The presence of an engine: a number that it locks through a connection, which also receives news of jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HEARD_SECONDS = 0.5
-"""How often it is looked whether the engine stops."""
+"""The time between checks whether the engine stops."""
 
 RETRY_SECONDS = 1.0
 ENDS = "kb_ends"
@@ -27,9 +27,9 @@ LISTEN = f"LISTEN kb_jobs; LISTEN {ENDS}"
 
 
 class Presence:
-    """Holds the engine's number, takes it anew when the connection is lost, and listens.
+    """Holds the engine's number, takes it again after a lost connection, and listens for notifications.
 
-    `trouble` says why there is no connection at the moment, and `lost_at` since when, as `monotonic` counts.
+    While the connection is lost, `trouble` is the reason and `lost_at` the time of the loss, from `monotonic`.
 
     Args:
         connect: makes a connection.
@@ -48,11 +48,11 @@ class Presence:
         self._thread.start()
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None]) -> None:
-        """Have `wake` called when a job was queued, and `ended` with one that ended."""
+        """Call `wake` when a job is queued, and `ended` with the id of a job that ends."""
         self._wake, self._ended = wake, ended
 
     def close(self) -> None:
-        """Stop, and give the number back."""
+        """Stop and release the number."""
         self._closing.set()
         self._thread.join()
         self._connection.close()
@@ -74,11 +74,11 @@ class Presence:
             for notice in self._connection.notifies(timeout=HEARD_SECONDS, stop_after=1):
                 if notice.channel != ENDS:
                     self._wake()
-                elif notice.payload.isdecimal():  # anyone may say something there
+                elif notice.payload.isdecimal():  # any client can send on this channel
                     self._ended(int(notice.payload))
 
     def _return(self) -> None:
-        """Connect anew, under the same number unless another engine has taken it."""
+        """Reconnect, with the same number unless another engine has taken it."""
         self._connection.close()
         try:
             self._connection = self._connect()
@@ -86,13 +86,13 @@ class Presence:
                 self.number = take_number(self._connection)
             self._connection.execute(LISTEN)
             self.trouble = self.lost_at = None
-            self._wake()  # what was said meanwhile was not heard
+            self._wake()  # notifications in the meantime were lost
         except psycopg.Error as error:
             self.trouble = first_line(error)
 
 
 def take_number(connection: Connection) -> int:
-    """Return a number that no other engine has, and hold it as long as the connection is there."""
+    """Return a number that no other engine has, and hold it as long as the connection lives."""
     while True:
         [(number,)] = connection.execute("SELECT nextval('engine_numbers')").fetchall()
         if takes(connection, number):
@@ -100,6 +100,6 @@ def take_number(connection: Connection) -> int:
 
 
 def takes(connection: Connection, number: int) -> bool:
-    """Take a number and return True, unless another engine has it."""
+    """Try to take a number; return False if another engine has it."""
     [(is_ours,)] = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (ENGINES, number)).fetchall()
     return bool(is_ours)

@@ -1,4 +1,4 @@
-"""A database in PostgreSQL that is read without an engine."""
+"""Access to a database in PostgreSQL without an engine."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from kb.store.postgres.vector_space import IN_USE, are_engines_there
 from kb.store.rows import Retention
 
 PATIENCE = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0"
-"""Its transaction waits while files are written, and reads all there is."""
+"""No limits, because the transaction waits while files are written, and reads the whole database."""
 
 KEPT = "LOCK TABLE kb.vectors_a, kb.vectors_b IN ACCESS SHARE MODE"
-"""Before its moment begins: what 'kb reembed' deletes is gone at once from every moment."""
+"""Runs before the snapshot begins, because vectors that 'kb reembed' deletes vanish from every snapshot at once."""
 
 
 @contextmanager
 def moment(url: str) -> Iterator[PostgresTransaction]:
-    """One moment of the database at `url`, whatever is written to it meanwhile.
+    """Yield a snapshot of the database at `url`, which later writes do not change.
 
     Raises:
-        SettingError: it is no URL.
-        StoreError: there is none, or it cannot be read.
+        SettingError: the URL is not valid.
+        StoreError: the database does not exist or cannot be read.
     """
     try:
         with closing(connect(url)) as connection:
@@ -47,11 +47,11 @@ def moment(url: str) -> Iterator[PostgresTransaction]:
 
 
 def refuse_engines(url: str) -> None:
-    """See that no engine uses the database at `url`.
+    """Check that no engine uses the database at `url`.
 
     Raises:
-        SettingError: it is no URL.
-        StoreError: one does, or the database does not answer.
+        SettingError: the URL is not valid.
+        StoreError: an engine uses the database, or the database does not answer.
     """
     try:
         with closing(connect(url)) as connection:
@@ -63,10 +63,10 @@ def refuse_engines(url: str) -> None:
 
 @contextmanager
 def files(url: str, scratch: Path) -> Iterator[tuple[PostgresBlobs, Callable[[], AbstractContextManager[BlobPlace]]]]:
-    """The files in the database at `url`, and what is recorded of where they are.
+    """Yield the files in the database at `url`, and a function that lends the record of where files are.
 
     Raises:
-        StoreError: it cannot be used.
+        StoreError: the database cannot be used.
     """
     try:
         with closing(connect(url)) as connection:

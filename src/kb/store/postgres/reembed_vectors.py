@@ -1,8 +1,9 @@
-"""Vectors of another model or prefix beside those in use, which take their place in one transaction.
+"""Second vectors, of another model or prefix, which replace the vectors in use in one transaction.
 
-There are two tables of vectors, and a row says which is in use. Each has its index, which grows with it, so a switch
-changes that row: nobody waits for it. One of the engines makes them; another one takes that up when it is gone. What is
-added is embedded for the vectors in use alone, and for these afterwards; what is deleted goes from both.
+The database has two tables of vectors, and a row that names the table in use. Each table has its own index, which grows
+with it, so a switch changes only that row and nobody waits. One engine makes the second vectors; if it is gone, another
+one continues. kb embeds new chunks first only for the vectors in use, and later for the second vectors. It deletes
+vectors of deleted chunks from both tables.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from kb.store.rows import VectorSpace
 from kb.store.sql.reembed_vectors import SecondVectors
 
 HUNG_SECONDS: Final = 120.0
-"""An engine that is there, and has not said for so long that it makes them, hangs."""
+"""A live engine without a sign of work on the second vectors for this time counts as hung."""
 
 IN_USE: Final = "Somebody reads the vectors that are to be deleted, such as a backup: try again when it has ended."
 
@@ -34,7 +35,7 @@ class PostgresSecondVectors(SecondVectors):
 
     Args:
         connection: the transaction's.
-        vectors: those in use.
+        vectors: the vectors in use.
         engine: the number of this engine.
     """
 
@@ -46,10 +47,10 @@ class PostgresSecondVectors(SecondVectors):
         self.switched = False
 
     def begin(self, space: VectorSpace) -> None:
-        """Begin with none, of this space.
+        """Begin an empty set of this space.
 
         Raises:
-            NotReembedding: its vectors are too long.
+            NotReembedding: the vectors are too long for an index.
         """
         if space.dimensions > MOST_DIMENSIONS:
             raise NotReembedding(TOO_LONG)
@@ -62,10 +63,10 @@ class PostgresSecondVectors(SecondVectors):
         return row.get is not None
 
     def discard(self) -> None:
-        """Delete them.
+        """Delete the second vectors.
 
         Raises:
-            StoreUnavailable: somebody reads them.
+            StoreUnavailable: another transaction reads them.
         """
         try:
             self._execute(self._sql("wait_briefly"))
@@ -79,7 +80,7 @@ class PostgresSecondVectors(SecondVectors):
             cursor.executemany(self._sql("insert_vector"), list(zip(vectors, ids, strict=True)))
 
     def code(self) -> bool:
-        """Return that nothing is to be made: their index grew with them."""
+        """Return False, because the index grew with the vectors."""
         return False
 
     def switch(self) -> bool:

@@ -1,4 +1,4 @@
-"""Replicas of the database: they answer what only reads, as long as they have all that was written before."""
+"""Replicas of the database: they answer reads as long as they have all earlier writes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WAIT_SECONDS, SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 0.001, 0.01
-"""How long a read waits until a replica has what was written before it, and how often it looks."""
+"""How long a read waits for a replica to catch up, and the pauses between checks."""
 
 LOOK_SECONDS = 1.0
-"""How often it is looked whether a replica answers."""
+"""The time between checks whether a replica answers."""
 
 QUESTION_SECONDS, STATEMENT_SECONDS = 1.0, 10.0
-"""How long a replica may be silent when it is asked how it does, and when it reads."""
+"""How long a replica may be silent during a check, and during a read."""
 
 TRANSACTIONS = 1 << 32
-"""Their numbers begin anew after so many."""
+"""The number of transactions after which their numbers start again."""
 
 OUT_OF_STEP = "it lacks changes of the primary, or has some that the primary has not"
 SILENT = "it has been silent for {seconds:.0f} s"
@@ -43,20 +43,20 @@ OTHER_DATABASE = "what answers is no replica of the database in KB_DATABASE_URL"
 
 
 Identity = tuple[int, int]
-"""Of a server and its replicas, and of a database on them."""
+"""The identifier shared by a server and its replicas, and the one of the database on them."""
 
 
 class OtherDatabase(psycopg.OperationalError):
-    """What answers is no replica of this database."""
+    """The server is not a replica of this database."""
 
 
 class ReplicaConnection(psycopg.Connection[tuple[Any, ...]]):
-    """Gives up a server that is silent: one that stands still keeps its connections, and so do its own limits."""
+    """Gives up on a silent server. A server that hangs keeps its connections, and enforces no timeouts of its own."""
 
     patience = QUESTION_SECONDS
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
-        """Wait as psycopg does, but not for ever.
+        """Wait as psycopg does, but with a limit.
 
         Raises:
             psycopg.OperationalError: the server was silent; the connection is closed.
@@ -71,16 +71,16 @@ class ReplicaConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 class Replica:
-    """Lends connections to replicas. While none is good enough it lends none, and looks every second.
+    """Lends connections to replicas. While no replica is good enough, it lends none and checks again every second.
 
     Args:
         connect: makes a connection to one of them.
-        open_pool: opens a pool of such connections, each of which is passed to a function first.
-        identity: what the primary says in `database_identity`.
-        newest: asks the primary for the number of the last change.
+        open_pool: opens a pool of such connections, and passes each new one to a function.
+        identity: the primary's `database_identity`.
+        newest: returns the number of the primary's last change.
 
     Raises:
-        StoreError: what answers is no replica of this database.
+        StoreError: the server is not a replica of this database.
     """
 
     def __init__(
@@ -112,10 +112,10 @@ class Replica:
 
     @contextmanager
     def moment(self) -> Iterator[Connection | None]:
-        """Lend a connection that sees all that was written before; None where the primary has to answer.
+        """Lend a connection that sees all earlier writes; None if the primary must answer.
 
         Raises:
-            StoreUnavailable: the replica broke off; or the primary does not answer.
+            StoreUnavailable: the replica failed, or the primary does not answer.
         """
         connection = None if self._trouble else self._take()
         with self._lock:
@@ -178,7 +178,7 @@ class Replica:
         except psycopg.Error as error:
             self._close_watching()
             self._leave(first_line(error))
-        except KbError as error:  # the primary's; of the replica it tells nothing
+        except KbError as error:  # from the primary; the state of the replica is unknown
             self._close_watching()
             logger.debug("it is not known what a replica should have: %s", error)
         else:
@@ -187,7 +187,7 @@ class Replica:
             self._trouble, self._level_at = None, monotonic()
 
     def _check(self, connection: Connection) -> None:
-        """Refuse a connection that is to no replica of the database, or to one that is not level with the primary."""
+        """Raise if the server is not a replica of the database, or is not level with the primary."""
         if database_identity(connection) != self._identity:
             raise OtherDatabase(OTHER_DATABASE)
         if not catch_up(connection, self._newest):
@@ -206,10 +206,10 @@ class Replica:
 
 
 def catch_up(connection: Connection, newest: Callable[[], int]) -> bool:
-    """Wait until the server has the primary's last change, and none that the primary has not; begin to read there.
+    """Wait until the server has the primary's last change and no change that the primary lacks; begin to read there.
 
-    It has such changes while they wait for a synchronous replica; or for good, if a failover has lost them elsewhere.
-    If that is not so soon, return False, without a transaction.
+    A replica has changes that the primary lacks while they wait for a synchronous replica, or for good after a failover
+    lost them elsewhere. If the wait takes too long, return False, without a transaction.
     """
     oldest = newest()
     deadline, pause = monotonic() + WAIT_SECONDS, SHORTEST_PAUSE
@@ -226,7 +226,7 @@ def catch_up(connection: Connection, newest: Callable[[], int]) -> bool:
 
 
 def is_at_least(number: int, other: int) -> bool:
-    """Return whether a transaction is the same as another one, or came after it."""
+    """Return whether a transaction is the same as another, or later."""
     return (number - other) % TRANSACTIONS < TRANSACTIONS // 2
 
 
@@ -237,6 +237,6 @@ def last_change(connection: Connection) -> int:
 
 
 def database_identity(connection: Connection) -> Identity:
-    """Return what a database and its replicas have in common, and others have not."""
+    """Return the identifiers that a database shares only with its replicas."""
     [(system, database)] = connection.execute(statements("search")["select_identity"]).fetchall()
     return system, database

@@ -1,4 +1,4 @@
-"""The words of the full text, as a speller looks for them, in SQL."""
+"""The words of the full-text index for a speller, in SQL."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class PostgresVocabulary:
     """See `kb.lexical.speller.Vocabulary`.
 
     Args:
-        words: the full text.
-        condition: which documents the chunks are of.
+        words: the full-text index.
+        condition: the condition on the documents of the chunks.
     """
 
     def __init__(self, words: FullText, condition: Condition) -> None:

@@ -1,4 +1,4 @@
-"""A pool of connections to one database, which many engines may share."""
+"""The store in PostgreSQL: a pool of connections to one database, which several engines may share."""
 
 from __future__ import annotations
 
@@ -43,26 +43,27 @@ C = TypeVar("C", bound=psycopg.Connection[tuple[Any, ...]])
 logger = logging.getLogger(__name__)
 
 CONNECTIONS = 10
-"""How many an engine has at most, beside the one that says that it is there."""
+"""The most connections of an engine, not counting the connection that shows its presence."""
 
 NAMED_AT_ONCE = 1000
-"""The names of how many documents a transaction writes; the rest is written later."""
+"""The number of documents whose names a transaction writes; later ones write the rest."""
 
 WRITING, QUEUING = 0x6B62_0002, 0x6B62_0003
-"""The advisory locks of who writes, and of who changes the queue alone."""
+"""The advisory locks for writes, and for changes of only the queue."""
 
 PATIENCE_SECONDS, ATTEMPT_SECONDS, PAUSE_SECONDS = 10.0, 2.0, 0.2
-"""How long after a server went what has not begun waits for it, how long at a time, and before it asks a read-only one
-again.
+"""How long new transactions wait for a lost server, how long each attempt takes, and the pause before kb asks a
+read-only server again.
 """
 
 RECONNECT_SECONDS = 2.0
-"""How long the pool tries by itself, ever more seldom; after that it does when a connection is asked for."""
+"""How long the pool reconnects on its own, with growing pauses; after that it tries when kb requests a connection."""
 
 LOCK_SECONDS, IDLE_SECONDS = 30, 60
-"""How long a change waits for others, how long an engine may be silent amid a transaction.
+"""How long a change waits for other changes, and how long an engine may be silent within a transaction.
 
-How long a change takes has no limit: one that waits for a synchronous replica would be done, and only the wait end.
+The time of a change itself has no limit. A timeout during the wait for a synchronous replica would end only the wait,
+although the change is done.
 """
 
 UNCONFIRMED = (
@@ -74,7 +75,6 @@ LOCK = "SELECT pg_advisory_xact_lock(%s), current_setting('transaction_read_only
 
 
 def ping(connection: Connection) -> None:
-    """Ask for an answer."""
     connection.execute("SELECT 1")
 
 
@@ -106,7 +106,7 @@ class PostgresTransaction(Transaction):
 
     @cached_property
     def transfer(self) -> PostgresTransfer:
-        """Its rows as an export has them."""
+        """Its rows in the form of an export."""
         return PostgresTransfer(self._execute, self._vectors)
 
     @property
@@ -124,7 +124,7 @@ class PostgresTransaction(Transaction):
         return size
 
     def publish(self) -> None:
-        """Count the change of chunks or of their vectors, if there was one; note any other: replicas must have it."""
+        """Increase the generation after a change of chunks or vectors; note any other change for the replicas."""
         is_new = self.documents.changed or self.second.switched
         self._execute(statements("search")["update_generation" if is_new else "note_change"])
 
@@ -133,10 +133,10 @@ class PostgresStore:
     """A store in a PostgreSQL database; see `kb.store.protocol.Store`.
 
     Args:
-        url: where it is.
-        space: what makes the vectors.
-        retention: how long what was changed or deleted is kept.
-        read_url: where replicas are, which answer `view`.
+        url: the URL of the database.
+        space: the space of the vectors.
+        retention: the limits of the history, the bin and the audit log.
+        read_url: the URL of replicas, which answer `view`.
 
     Raises:
         StoreError: the database cannot be opened, or is of another version or model.
@@ -200,7 +200,7 @@ class PostgresStore:
 
     @contextmanager
     def view(self) -> Iterator[PostgresTransaction]:
-        """One moment of the database, at a replica if one has all that was written before."""
+        """Read a snapshot, from a replica if one has all earlier writes."""
         with self._replica.moment() if self._replica else nullcontext() as connection:
             if connection:
                 yield PostgresTransaction(connection, self._retention, self._presence.number)
@@ -213,10 +213,10 @@ class PostgresStore:
         """Commit when the block ends.
 
         Raises:
-            DiskFull: there is no room for it.
-            Unconfirmed: it may have been written, or not.
+            DiskFull: the disk is full.
+            Unconfirmed: the change may have been written, or not.
         """
-        # Those of this engine wait without a connection, those of others in the database.
+        # Writes of this engine wait without a connection, writes of other engines in the database.
         with acquired(self._write_lock), self._change(WRITING, checkpoint) as transaction:
             yield transaction
             transaction.documents.write_names(NAMED_AT_ONCE)
@@ -224,22 +224,22 @@ class PostgresStore:
 
     @contextmanager
     def queue(self) -> Iterator[PostgresTransaction]:
-        """A change of the queue alone, which waits only for others of its kind, and for the jobs that a write ends."""
+        """Change only the queue; this waits only for other changes of the queue, and for jobs that a write ends."""
         with acquired(self._queue_lock), self._change(QUEUING) as transaction:
             yield transaction
 
     def blobs(self, scratch: Path) -> PostgresBlobs:
-        """Return the files in the database, which are fetched into a folder to be read as such."""
+        """Return the files in the database; kb copies one into the folder `scratch` to read it as a file."""
         return PostgresBlobs(self._connection, scratch)
 
     @contextmanager
     def blob_place(self) -> Iterator[BlobPlace]:
-        """What is recorded of where files are, and may be changed while the block lasts."""
+        """Yield the record of where files are, which may change only within this block."""
         with self._connection() as connection, connection.transaction():
             yield BlobPlace(connection)
 
     def reclaim(self) -> bool:
-        """Return False: autovacuum does it."""
+        """Return False, because autovacuum frees the space."""
         return False
 
     def check(self) -> None:
@@ -272,7 +272,7 @@ class PostgresStore:
 
     @contextmanager
     def _connection(self, begin: Callable[[Connection], object] = ping) -> Iterator[Connection]:
-        """Lend a connection on which `begin` was done; what was not committed is rolled back.
+        """Lend a connection after a call of `begin` with it; roll back uncommitted changes at the end.
 
         Raises as `translated_errors`.
         """
@@ -281,15 +281,15 @@ class PostgresStore:
             try:
                 yield connection
             except errors.ReadOnlySqlTransaction:
-                connection.close()  # the next one is to the server that has taken its place
+                connection.close()  # the next connection goes to the new primary
                 raise
             finally:
                 self._give_back(connection)
 
     def _begin(self, begin: Callable[[Connection], object]) -> Connection:
-        """Return a connection on which `begin` was done.
+        """Return a connection after a call of `begin` with it.
 
-        In the first seconds that the server is gone it is tried again, which is safe, for nothing was written yet.
+        kb retries in the first seconds without a server. This is safe because nothing was written yet.
         """
         deadline = (self._presence.lost_at or monotonic()) + PATIENCE_SECONDS
         while True:
@@ -317,7 +317,7 @@ class PostgresStore:
 
 @contextmanager
 def acquired(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock.
+    """Hold a lock while the block runs.
 
     Raises:
         StoreUnavailable: others have had it for too long.
@@ -334,7 +334,7 @@ def commit(connection: Connection) -> None:
     """Commit.
 
     Raises:
-        Unconfirmed: it may have been written, or not; or no replica has confirmed it that was to.
+        Unconfirmed: the change may have been written, or not; or a synchronous replica did not confirm it.
         psycopg.Error: nothing was written.
     """
     warnings: list[str] = []
@@ -351,7 +351,7 @@ def commit(connection: Connection) -> None:
         raise Unconfirmed(UNCONFIRMED.format(reason=first_line(error))) from error
     finally:
         connection.remove_notice_handler(warn)
-    if done != "COMMIT":  # without an error the server rolls back what had one before
+    if done != "COMMIT":  # after a failed statement, the server rolls back without an error
         raise errors.InFailedSqlTransaction(f"a statement had failed: {done}")
     if warnings:  # as when an administrator ends the wait for a synchronous replica
         raise Unconfirmed(UNCONFIRMED.format(reason=warnings[0]))
@@ -361,17 +361,17 @@ def connect(url: str) -> Connection:
     """Return a connection of the store's kind, outside a transaction.
 
     Raises:
-        SettingError: it is no URL.
-        psycopg.Error: none can be made.
+        SettingError: the URL is not valid.
+        psycopg.Error: the connection cannot be made.
     """
     return open_connection(psycopg.Connection, conninfo(url))
 
 
 def open_connection(connection_class: type[C], info: str) -> C:
-    """Return such a connection, of a class, by what libpq is told.
+    """Return a connection of the store's kind, of this class, for a libpq connection string.
 
     Raises:
-        psycopg.Error: none can be made.
+        psycopg.Error: the connection cannot be made.
     """
     connection = connection_class.connect(info, autocommit=True, cursor_factory=PgCursor)
     with connection.transaction():
@@ -383,7 +383,7 @@ def open_connection(connection_class: type[C], info: str) -> C:
 def open_pool(
     name: str, connection_class: type[C], info: str, check: Callable[[Connection], None] = lambda _: None
 ) -> ConnectionPool[C]:
-    """Return a pool of such connections, which wait for locks and for the engine only so long, and pass a check."""
+    """Return a pool of such connections, with limits on the wait for locks and for the engine, and with a check."""
 
     def configure(connection: Connection) -> None:
         prepare(connection)

@@ -1,4 +1,4 @@
-"""What made the database's vectors, recorded in it: those of two models or prefixes cannot be compared."""
+"""The space of the vectors, which the database records: vectors of two models or prefixes cannot be compared."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from kb.store.row_mapping import field_values
 from kb.store.rows import VectorSpace
 
 MOST_DIMENSIONS = 4000
-"""Of a half-precision vector in an index of pgvector."""
+"""The limit of a half-precision vector in an index of pgvector."""
 
 TOO_LONG = f"pgvector has an index for vectors of {MOST_DIMENSIONS} numbers at most: use another model."
 
 TABLES = ("vectors_a", "vectors_b")
-"""One is in use."""
+"""The two tables of vectors, of which one is in use."""
 
 IN_USE = "An engine uses the database; stop it first."
 
 ENDED_SECONDS, PAUSE = 2.0, 0.05
-"""After how long an engine that ended is gone for the server, too, and how often it is asked."""
+"""How long the server may need to notice that an engine has ended, and the pause between checks."""
 
 
 def bind_space(connection: Connection, space: VectorSpace) -> None:
-    """Record `space` in a database without vectors; check it against the record of one that has some.
+    """Record `space` in a database without vectors; otherwise check it against the recorded space.
 
     Raises:
-        StoreError: the vectors are of another model or prefix, or those of another engine will be.
+        StoreError: the vectors, or the future vectors of another engine, have another model or prefix.
     """
     if space.dimensions > MOST_DIMENSIONS:
         raise StoreError(TOO_LONG)
@@ -54,7 +54,7 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
 
 
 def are_engines_there(connection: Connection) -> bool:
-    """Return whether engines use the database, beside the one that starts; one that just ended is waited for."""
+    """Return whether any engine other than the starting one uses the database; wait for one that has just ended."""
     for _ in range(int(ENDED_SECONDS / PAUSE)):
         if connection.execute(statements("jobs")["count_engines"], {"class": ENGINES}).fetchone() == (0,):
             return False
@@ -63,39 +63,39 @@ def are_engines_there(connection: Connection) -> bool:
 
 
 def index_vectors(connection: Connection, table: str, dimensions: int) -> None:
-    """Empty a table of vectors, and make its index for vectors of this length."""
+    """Empty a table of vectors, and create its index for vectors of this length."""
     for name in ("empty", "drop_index", "create_index"):
         connection.execute(statements("vectors")[name].format(vectors=table, dimensions=dimensions))
 
 
 def table_in_use(connection: Connection) -> str:
-    """Return the table of the vectors that are in use."""
+    """Return the table of the vectors in use."""
     [(table, *_)] = connection.execute(statements("vectors")["select_in_use"]).fetchall()
     return str(table)
 
 
 def record_space(connection: Connection, space: VectorSpace) -> None:
-    """Record what the vectors are of."""
+    """Record the space of the vectors."""
     connection.execute(statements("vectors")["record_space"], field_values(space))
 
 
 def recount_precisions(connection: Connection, precision: str) -> None:
-    """Note that all vectors are of one precision."""
+    """Record that all vectors have this precision."""
     connection.execute(statements("vectors")["forget_precisions"])
     connection.execute(statements("vectors")["recount_precisions"], (precision,))
 
 
 def read_space(connection: Connection) -> VectorSpace | None:
-    """Return what the vectors are of, as the database says itself."""
+    """Return the recorded space of the vectors."""
     row = connection.execute(statements("vectors")["select_space"]).fetchone()
     return VectorSpace(*row) if row else None
 
 
 def space_in_use(url: str) -> VectorSpace | None:
-    """Return what the vectors of a database are of; None if it holds none, or cannot be read.
+    """Return the space of a database's vectors; None if it has no vectors or cannot be read.
 
     Raises:
-        SettingError: it is no URL.
+        SettingError: the URL is not valid.
     """
     with suppress(psycopg.Error), psycopg.connect(conninfo(url)) as connection:
         prepare(connection)

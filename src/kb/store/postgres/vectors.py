@@ -1,4 +1,4 @@
-"""The vectors of chunks: all are looked at where few are to choose from, else an index finds the nearest."""
+"""The vectors of chunks. kb compares all of them if the choice is small; otherwise an index finds the nearest."""
 
 from __future__ import annotations
 
@@ -18,35 +18,39 @@ from kb.vectors.flat_index import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 EXACT = 20_000
-"""Up to how many chunks to choose from each is looked at."""
+"""The most chunks to choose from for which kb compares every vector."""
 
 CROSSING = 100
-"""Under a filter, so many times the root of how many there are: the fewer it admits, the longer the index looks."""
+"""With a filter, the limit is at least this factor times the root of the number of chunks. The fewer chunks the filter
+admits, the longer the index searches.
+"""
 
 MOST_BY_INDEX = 500
-"""So many at most are asked of the index."""
+"""The most chunks that kb requests from the index."""
 
 EXPLORED = 5
-"""So many of what the index finds for each that is wanted are compared by their exact vectors."""
+"""For each requested chunk, kb compares the exact vectors of this number of chunks from the index."""
 
 OF_MANY = 2
-"""And at least so many times the root of how many there are: among a million that finds .99 of the ten nearest."""
+"""The least number to compare is this factor times the root of the number of chunks. Among a million chunks, this finds
+0.99 of the ten nearest.
+"""
 
 AT_ONCE = 200
-"""So many the index looks for before it goes on."""
+"""The number of chunks that each step of an index scan searches for."""
 
 MOST_SCANNED = 100_000
-"""After so many the index gives up, and each chunk is looked at."""
+"""The number of scanned chunks after which the index gives up, and kb compares every chunk."""
 
 MARGIN = 16
-"""How many more than wanted the database finds: it may round otherwise."""
+"""The number of extra chunks that the database finds, because it may round differently."""
 
 HEADER = 4
-"""So many bytes of a vector as pgvector sends it say how long it is."""
+"""The bytes before the numbers of a vector that pgvector sends; they contain its length."""
 
 
 class VectorTable:
-    """The vectors in use, as a transaction sees them. What they are of is read when it is first needed."""
+    """The vectors in use, as a transaction sees them. Their space is read when first needed."""
 
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
@@ -54,22 +58,21 @@ class VectorTable:
 
     @property
     def name(self) -> str:
-        """The table that is in use."""
+        """The table in use."""
         return self._in_use[0]
 
     @property
     def space(self) -> VectorSpace:
-        """What they are of."""
         return self._in_use[1]
 
     @property
     def other(self) -> str:
-        """The table that is not."""
+        """The table that is not in use."""
         return next(table for table in TABLES if table != self.name)
 
     @cached_property
     def _count(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return int(self._execute(self._sql["count_all"]).get)
 
     @cached_property
@@ -85,7 +88,7 @@ class VectorTable:
         return vectors
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks are to a unit vector; 0 for one without a vector."""
+        """Return the cosines of these chunks' vectors with a unit vector; 0 for a chunk without a vector."""
         order = np.argsort(ids)
         cosines = np.empty(ids.size)
         cosines[order] = np.vecdot(self.vectors(ids), vector)
@@ -94,12 +97,12 @@ class VectorTable:
     def nearest(
         self, vector: NDArray[np.float32], limit: int, condition: Condition, *, exact: bool = False
     ) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, of the documents of a condition, the older of equals."""
+        """Return the `limit` chunks of a condition's documents nearest to a unit vector; of equals, the older ones."""
         if not limit:
             return EMPTY_SCORES
         if not exact and limit <= MOST_BY_INDEX and not self._admits_few(condition):
             rows = self._nearest_by_index(vector, limit, condition)
-            if len(rows) >= limit:  # else it gave up: what is admitted lies far away
+            if len(rows) >= limit:  # otherwise the index gave up: the admitted chunks are far away
                 return self._best(vector, limit, rows)
         return self._best(vector, limit, self._nearest_exactly(vector, limit, condition))
 

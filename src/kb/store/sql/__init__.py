@@ -1,1 +1,1 @@
-"""What both stores do alike: in one SQL, which is translated for each when it is read."""
+"""The SQL that both stores share, translated for each store when it is read."""

@@ -1,4 +1,4 @@
-"""Who did what, in SQL."""
+"""The audit log, in SQL."""
 
 from __future__ import annotations
 

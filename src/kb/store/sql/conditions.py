@@ -1,4 +1,4 @@
-"""Which documents a filter admits, in SQL."""
+"""The conditions of a filter on documents, in SQL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kb.store.row_mapping import stored
 from kb.store.rows import Filter
 
 Condition = tuple[str, tuple[object, ...]]
-"""What must hold of a document in SQL, and its parameters."""
+"""A condition on a document in SQL, and its parameters."""
 
 EVERY_DOCUMENT: Final[Condition] = ("TRUE", ())
 
@@ -26,24 +26,24 @@ AFTER_SURROGATES: Final = 0xE000
 
 
 class Conditions(ABC):
-    """What a store asks of documents. `mark` stands where a parameter goes in its SQL."""
+    """A store's conditions on documents. `mark` is the placeholder for a parameter in its SQL."""
 
     mark: ClassVar[str]
     own_day: ClassVar[str]
-    """The day that a document gives itself."""
+    """The day of the document date."""
 
     stays_below: ClassVar[str]
-    """Of a path: it does not lead up again, as `kb.api.rights` has it."""
+    """The condition that a path contains no `..`, as in `kb.api.rights`."""
 
     beside: ClassVar[str] = ""
-    """Before a column that most documents have alike, so that it is not looked up in an index."""
+    """The prefix of a column with few distinct values, to keep the database from using its index."""
 
     def admitted(self, where: Filter) -> Condition:
-        """Return `where` as one condition on `documents`: `EVERY_DOCUMENT` if it comes to that."""
+        """Return `where` as one condition on `documents`; `EVERY_DOCUMENT` if it admits all of them."""
         return joined([*self.on_tags(where), *self.exact(where), *self.on_creation(where), *self.on_texts(where)])
 
     def exact(self, where: Filter) -> list[Condition]:
-        """Return the conditions on type, language, path, name and id, and on dates other than that of creation."""
+        """Return the conditions on type, language, path, name and id, and on dates other than the date added."""
         columns = (
             ("doc_type" if where.source_path is None else f"{self.beside}doc_type", where.doc_type),
             (f"{self.beside}language", where.language),
@@ -68,7 +68,7 @@ class Conditions(ABC):
         return conditions + self.on_dates(where)
 
     def on_dates(self, where: Filter) -> list[Condition]:
-        """Return the conditions on when a document was changed, and on its own date."""
+        """Return the conditions on the time of the last change and on the document date."""
         conditions: list[Condition] = []
         if where.updated_after is not None:
             conditions.append((f"{RECENT} >= {self.mark}", (stored(where.updated_after),)))
@@ -79,18 +79,18 @@ class Conditions(ABC):
         return conditions
 
     def on_creation(self, where: Filter) -> list[Condition]:
-        """Return the conditions on when a document was created."""
+        """Return the conditions on the date added."""
         bounds = ((">=", where.created_after), ("<", where.created_before))
         return [(f"created_at {sign} {self.mark}", (stored(moment),)) for sign, moment in bounds if moment is not None]
 
     def on_texts(self, where: Filter) -> list[Condition]:
-        """Return the conditions on what stands in a document."""
+        """Return the conditions on the texts in a document."""
         lacking = [self.holding(text) for text in where.lacking]
         return [*map(self.holding, where.holding), *((f"NOT {sql}", parameters) for sql, parameters in lacking)]
 
     @abstractmethod
     def page(self, where: Filter, sort: Sort, cursor: str | None) -> tuple[str, Condition]:
-        """Return from where a page is selected, and what follows WHERE: a condition and an order."""
+        """Return the source of a page for FROM, and its condition and order for WHERE."""
 
     @abstractmethod
     def on_tags(self, where: Filter) -> list[Condition]:
@@ -98,15 +98,15 @@ class Conditions(ABC):
 
     @abstractmethod
     def under(self, prefix: str) -> list[Condition]:
-        """Return the conditions on how a path begins."""
+        """Return the conditions that a path begins with `prefix`."""
 
     @abstractmethod
     def with_part(self, part: str) -> Condition:
-        """Return the condition that a text stands in a path, ASCII letters in any case."""
+        """Return the condition that a path contains a text; ASCII case is ignored."""
 
     @abstractmethod
     def called(self, pattern: str) -> Condition:
-        """Return the condition that a document's file, or else its title, has a name of a pattern."""
+        """Return the condition that the name of a document's file, or else its title, matches a pattern."""
 
     @abstractmethod
     def beginning_id(self, digits: str) -> Condition:
@@ -118,11 +118,11 @@ class Conditions(ABC):
 
     @abstractmethod
     def holding(self, text: str) -> Condition:
-        """Return the condition that a text stands in a document."""
+        """Return the condition that a document contains a text."""
 
 
 def after_prefix(prefix: str) -> str | None:
-    """Return what comes after all texts with this prefix, and before any other; None if no text does."""
+    """Return the first text after all texts with this prefix; None if no text comes after them."""
     stem = prefix.rstrip(chr(sys.maxunicode))
     if not stem:
         return None
@@ -131,7 +131,7 @@ def after_prefix(prefix: str) -> str | None:
 
 
 def like_pattern(pattern: str) -> str:
-    """Return a pattern of names with stars as LIKE has it."""
+    """Return a pattern of names, with `*` and `?`, as a pattern for LIKE."""
     return folded(pattern).translate(LIKE_ESCAPED).replace("*", "%").replace("?", "_")
 
 
@@ -146,7 +146,7 @@ def joined(conditions: Iterable[Condition]) -> Condition:
 
 
 def among(condition: Condition) -> Condition:
-    """Return what keeps rows with a `document_id` to the documents of a condition; nothing for all."""
+    """Return the WHERE clause that limits rows with a `document_id` to a condition's documents; empty for all."""
     if condition == EVERY_DOCUMENT:
         return "", ()
     documents = f"SELECT id FROM documents WHERE {condition[0]}"  # noqa: S608 - its values are parameters
@@ -154,5 +154,5 @@ def among(condition: Condition) -> Condition:
 
 
 def order_by(sort: Sort, key: str = "id") -> str:
-    """Return the order of a list, whose column of ids may be another one."""
+    """Return the ORDER BY expression of a list; `key` is the expression for the order by id."""
     return {"recent": f"{RECENT} DESC, id DESC", "oldest": f"{RECENT}, id", "id": key}[sort]

@@ -40,10 +40,10 @@ from kb.store.sql.replacements import present_successors
 from kb.store.statements import Statements
 
 ALL: Final = 1 << 62
-"""More chunks than a document has."""
+"""More chunks than any document has."""
 
 WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
-"""That a document is one of those that a key may see."""
+"""Keeps the names to documents that a key may see."""
 
 
 class Documents(ABC):
@@ -52,7 +52,7 @@ class Documents(ABC):
     Args:
         execute: the transaction's.
         statements: the store's.
-        conditions: what it asks of documents.
+        conditions: the store's conditions on documents.
     """
 
     def __init__(self, execute: Execute, statements: Statements, conditions: Conditions) -> None:
@@ -63,7 +63,7 @@ class Documents(ABC):
 
     @cached_property
     def now(self) -> str:
-        """The moment of all that the transaction changes."""
+        """The time of all changes in the transaction."""
         stamp: str = self._execute(self._sql["select_now"]).get
         return stamp
 
@@ -115,7 +115,7 @@ class Documents(ABC):
         )
 
     def all_with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Iterator[Document]:
-        """Yield the notes, or the files, that hold this content under this path, the oldest first."""
+        """Yield the notes, or the files, that have this content at this path, the oldest first."""
         parameters = {"content_hash": content_hash, "source_path": source_path, "note": note}
         ids = self._execute(self._sql["find_by_content"], parameters).fetchall()
         return filter(None, (self.get(document_id) for (document_id,) in ids))
@@ -133,7 +133,7 @@ class Documents(ABC):
         return [Named(*row) for row in self._execute(sql, values)]
 
     def write_names(self, limit: int) -> bool:
-        """Write the names of at most so many documents that changed; return whether there are more."""
+        """Write the names of at most `limit` changed documents; return whether more are left."""
         sql = self._statements("names")
         documents = [Named(*row) for row in self._execute(sql["select_unnamed"], {"limit": limit})]
         if not documents:
@@ -156,7 +156,7 @@ class Documents(ABC):
         )
 
     def pass_on(self, document_id: int, *, for_good: bool) -> None:
-        """Let what replaces a document replace what that does; `for_good`, in former versions, too."""
+        """Make the successors of a document replace its predecessor; `for_good` also in earlier versions."""
         sql = self._statements("replacements")
         other: int | None = self._execute(sql["select_replaced"], {"id": document_id}).get
         for name in ("pass_on", "pass_on_former" if for_good else "pass_on_in_bin"):
@@ -185,7 +185,7 @@ class Documents(ABC):
         self.drop_file(*before)
 
     def rename(self, document_id: int, filename: str) -> None:
-        """The same file came in under another name."""
+        """Set the name of the file, when the same file is added under another name."""
         self._execute(self._sql["update_filename"], {"id": document_id, "filename": filename})
 
     def stamp(self, document_id: int, updated_at: str | None) -> None:
@@ -200,9 +200,9 @@ class Documents(ABC):
                 self.move(part, (source_path or "") + path[len(before) :])
 
     def delete(self, document_id: int) -> None:
-        """Delete a document, wherever it is, with its former versions and what came inside it, such as attachments.
+        """Purge a document, even from the bin, with its earlier versions and its parts, such as attachments.
 
-        What came inside a document in the bin, and is not there with it, was restored by itself: it stays.
+        If the document is in the bin, parts outside the bin stay: someone restored them separately.
         """
         if self.get(document_id) is None:
             self._execute(self._sql["release_parts"], {"id": document_id})
@@ -220,7 +220,7 @@ class Documents(ABC):
             self.remove(document_id)
 
     def remove(self, document_id: int) -> None:
-        """Remove the document itself, and tags nobody carries any more; its former versions stay."""
+        """Remove the document itself, and tags of no other document; its earlier versions stay."""
         self.remove_chunks(document_id)
         self.clear_tags(document_id)
         self.drop_file(*self._execute(self._sql["delete_document"], {"id": document_id}).get)
@@ -241,7 +241,7 @@ class Documents(ABC):
         return rows
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
-        """Remove, then add: a tag in both lists stays."""
+        """Remove and add tags; a tag in both lists stays."""
         before = self._tags_of(document_id)
         self.remove_tags(document_id, set(remove) - set(add))
         self.add_tags(document_id, add)
@@ -258,10 +258,10 @@ class Documents(ABC):
         return {hash_ for (hash_,) in self._execute(self._sql["select_file_hashes"])}
 
     def add_chunks(self, document_id: int, content: Content, ids: Sequence[int] | None = None) -> None:
-        """Write the chunks of a document that has none, under new ids if none are given.
+        """Write the chunks of a document without chunks, with new ids unless `ids` are given.
 
         Raises:
-            ModelChanged: their vectors are of what was in use before.
+            ModelChanged: their vectors are of the model that was in use before.
         """
         if content.space not in (None, self.space):
             raise ModelChanged
@@ -272,31 +272,31 @@ class Documents(ABC):
         self._execute(self._statements("vectors")["count_precision"], (precision, len(ids)))
 
     def remove_chunks(self, document_id: int) -> None:
-        """Delete the chunks of a document, and keep them for a former version that held them."""
+        """Delete the chunks of a document, but keep a copy for an earlier version that needs them."""
         if self._execute(self._statements("history")["is_content_missing"], {"id": document_id}).get:
             self.keep_content(document_id, self.chunks(document_id))
         self.delete_chunks(document_id)
 
     def keep_content(self, document_id: int, chunks: Sequence[Chunk]) -> None:
-        """Keep chunks for the former versions of a document that held them; see docs/adr/0019-history.md."""
+        """Keep the chunks for the earlier versions that have this content; see docs/adr/0019-history.md."""
         sql = self._statements("history")
         content_id: int = self._execute(sql["insert_content"], {"id": document_id, "chunks": compressed(chunks)}).get
         self._execute(sql["fill_content"], {"id": document_id, "content_id": content_id})
 
     def former_chunks(self, content_id: int) -> list[Chunk]:
-        """Return the chunks of a former version."""
+        """Return the chunks of an earlier version."""
         return decompressed(self._execute(self._statements("history")["select_content"], {"id": content_id}).get)
 
     def _is_file_needed(self, content_hash: str) -> bool:
         return bool(self._execute(self._sql["is_file_needed"], {"hash": content_hash}).get)
 
     def drop_file(self, content_hash: str, doc_type: str) -> None:
-        """Note that a file lost its last document and former version, if it did."""
+        """Note the file if no document or earlier version needs it any more."""
         if doc_type != "note" and not self._is_file_needed(content_hash):
             self._execute(self._sql["note_unneeded_file"], {"hash": content_hash})
 
     def _forget(self, document_id: int) -> None:
-        """Delete the former versions of a document, in the bin or not."""
+        """Delete the earlier versions of a document, in the bin or not."""
         sql = self._statements("history")
         for name in ("delete_binned", "delete_contents"):
             self._execute(sql[name], {"id": document_id})
@@ -309,7 +309,7 @@ class Documents(ABC):
     @property
     @abstractmethod
     def space(self) -> VectorSpace:
-        """What the vectors are of."""
+        """The space of the vectors."""
 
     @abstractmethod
     def insert_document(self, columns: dict[str, object]) -> int:
@@ -317,7 +317,7 @@ class Documents(ABC):
 
     @abstractmethod
     def new_chunk_ids(self, count: int) -> Sequence[int]:
-        """Return so many ids of chunks that were never given."""
+        """Return `count` chunk ids that were never used before."""
 
     @abstractmethod
     def write_chunks(self, document_id: int, content: Content, ids: Sequence[int]) -> None:
@@ -333,19 +333,19 @@ class Documents(ABC):
 
     @abstractmethod
     def remove_tags(self, document_id: int, tags: Iterable[str]) -> None:
-        """Take tags from a document."""
+        """Remove tags from a document."""
 
     @abstractmethod
     def clear_tags(self, document_id: int) -> None:
-        """Take all tags from a document that is about to be deleted."""
+        """Remove all tags from a document before it is deleted."""
 
     @abstractmethod
     def name_tokens(self, document: Named) -> list[str]:
-        """Return by which words a document is found."""
+        """Return the words of the document's names, by which searches find it."""
 
     @abstractmethod
     def insert_names(self, tokens: Sequence[tuple[int, str]]) -> None:
-        """Write words of documents' names."""
+        """Write words of document names, as pairs of document id and word."""
 
 
 def _columns(content: Content) -> dict[str, object]:

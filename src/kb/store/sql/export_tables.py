@@ -1,4 +1,4 @@
-"""The rows of a database as an export has them, and as an import writes them into an empty one."""
+"""The rows of a database in the form of an export, and their import into an empty database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kb.api.errors import StoreError
 from kb.store.row_mapping import Execute, iso, raw
 
 Line = dict[str, Any]
-"""A row as an export has it: its values by their names."""
+"""A row in the form of an export: its values by name."""
 
 ARRAYS: Final = {"tags", "own_tags"}
 FLAGS: Final = {"title_given", "existed"}
@@ -30,7 +30,7 @@ MOMENTS: Final = {
 }  # fmt: skip
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{3})?")
 AT_ONCE: Final = 200
-"""How many rows are read together; a job may have a long text."""
+"""The number of rows per read; a job may have a long text."""
 
 UNFINISHED: Final = (
     "The database holds part of an import that was cut off: run 'kb import' with the same folder again, or begin with"
@@ -41,13 +41,13 @@ REMEDY: Final = "In a file 'kb doctor --repair' may repair it; otherwise restore
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose rows leave a database in the order of their keys.
+    """A table whose rows are exported in the order of their keys.
 
     Args:
         name: its name.
-        columns: those that every database has.
-        names: what an export calls a column, if it has another name there.
-        keys: the first column, and where a row is told from others by two, the second.
+        columns: the columns that every database has.
+        names: the names of columns in an export, if they differ.
+        keys: the number of leading columns that identify a row, 1 or 2.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Table:
 
     @cached_property
     def fields(self) -> dict[str, str]:
-        """What an export calls each column."""
+        """The name of each column in an export."""
         return {column: self.names.get(column, column) for column in self.columns}
 
     def line(self, row: Mapping[str, Any]) -> Line:
-        """Return a row as an export has it.
+        """Return a row in the form of an export.
 
         Raises:
             StoreError: a column cannot be read.
@@ -82,7 +82,7 @@ STATE: Final = (
     "uploaded_as", "title_given", "changed_by", "changed_with", "changed_why", "source", "replaces", "omitted",
     "operation", "language",
 )  # fmt: skip
-"""What a document and a former version have in common."""
+"""The columns shared by documents and earlier versions."""
 
 DOCUMENTS: Final = Table("documents", ("id", "version", *STATE), AUTHOR)
 VERSIONS: Final = Table(
@@ -126,8 +126,8 @@ class Transfer(ABC):
     Args:
         execute: the connection's.
         sql: the statements.
-        placeholder: what stands for a value in these.
-        refusals: what the driver raises where a row breaks a rule of its table.
+        placeholder: the mark for a value in the statements.
+        refusals: the driver's errors for a row that breaks a rule of its table.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Transfer(ABC):
         self._placeholder = placeholder
 
     def rows(self, table: Table) -> Iterator[Line]:
-        """Yield the rows of a table. A job that runs is one that waits: who runs it does not come with it."""
+        """Yield the rows of a table. Running jobs are exported as queued, because their engine is not exported."""
         first, second = table.columns[0], table.columns[table.keys - 1]
         names = {"table": table.name, "first": first, "second": second}
         sql = self._sql["select_rows"].format(columns=", ".join(table.columns), **names)
@@ -154,7 +154,7 @@ class Transfer(ABC):
             beginning |= {"first": row[first], "second": row[second]}
 
     def insert(self, table: Table, line: Mapping[str, Any]) -> None:
-        """Write a row as an export has it."""
+        """Write a row from an export."""
         row = self.stored({column: line[name] for column, name in table.fields.items()})
         places = ", ".join([self._placeholder] * len(row))
         sql = self._sql["insert_row"].format(table=table.name, columns=", ".join(row), places=places)
@@ -162,10 +162,10 @@ class Transfer(ABC):
 
     @contextmanager
     def translated_errors(self, what: str) -> Iterator[None]:
-        """Say in a line what the database does not take.
+        """Report in one line a row that the database refuses.
 
         Raises:
-            StoreError: it breaks a rule of a table.
+            StoreError: the row breaks a rule of a table.
         """
         try:
             yield
@@ -177,7 +177,7 @@ class Transfer(ABC):
         self._execute(self._sql["delete_rows"].format(table=table.name))
 
     def stored(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return what an export says of a row as the table has it."""
+        """Return a row from an export in the form of its table."""
         stored = {}
         for column, value in row.items():
             if value is not None and column in MOMENTS:
@@ -188,45 +188,45 @@ class Transfer(ABC):
         return stored
 
     def last_ids(self) -> dict[str, int]:
-        """Return the highest id of each kind that was ever given."""
+        """Return the highest id of each kind that was ever used."""
         return {name: last or 0 for name, last in self._execute(self._sql["select_last_ids"])}
 
     def given_ids(self) -> dict[str, int]:
-        """Return the highest id of documents, chunks and jobs that the database gave itself, and did not take over."""
+        """Return the highest ids of documents, chunks and jobs that the database assigned, without imported ids."""
         return {name: last or 0 for name, last in self._execute(self._sql["select_given_ids"])}
 
     def set_last_ids(self, last_ids: Mapping[str, int]) -> None:
-        """Give no id up to these any more."""
+        """Never assign ids up to these again."""
         for name, last in last_ids.items():
             self._execute(self._sql["set_last_id"], {"name": name, "last": last})
 
     def begins(self) -> str | None:
-        """Return from when on every former version is there."""
+        """Return the time since which the database has every earlier version."""
         return _exported("at", self._execute(self._sql["select_beginning"]).get)  # type: ignore[no-any-return]
 
     def set_beginning(self, begins: str | None) -> None:
-        """Say from when on every former version is there."""
+        """Record the time since which the database has every earlier version."""
         self._execute(self._sql["set_beginning"], {"begins": begins and raw(begins)})
 
     def begin(self) -> None:
-        """Make an empty database ready for many rows, and for no engine until `settle`."""
+        """Prepare an empty database for many rows, and keep engines from opening it until `settle`."""
         self._execute(self._sql["mark_unfinished"])
 
     def settle(self) -> None:
-        """Say that all of an import is there."""
+        """Record that the import is complete."""
         self._execute(self._sql["unmark_unfinished"])
 
     def check_whole(self) -> None:
-        """See that no import was cut off.
+        """Check that no import was interrupted.
 
         Raises:
-            StoreError: one was.
+            StoreError: an import was interrupted.
         """
         if self._execute(self._sql["is_unfinished"]).get:
             raise StoreError(UNFINISHED)
 
     def finish(self) -> None:  # noqa: B027 - most have nothing to do
-        """Make what `begin` left for the end."""
+        """Do the work that `begin` postponed."""
 
     @abstractmethod
     def vectors(self, chunk_ids: Sequence[int]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""The folders that are kept in step, in SQL."""
+"""The synced folders, in SQL."""
 
 from __future__ import annotations
 

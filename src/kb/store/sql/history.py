@@ -1,4 +1,4 @@
-"""Former versions of documents and the bin, in SQL."""
+"""Earlier versions of documents and the bin, in SQL."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from kb.store.sql.operations import note_operation
 from kb.store.statements import Statements, condition
 
 MOST_VERSIONS: Final = (1 << 31) - 1
-"""No version has a higher number."""
+"""The highest possible number of a version."""
 
 MOST_ALIKE: Final = 50
-"""Of the files in the bin that held a content so many are looked at."""
+"""The most files in the bin with the same content that kb examines."""
 
 
 class History:
@@ -137,12 +137,12 @@ class History:
         return HistoryCounts(versions, size, iso(begins), binned)
 
     def _noted(self, document_id: int, author: Author) -> dict[str, object]:
-        """Note the operation of a change; return the parameters of the change."""
+        """Record the operation of a change, and return the parameters of its statements."""
         note_operation(self._execute, self._statements("operations"), author, self._documents.now)
         return field_values(author) | {"id": document_id, "now": self._documents.now}
 
     def _shrink(self, limit: int) -> int:
-        """Delete the oldest former versions while all but those in the bin take more than they may; return how many."""
+        """Delete the oldest versions while the history, without the bin, is above its size limit; return the number."""
         most = self._retention.history_size
         if self._size() <= most:
             return 0
@@ -177,6 +177,6 @@ class History:
         self._execute(self._sql["begin_later"], {"moment": stamp})
 
     def _binned(self, *names: str, limit: int, **parameters: object) -> list[Binned]:
-        """Return what is in the bin and meets conditions, which the statements name."""
+        """Return the documents in the bin that meet the named conditions."""
         sql = self._sql["select_bin"].format(condition=condition(self._sql, names))
         return mapped(map_binned, self._execute(sql, parameters | {"limit": limit}))

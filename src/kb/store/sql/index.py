@@ -1,4 +1,4 @@
-"""What the indexes of both stores ask alike, in SQL."""
+"""The queries that the indexes of both stores share, in SQL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kb.store.rows import Hit
 
 
 class Index:
-    """See `kb.store.protocol.Index`; `sql` are the statements about search."""
+    """See `kb.store.protocol.Index`; `sql` contains the statements about search."""
 
     def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
         self._execute = execute

@@ -16,7 +16,7 @@ from kb.store.sql.operations import note_operation
 from kb.store.statements import Statements, condition
 
 LOOKED_AT = 200
-"""Among how many jobs short ones are looked for."""
+"""The number of jobs among which kb searches for short ones."""
 
 
 class Jobs:
@@ -25,7 +25,7 @@ class Jobs:
     Args:
         execute: the transaction's.
         statements: the store's.
-        engine: what tells this engine from others, for the statements.
+        engine: the parameters of the statements that identify this engine.
     """
 
     def __init__(self, execute: Execute, statements: Statements, engine: Mapping[str, int] | None = None) -> None:
@@ -54,12 +54,12 @@ class Jobs:
         return count
 
     def count(self, of: Caller | None = None) -> dict[str, int]:
-        """Return how many jobs there are in each state, of all or of those that one sent."""
+        """Return the number of jobs in each state, of all callers or of one."""
         names, parameters = sent_by(of)
         return dict(self._ask("count_by_status", names, **parameters).fetchall())
 
     def queue_age(self) -> float:
-        """For how many seconds the oldest queued job has waited; 0 if there is none."""
+        """Return the wait of the oldest queued job in seconds; 0 if the queue is empty."""
         age: float | None = self._ask("queue_age").get
         return max(0.0, age or 0.0)
 
@@ -135,7 +135,7 @@ class Jobs:
         return {name for (name,) in self._ask("select_staged")}
 
     def _new_id(self) -> int | None:
-        """Return the id of a job that is to be added, unless the database gives it."""
+        """Return the id of a new job; None if the database assigns it."""
         return None
 
     def _end(self, name: str, job_id: int, **parameters: object) -> None:
@@ -147,7 +147,7 @@ class Jobs:
         return mapped(map_job, self._ask("select_jobs", names, **parameters))
 
     def _ask(self, name: str, names: Iterable[str] | None = None, /, **parameters: object) -> Any:  # noqa: ANN401 - a cursor
-        """Execute a statement; of those that take conditions, with the conditions of these names."""
+        """Execute a statement, with the named conditions if it takes conditions."""
         sql = self._sql[name]
         if names is not None:
             sql = sql.format(condition=condition(self._sql, names))
@@ -159,7 +159,7 @@ class Jobs:
 
 
 def sent_by(caller: Caller | None) -> tuple[list[str], dict[str, str | None]]:
-    """Return the condition on jobs that one sent, within the limit that the key has; none for None."""
+    """Return the condition on jobs that a caller sent, with the limit of the key; no condition for None."""
     if caller is None:
         return [], {}
     return ["where_sent"], {"sent_by": caller.name, "limits": stored_limit(caller.limit)}

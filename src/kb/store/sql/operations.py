@@ -1,4 +1,4 @@
-"""What belongs together and is taken back together, in SQL."""
+"""Operations, whose changes can be undone together, in SQL."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kb.store.rows import Author, Operation, OperationCounts
 from kb.store.statements import condition
 
 MOST: Final = 100_000
-"""So many operations are kept."""
+"""The number of operations that kb keeps."""
 
 
 def note_operation(execute: Execute, sql: Mapping[str, str], author: Author, now: str) -> None:
-    """Note the operation that a change is part of, before the change; `sql` are the statements about operations."""
+    """Record the operation of a change, before the change; `sql` contains the statements about operations."""
     if author.operation_key is None:
         return
     noted = execute(sql["note"], field_values(author) | {"now": now}).fetchone()
@@ -49,6 +49,6 @@ class Operations:
         return OperationCounts(*self._execute(self._sql["count"], {"id": number}).fetchone())
 
     def _operations(self, *names: str, limit: int = 1, **parameters: object) -> list[Operation]:
-        """Return the operations that meet conditions, which the statements name."""
+        """Return the operations that meet the named conditions."""
         sql = self._sql["select"].format(condition=condition(self._sql, names))
         return mapped(map_operation, self._execute(sql, parameters | {"limit": limit}))

@@ -1,4 +1,4 @@
-"""Vectors of another model or prefix beside those in use, in SQL."""
+"""Second vectors, of another model or prefix than the vectors in use, in SQL."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SecondVectors(ABC):
 
     @abstractmethod
     def _sql(self, name: str) -> str:
-        """Return a statement about them."""
+        """Return a statement about the second vectors."""
 
     def _record(self, state: ReembedState, space: VectorSpace) -> None:
         self._execute(self._sql("record_second"), field_values(space) | {"state": state})

@@ -1,4 +1,4 @@
-"""Documents in the place of others."""
+"""Documents that replace others."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def present_successors(ids: Iterable[int], links: Sequence[tuple[int, int, bool]]) -> dict[int, list[int]]:
-    """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
+    """Return the direct and indirect replacements of each document that exist, the nearest first.
 
-    Documents that replace each other replace nothing.
+    Documents that replace each other count as replacing nothing.
 
     Args:
         ids: the documents.
-        links: each with what it is replaced by, and whether that is there.
+        links: documents, each with its replacement and whether the replacement exists.
     """
     present = {later for _, later, is_there in links if is_there}
     direct: dict[int, list[int]] = {}
@@ -23,9 +23,9 @@ def present_successors(ids: Iterable[int], links: Sequence[tuple[int, int, bool]
 
 
 def _after(document_id: int, direct: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return the direct and indirect successors of a document, the nearest first; none if it is one of its own.
+    """Return the direct and indirect successors of a document, the nearest first; empty if it succeeds itself.
 
-    As each document replaces one at most, no other circle can be come to.
+    Each document replaces at most one, so the search cannot reach any other circle.
     """
     chain = [*direct.get(document_id, ())]
     for later in chain:

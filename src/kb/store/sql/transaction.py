@@ -1,4 +1,4 @@
-"""What the transactions of both stores have."""
+"""The base of the transactions of both stores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Transaction(ABC):
         statements: the store's.
         documents: its documents.
         jobs: its queue.
-        retention: how long what was changed or deleted is kept.
+        retention: the limits of the history, the bin and the audit log.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class Transaction(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many bytes the database takes, without the files in it."""
+        """The size of the database in bytes, without the files in it."""
 
     def foreign_names(self) -> Sequence[str]:
-        """Return what the database declares and kb never does."""
+        """Return the names of declarations in the database that kb never makes."""
         return ()
