@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from typing import Self
 
 
-class BackgroundThread:
+class BackgroundThread(ABC):
     """A thread that starts with a block, and is stopped and joined at its end.
 
     Args:
@@ -25,6 +26,6 @@ class BackgroundThread:
         self._stopping.set()
         self._thread.join()
 
+    @abstractmethod
     def _run(self) -> None:
         """Work until `_stopping` is set."""
-        raise NotImplementedError

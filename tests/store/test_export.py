@@ -393,7 +393,7 @@ def test_nothing_is_overwritten_and_no_engine_is_imported_under(data, tmp_path):
     with pytest.raises(StoreError, match="holds something"):
         export(data.settings, tmp_path / "export", as_notes=False)
     (tmp_path / "export" / "mine").unlink()
-    with pytest.raises(StoreError, match=f"no export .*'kb add {tmp_path / 'export'}'"):
+    with pytest.raises(StoreError, match=f"not an export .*'kb add {tmp_path / 'export'}'"):
         import_folder(data.settings, tmp_path / "export", lambda _: None)
     export(data.settings, tmp_path / "export", as_notes=False)
     with sole_user(data.settings.data_dir / "kb.lock"), pytest.raises(StoreError, match="Another kb engine"):

@@ -133,7 +133,7 @@ class RunningApp:
         if self._app.done() and (app := self._app.result()):
             return app
         fault = "cannot start" if self._app.done() else "is still starting; try again in a few seconds"
-        raise HTTPException(503, f"What is served here {fault}.", headers={"Retry-After": "5"})
+        raise HTTPException(503, f"The part of kb at this address {fault}.", headers={"Retry-After": "5"})
 
 
 def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping[str, str]) -> Starlette:

@@ -304,18 +304,18 @@ def _about(folder: Path) -> ExportHeader:
         with open_regular(folder / ABOUT) as file:
             about = ExportHeader.model_validate_json(file.read(LARGEST_MANIFEST))
         if about.number not in range(1, FORMAT + 1):
-            raise StoreError(f"{folder} was exported by a later kb: use that one.")
+            raise StoreError(f"{folder} was exported by a newer kb: import it with that version.")
         if about.number >= WHOLE and not (about.last_ids and about.space):
-            raise StoreError(f"{folder} is no export of kb ({ABOUT}: it lacks last_ids or space).")
+            raise StoreError(f"{folder} is not an export of kb ({ABOUT}: it lacks last_ids or space).")
     except FileNotFoundError:
         raise StoreError(
-            f"{folder} is no export of kb that 'kb import' takes, as no {ABOUT} is in it: 'kb add {folder}' adds its"
+            f"{folder} is not an export that 'kb import' reads, because it has no {ABOUT}: 'kb add {folder}' adds its"
             " files, those of 'kb export --plain', too."
         ) from None
     except ValidationError as error:
-        raise StoreError(f"{folder} is no export of kb ({ABOUT}: {wrong_field(error)}).") from error
+        raise StoreError(f"{folder} is not an export of kb ({ABOUT}: {wrong_field(error)}).") from error
     except OSError as error:
-        raise StoreError(f"{folder} is no export of kb ({ABOUT}: {error}).") from error
+        raise StoreError(f"{folder} is not an export of kb ({ABOUT}: {error}).") from error
     return about
 
 
