@@ -18,10 +18,10 @@ from kb.formats.text.base64_data import without_embedded
 from kb.formats.text.batches import filename_from_title
 from kb.ingest.draft import first_line
 from kb.store.protocol import Store
-from kb.store.rows import NOBODY, Author, Job, NewJob
+from kb.store.rows import NOBODY, Author, Job, NewJob, said
 
-LATER: Final = ("thread", "source", "replaces")
-"""The fields that notes had not always: without them a note's hash is what it was."""
+FIRST: Final = {"text", "title", "tags", "source_path"}
+"""The fields that notes always had: without the others a note's hash is what it was."""
 
 
 def submit_note(
@@ -42,11 +42,11 @@ def submit_note(
         _distinct(note.all_tags),
         text=note.text,
         idempotency_key=idempotency_key,
-        request_hash=_sha256(note.model_dump_json(exclude={name for name in LATER if getattr(note, name) is None})),
+        request_hash=_sha256(note.model_dump_json(exclude={name for name, value in note if value is None} - FIRST)),
         content_hash=_sha256(note.text),
         author=author,
-        source=note.source,
         replaces=note.replaces,
+        **said(note),
     )
     shown = without_embedded(note.text)
     if shown == note.text:

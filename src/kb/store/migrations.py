@@ -15,6 +15,11 @@ LAST_DEVELOPMENT_BUILD: Final = "616eef48"
 """The last commit that reads the databases of all development builds."""
 
 
+def newest(package: str) -> int:
+    """Return the number that a store's package leads to."""
+    return max(number for number, _ in migrations(package, after=0))
+
+
 def migrations(package: str, after: int) -> Iterator[tuple[int, str]]:
     """Yield the numbers above `after` of a store's package, in order, and what leads to each."""
     for file in sorted(files(package).joinpath("migrations").iterdir(), key=lambda file: file.name):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,13 +72,32 @@ class VectorSpace:
         return f"{self.model} ({', '.join([f'weights {self.digest[:12]}', *shown])})"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What who adds a note says of it besides: here, and once more where they say it, and where it is shown.
+
+    Each is a column of that name of documents, former versions and jobs in both stores. `source` is where it comes
+    from.
+    """
+
+    source: str | None = None
+
+
+SAID: Final = tuple(field.name for field in fields(Said))
+
+
+def said(record: object) -> dict[str, Any]:
+    """Return the fields of `Said` that a record has, by name."""
+    return {name: getattr(record, name) for name in SAID}
+
+
 @dataclass(frozen=True, slots=True)
-class Content:
+class Content(Said):
     """What a document holds. `vectors` has one row for each chunk; `own_tags` and `date` are what it says of itself.
 
     `filename` is what its file was called; `title_given` tells a title that someone gave it from one that it has of
-    itself. `space` is what the vectors are of, where that may be another than the store's. `source` is where it comes
-    from, in the words of who added it, and `replaces` the document in whose place it stands. `omitted` counts what
+    itself. `space` is what the vectors are of, where that may be another than the store's. `replaces` is the
+    document in whose place it stands. `omitted` counts what
     of its file was not read, by kind. `language` is the ISO 639-1 code of what it is written in, if that is clear.
     """
 
@@ -92,7 +111,6 @@ class Content:
     filename: str | None = None
     title_given: bool = False
     space: VectorSpace | None = None
-    source: str | None = None
     replaces: int | None = None
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
     language: str | None = None
@@ -148,11 +166,11 @@ NOBODY = Author()
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(Said):
     """A document as it stands. Times are UTC, ISO 8601; `date` is as the document has it.
 
-    `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them. `source`,
-    `replaces`, `omitted` and `language` are as in `Content`.
+    `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them. `replaces`,
+    `omitted` and `language` are as in `Content`.
     """
 
     id: int
@@ -167,10 +185,17 @@ class Document:
     own_tags: tuple[str, ...] = ()
     filename: str | None = None
     title_given: bool = False
-    source: str | None = None
     replaces: int | None = None
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
     language: str | None = None
+
+
+SHARED: Final = {field.name for field in fields(Content)}.intersection(field.name for field in fields(Document))
+
+
+def held(document: Document) -> dict[str, Any]:
+    """Return what a document says of what it holds, by the names of the fields of `Content`."""
+    return {name: getattr(document, name) for name in SHARED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +394,7 @@ class MissingVector:
 
 
 @dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(Said):
     """A note (`text`) or a file (`staged`, a name in the staging folder, and the `filename` it came with).
 
     `part_of` is the document that the file was inside, `depth` how many files it was inside. `limit` is that of
@@ -390,12 +415,11 @@ class NewJob:
     depth: int = 0
     author: Author = NOBODY
     limit: Limit | None = None
-    source: str | None = None
     replaces: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(Said):
     """A job as it stands.
 
     `existed` says that its document held what was sent already; `omitted` counts what of its file was not read.
@@ -423,7 +447,6 @@ class Job:
     depth: int = 0
     author: Author = NOBODY
     limit: Limit | None = None
-    source: str | None = None
     replaces: int | None = None
     existed: bool = False
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)

@@ -10,11 +10,21 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Final
 
+from kb.store.rows import SAID
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 SHARED: Final = "kb.store.sql"
 """The package with the statements of both stores."""
+
+WORDS: Final = {
+    "said": ", ".join(SAID),
+    "said_values": ", ".join(f":{name}" for name in SAID),
+    "set_said": ", ".join(f"{name} = :{name}" for name in SAID),
+    "unsaid": ", ".join(f"{name} = NULL" for name in SAID),
+}
+"""What every statement may name with `$`: the columns of `Said`, and what is done with them."""
 
 Statements = Callable[[str], Mapping[str, str]]
 """Returns a store's statements about a subject, by name."""
@@ -60,7 +70,7 @@ def read_statements(dialect: Dialect, subject: str) -> Mapping[str, str]:
     shared, own = _named(files(SHARED).joinpath(f"{subject}.sql")), dialect.own(subject)
     if not shared:
         return own
-    words = _Words(dialect.own("dialect") | shared | own)
+    words = _Words(WORDS | dialect.own("dialect") | shared | own)
     return {name: dialect.translated(Template(text).substitute(words)) for name, text in (shared | own).items()}
 
 

@@ -20,7 +20,7 @@ from kb.store.row_mapping import (
     mapped,
     raw,
 )
-from kb.store.rows import NOBODY, Author, Chunk, ChunkPlace, Content, Document, Extent, Filter, Named
+from kb.store.rows import NOBODY, Author, Chunk, ChunkPlace, Content, Document, Extent, Filter, Named, said
 from kb.store.sql.conditions import Conditions
 from kb.store.sql.document_names import named, write_names
 from kb.store.sql.former_content import FormerContents
@@ -284,8 +284,8 @@ def _columns(content: Content) -> dict[str, object]:
         "own_tags": list(content.own_tags),
         "filename": content.filename or None,
         "title_given": content.title_given,
-        "source": content.source,
         "replaces": content.replaces,
         "omitted": counts(content.omitted),
         "language": content.language,
+        **said(content),
     }

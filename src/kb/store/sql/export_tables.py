@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
 from kb.store.row_mapping import Execute, iso, raw
+from kb.store.rows import SAID
 
 Line = dict[str, Any]
 """A row as an export has it: its values by their names."""
@@ -75,7 +76,7 @@ class Table:
 AUTHOR: Final = {"changed_by": "by", "changed_with": "client", "changed_why": "why", "uploaded_as": "filename"}
 STATE: Final = (
     "title", "source_path", "doc_type", "content_hash", "created_at", "updated_at", "date", "own_tags", "part_of",
-    "uploaded_as", "title_given", "changed_by", "changed_with", "changed_why", "source", "replaces", "omitted",
+    "uploaded_as", "title_given", "changed_by", "changed_with", "changed_why", *SAID, "replaces", "omitted",
     "operation", "language",
 )  # fmt: skip
 """What a document and a former version have in common."""
@@ -108,7 +109,7 @@ JOBS: Final = Table(
     (
         "id", "status", "kind", "title", "filename", "source_path", "tags", "text", "staged", "content_hash",
         "progress", "attempts", "idempotency_key", "request_hash", "part_of", "document_id", "error", "created_at",
-        "started_at", "heartbeat_at", "finished_at", "depth", "sent_by", "sent_with", "sent_why", "limits", "source",
+        "started_at", "heartbeat_at", "finished_at", "depth", "sent_by", "sent_with", "sent_why", "limits", *SAID,
         "replaces", "existed", "omitted", "operation_key",
     ),
     {},

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import apsw
 
-from kb.store.migrations import migrations
+from kb.store.migrations import migrations, newest
 
-SCHEMA_VERSION = 30
+SCHEMA_VERSION = newest(__package__)
 
 
 @dataclass(frozen=True, slots=True)
