@@ -16,7 +16,18 @@ from kb.ingest.chunk import Chunker
 from kb.ingest.draft import NO_VECTORS, Draft, embed_draft
 from kb.lexical.language import guessed
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, VectorSpace, Version
+from kb.store.rows import (
+    NOBODY,
+    Author,
+    Binned,
+    Chunk,
+    Content,
+    Document,
+    NewChunk,
+    VectorSpace,
+    Version,
+    content_fields,
+)
 
 
 @again_if_model_changed
@@ -104,23 +115,14 @@ def restored_content(
     """Return the content that a document had, with new embeddings."""
     embedder = embedder.current
     chunker = Chunker(embedder)
-    draft = Draft(
-        document.doc_type,
-        document.title,
-        document.content_hash,
-        [NewChunk(chunk.text, chunk.header, chunk.place) for chunk in chunks],
-        NO_VECTORS,
-        inputs=[chunker.passage(chunk.header, chunk.text) for chunk in chunks],
-        own_tags=document.own_tags,
-        date=document.date,
-        filename=document.filename,
-        title_given=document.title_given,
-        space=VectorSpace.of(embedder.spec),
-        source=document.source,
-        replaces=document.replaces,
-        omitted=document.omitted,
-        language=guessed([chunk.text for chunk in chunks]),
-    )
+    made = {
+        "chunks": [NewChunk(chunk.text, chunk.header, chunk.place) for chunk in chunks],
+        "vectors": NO_VECTORS,
+        "inputs": [chunker.passage(chunk.header, chunk.text) for chunk in chunks],
+        "space": VectorSpace.of(embedder.spec),
+        "language": guessed([chunk.text for chunk in chunks]),
+    }
+    draft = Draft(**content_fields(document) | made)
     return embed_draft(draft, embedder, checkpoint)
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePath, PurePosixPath
 
 from kb.api.models import NOTE
 from kb.store.protocol import Transaction
-from kb.store.rows import NOBODY, Author, Binned, Content, Document
+from kb.store.rows import NOBODY, Author, Binned, Content, Document, optional_fields
 
 
 def save(
@@ -63,7 +63,8 @@ def merge(
     if not is_reread and (is_changed or has_other_tags):
         tx.history.keep(document.id, author)
     if is_changed:
-        merged = replace(content, source=content.source or (same.source if same else None))
+        known = optional_fields(same) if same else {}
+        merged = replace(content, **known | {name: value for name, value in optional_fields(content).items() if value})
         tx.documents.replace(document.id, without_given_tags(merged, document, given))
     elif content.filename and content.filename != document.filename:
         tx.documents.rename(document.id, content.filename)
@@ -98,8 +99,10 @@ def _linked(tx: Transaction, content: Content, document: Document | None, author
 
 
 def _has_other_origin(content: Content, document: Document) -> bool:
-    """Return whether the content has another origin, or replaces another document."""
-    return content.source not in (None, document.source) or content.replaces != document.replaces
+    """Return whether the content has other optional fields, or replaces another document."""
+    known = optional_fields(document)
+    has_other = any(value not in (None, known[name]) for name, value in optional_fields(content).items())
+    return has_other or content.replaces != document.replaces
 
 
 def _has_other_title(content: Content, document: Document) -> bool:

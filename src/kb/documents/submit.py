@@ -18,10 +18,10 @@ from kb.formats.text.base64_data import without_embedded
 from kb.formats.text.batches import filename_from_title
 from kb.ingest.draft import first_line
 from kb.store.protocol import Store
-from kb.store.rows import NOBODY, Author, Job, NewJob
+from kb.store.rows import NOBODY, Author, Job, NewJob, optional_fields
 
-LATER: Final = ("thread", "source", "replaces")
-"""Fields that older notes did not have: if they are None, the hash of a note stays the same."""
+ORIGINAL_FIELDS: Final = {"text", "title", "tags", "source_path"}
+"""The fields that notes always had: if the others are None, the hash of a note stays the same."""
 
 
 def submit_note(
@@ -42,11 +42,13 @@ def submit_note(
         _distinct(note.all_tags),
         text=note.text,
         idempotency_key=idempotency_key,
-        request_hash=_sha256(note.model_dump_json(exclude={name for name in LATER if getattr(note, name) is None})),
+        request_hash=_sha256(
+            note.model_dump_json(exclude={name for name, value in note if value is None} - ORIGINAL_FIELDS)
+        ),
         content_hash=_sha256(note.text),
         author=author,
-        source=note.source,
         replaces=note.replaces,
+        **optional_fields(note),
     )
     shown = without_embedded(note.text)
     if shown == note.text:

@@ -18,7 +18,7 @@ from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import NOBODY, Author, Chunk, Content, Document
+from kb.store.rows import NOBODY, Author, Chunk, Content, Document, optional_fields
 
 MAX_ATTEMPTS: Final = 20
 """How often an edit is repeated because somebody else changed the text."""
@@ -76,7 +76,7 @@ def update_note(
                 return present, tx.documents.chunks(document_id)
             tx.history.keep(document_id, author)
             if content is not None:
-                merged = replace(content, source=present.source, replaces=present.replaces)
+                merged = replace(content, replaces=present.replaces, **optional_fields(present))
                 tx.documents.replace(document_id, without_given_tags(merged, present, change.tags_add))
             tx.documents.change_tags(document_id, add=add, remove=remove)
             changed = existing_document(tx, document_id)

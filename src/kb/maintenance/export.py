@@ -38,7 +38,7 @@ from kb.maintenance.export_rows import KEYS, VECTORS, exported_lines, exported_v
 from kb.maintenance.restore_swap import finish_restore
 from kb.settings import Settings
 from kb.store.open import database_path, is_postgres, open_moment
-from kb.store.rows import Document
+from kb.store.rows import Document, optional_fields
 from kb.store.sql.export_tables import DOCUMENTS as DOCUMENT_TABLE
 from kb.store.sql.export_tables import PRECISIONS
 from kb.store.sqlite.backup import Snapshot
@@ -284,7 +284,7 @@ def _markdown(document: Document, text: str) -> str:
         "tags": list(document.tags),
         "date": document.date,
         "source_path": document.source_path,
-        "source": document.source,
+        **optional_fields(document),
         "replaces": document.replaces,
         "created": document.created_at,
         "updated": document.updated_at,

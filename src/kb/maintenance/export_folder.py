@@ -38,7 +38,7 @@ from kb.maintenance.export_lines import (
     wrong_field,
 )
 from kb.maintenance.export_rows import KEYS, PLAIN, VECTORS
-from kb.store.rows import NOBODY, Author, Content, Document, NewChunk
+from kb.store.rows import NOBODY, Author, Content, Document, NewChunk, content_fields
 from kb.store.sqlite.import_merge import FormerVersion
 
 T = TypeVar("T")
@@ -108,22 +108,9 @@ class Arriving:
 
     def content(self, vectors: NDArray[np.float32]) -> Content:
         """Return the current content of the document."""
-        document = self.document
-        return Content(
-            doc_type=document.doc_type,
-            title=document.title,
-            content_hash=document.content_hash,
-            chunks=self.chunks,
-            vectors=vectors,
-            own_tags=document.own_tags,
-            date=document.date,
-            filename=document.filename,
-            title_given=document.title_given,
-            source=document.source,
-            replaces=document.replaces,
-            omitted=document.omitted,
-            language=guessed([chunk.text for chunk in self.chunks]),
-        )
+        language = guessed([chunk.text for chunk in self.chunks])
+        fields = content_fields(self.document) | {"chunks": self.chunks, "vectors": vectors, "language": language}
+        return Content(**fields)
 
 
 class ExportFolder:

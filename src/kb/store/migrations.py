@@ -15,6 +15,11 @@ LAST_DEVELOPMENT_BUILD: Final = "616eef48"
 """The last commit that can read the databases of all development builds."""
 
 
+def newest(package: str) -> int:
+    """Return the highest migration number in a store's package."""
+    return max(number for number, _ in migrations(package, after=0))
+
+
 def migrations(package: str, after: int) -> Iterator[tuple[int, str]]:
     """Yield the migrations above `after` in a store's package, in order, as numbers and SQL."""
     for file in sorted(files(package).joinpath("migrations").iterdir(), key=lambda file: file.name):

@@ -85,7 +85,7 @@ def _check(mapper: Mapper[Any], columns: tuple[tuple[str, str], ...]) -> None:
 
 
 def mapper(cls: Callable[..., Row], **columns: str | Mapper[Any]) -> Mapper[Row]:
-    """Return a mapper to a dataclass from columns with the names of its fields.
+    """Return a mapper to a dataclass from columns with the names of its fields, keyword-only fields last.
 
     Args:
         cls: the dataclass.
@@ -94,7 +94,9 @@ def mapper(cls: Callable[..., Row], **columns: str | Mapper[Any]) -> Mapper[Row]
     names: list[str] = []
     conversions: list[tuple[int, Callable[[Any], Any]]] = []
     parts: list[tuple[slice, Callable[..., Any]]] = []
-    for field in fields(cast("type[DataclassInstance]", cls)):
+    declared = fields(cast("type[DataclassInstance]", cls))
+    by_name = [field.name for field in declared if field.kw_only]
+    for field in sorted(declared, key=lambda field: field.name in by_name):
         column = columns.get(field.name, field.name)
         if isinstance(column, Mapper):
             parts.insert(0, (slice(len(names), len(names) + len(column.columns)), column.make))  # from the end
@@ -110,7 +112,10 @@ def mapper(cls: Callable[..., Row], **columns: str | Mapper[Any]) -> Mapper[Row]
             values[index] = convert(values[index])
         for where, part in parts:
             values[where] = [part(*values[where])]
-        return cls(*values)
+        if not by_name:
+            return cls(*values)
+        last = len(values) - len(by_name)
+        return cls(*values[:last], **dict(zip(by_name, values[last:], strict=True)))
 
     return Mapper(tuple(names), make)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,14 +71,32 @@ class VectorSpace:
         return f"{self.model} ({', '.join([f'weights {self.digest[:12]}', *shown])})"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionalFields:
+    """Fields that a sender may give a note. Each is a column of documents, earlier versions and jobs in both stores.
+
+    `source` is the origin in the author's words.
+    """
+
+    source: str | None = None
+
+
+OPTIONAL_FIELDS: Final = tuple(field.name for field in fields(OptionalFields))
+
+
+def optional_fields(record: object) -> dict[str, Any]:
+    """Return the `OptionalFields` of a record by name."""
+    return {name: getattr(record, name) for name in OPTIONAL_FIELDS}
+
+
 @dataclass(frozen=True, slots=True)
-class Content:
+class Content(OptionalFields):
     """The content of a document. `vectors` has one row per chunk; `own_tags` and `date` come from the content itself.
 
     `filename` is the name of its file. `title_given` is True if a person or program set the title, and False if the
-    title comes from the content. `space` is the space of the vectors if it may differ from the store's. `source` is
-    the origin in the author's words, and `replaces` the document that this one replaces. `omitted` counts the unread
-    parts of the file by kind. `language` is the ISO 639-1 code of the text's language, if that is clear.
+    title comes from the content. `space` is the space of the vectors if it may differ from the store's. `replaces` is
+    the document that this one replaces. `omitted` counts the unread parts of the file by kind. `language` is the ISO
+    639-1 code of the text's language, if that is clear.
     """
 
     doc_type: str
@@ -91,7 +109,6 @@ class Content:
     filename: str | None = None
     title_given: bool = False
     space: VectorSpace | None = None
-    source: str | None = None
     replaces: int | None = None
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
     language: str | None = None
@@ -147,11 +164,11 @@ NOBODY = Author()
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(OptionalFields):
     """The current state of a document. Times are UTC, ISO 8601; `date` is in the document's own form.
 
-    `own_tags` are the tags that its content names; `tags` includes them unless someone removed them. `source`,
-    `replaces`, `omitted` and `language` are as in `Content`.
+    `own_tags` are the tags that its content names; `tags` includes them unless someone removed them. `replaces`,
+    `omitted` and `language` are as in `Content`.
     """
 
     id: int
@@ -166,10 +183,17 @@ class Document:
     own_tags: tuple[str, ...] = ()
     filename: str | None = None
     title_given: bool = False
-    source: str | None = None
     replaces: int | None = None
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
     language: str | None = None
+
+
+CONTENT_FIELDS: Final = {field.name for field in fields(Content)}.intersection(field.name for field in fields(Document))
+
+
+def content_fields(document: Document) -> dict[str, Any]:
+    """Return the fields that a document shares with `Content` by name."""
+    return {name: getattr(document, name) for name in CONTENT_FIELDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +396,7 @@ class MissingVector:
 
 
 @dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(OptionalFields):
     """A note (`text`) or a file (`staged`, a name in the staging folder, and its original `filename`).
 
     `part_of` is the document whose file contained this file, and `depth` the number of files around it. `limit` is the
@@ -393,12 +417,11 @@ class NewJob:
     depth: int = 0
     author: Author = NOBODY
     limit: Limit | None = None
-    source: str | None = None
     replaces: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(OptionalFields):
     """The current state of a job.
 
     `existed` is True if its document already had this content; `omitted` counts the unread parts of its file.
@@ -426,7 +449,6 @@ class Job:
     depth: int = 0
     author: Author = NOBODY
     limit: Limit | None = None
-    source: str | None = None
     replaces: int | None = None
     existed: bool = False
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)

@@ -10,11 +10,21 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Final
 
+from kb.store.rows import OPTIONAL_FIELDS
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 SHARED: Final = "kb.store.sql"
 """The package of the shared statements."""
+
+WORDS: Final = {
+    "optional_fields": ", ".join(OPTIONAL_FIELDS),
+    "optional_values": ", ".join(f":{name}" for name in OPTIONAL_FIELDS),
+    "set_optional_fields": ", ".join(f"{name} = :{name}" for name in OPTIONAL_FIELDS),
+    "null_optional_fields": ", ".join(f"{name} = NULL" for name in OPTIONAL_FIELDS),
+}
+"""Words that every statement may use after `$`: the columns of `OptionalFields`, and clauses about them."""
 
 Statements = Callable[[str], Mapping[str, str]]
 """A function that returns a store's statements about a subject, by name."""
@@ -60,7 +70,7 @@ def read_statements(dialect: Dialect, subject: str) -> Mapping[str, str]:
     shared, own = _named(files(SHARED).joinpath(f"{subject}.sql")), dialect.own(subject)
     if not shared:
         return own
-    words = _Words(dialect.own("dialect") | shared | own)
+    words = _Words(WORDS | dialect.own("dialect") | shared | own)
     return {name: dialect.translated(Template(text).substitute(words)) for name, text in (shared | own).items()}
 
 

@@ -27,7 +27,7 @@ from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import Content, Job, NewJob
+from kb.store.rows import Content, Job, NewJob, optional_fields
 from kb.telemetry.instruments import Instruments, Outcome
 from kb.worker.job_waiters import JobWaiters
 from kb.worker.lease import Lease
@@ -220,7 +220,7 @@ class Ingestion:
     def _draft(self, job: Job) -> Draft:
         if job.staged is None:
             note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
-            return replace(note, source=job.source, replaces=job.replaces)
+            return replace(note, replaces=job.replaces, **optional_fields(job))
         with self._local(job, job.staged) as path:
             draft = draft_file(
                 path,
@@ -232,7 +232,7 @@ class Ingestion:
                 self._stop.check,
                 depth=job.depth,
             )
-        return replace(draft, source=job.source, replaces=job.replaces)
+        return replace(draft, replaces=job.replaces, **optional_fields(job))
 
     @contextmanager
     def _local(self, job: Job, staged: str) -> Iterator[Path]:

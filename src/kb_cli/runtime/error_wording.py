@@ -9,14 +9,7 @@ from typing import Final
 
 from kb_cli.runtime.output import format_time
 
-SAME_NAME: Final = (
-    *("add", "append", "by", "key", "lang", "name", "new", "old", "path", "prepend", "remove", "replaces", "since"),
-    *("source", "tags_add", "tags_remove", "thread", "title", "why"),
-)
-"""Fields whose options have the same name."""
-
 OPTIONS: Final = {
-    **{field: (f"--{field.replace('_', '-')}",) for field in SAME_NAME},
     "doc_type": ("--type",),
     "limit": ("-n",),
     "source_path": ("--source-path", "--path"),
@@ -27,7 +20,7 @@ OPTIONS: Final = {
     "tags": ("--tags", "addnote"),
     "top": ("-n", "--top"),
 }
-"""Options that may have set a field of a request; for tags also the text of a new note."""
+"""Options of other names that may have set a field of a request; for tags also the text of a new note."""
 
 FIELD: Final = re.compile(r"(\w+)(?:\.\d+)?: ")
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
@@ -46,7 +39,8 @@ def rephrase(detail: str, typed: Sequence[str] = sys.argv) -> str:
 
 def find_option(field: str, typed: Sequence[str]) -> str | None:
     """Return the option that set a field of a request; None if missing or ambiguous."""
-    options = [option for option in OPTIONS.get(field, ()) if is_typed(option, typed)]
+    names = OPTIONS.get(field, (f"--{field.replace('_', '-')}",))
+    options = [option for option in names if is_typed(option, typed)]
     return options[0] if len(options) == 1 and options[0].startswith("-") else None
 
 

@@ -8,13 +8,13 @@ from typing import Final
 import psycopg
 
 from kb.api.errors import StoreError
-from kb.store.migrations import FIRST, development_build, migrations
+from kb.store.migrations import FIRST, development_build, migrations, newest
 from kb.store.postgres.connection import SCHEMA, Connection
 from kb.store.postgres.statements import statements
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION: Final = 30
+SCHEMA_VERSION: Final = newest(__package__)
 OLDEST_POSTGRES: Final = 16
 OLDEST_PGVECTOR: Final = (0, 8, 4)
 MIGRATING: Final = 0x6B62_0001

@@ -4,7 +4,7 @@
 -- Documents with their tags; where they are looked for and the condition are put in.
 SELECT
   id, title, source_path, doc_type, content_hash, $tags AS tags, created_at, updated_at, date, own_tags,
-  uploaded_as AS filename, title_given, source, replaces, omitted, language
+  uploaded_as AS filename, title_given, replaces, omitted, language, $optional_fields
 FROM {source} WHERE {condition}
 
 -- name: where_id

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
 from kb.store.row_mapping import Execute, iso, raw
+from kb.store.rows import OPTIONAL_FIELDS
 
 Line = dict[str, Any]
 """A row in the form of an export: its values by name."""
@@ -79,7 +80,7 @@ class Table:
 AUTHOR: Final = {"changed_by": "by", "changed_with": "client", "changed_why": "why", "uploaded_as": "filename"}
 STATE: Final = (
     "title", "source_path", "doc_type", "content_hash", "created_at", "updated_at", "date", "own_tags", "part_of",
-    "uploaded_as", "title_given", "changed_by", "changed_with", "changed_why", "source", "replaces", "omitted",
+    "uploaded_as", "title_given", "changed_by", "changed_with", "changed_why", *OPTIONAL_FIELDS, "replaces", "omitted",
     "operation", "language",
 )  # fmt: skip
 """The columns shared by documents and earlier versions."""
@@ -112,8 +113,8 @@ JOBS: Final = Table(
     (
         "id", "status", "kind", "title", "filename", "source_path", "tags", "text", "staged", "content_hash",
         "progress", "attempts", "idempotency_key", "request_hash", "part_of", "document_id", "error", "created_at",
-        "started_at", "heartbeat_at", "finished_at", "depth", "sent_by", "sent_with", "sent_why", "limits", "source",
-        "replaces", "existed", "omitted", "operation_key",
+        "started_at", "heartbeat_at", "finished_at", "depth", "sent_by", "sent_with", "sent_why", "limits",
+        *OPTIONAL_FIELDS, "replaces", "existed", "omitted", "operation_key",
     ),
     {},
 )  # fmt: skip

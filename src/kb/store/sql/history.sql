@@ -4,12 +4,12 @@
 -- A document as it stands becomes a former version: what follows in the transaction changes it.
 INSERT INTO versions (
   document_id, number, title, source_path, doc_type, content_hash, tags, created_at, updated_at, until, $date, own_tags,
-  part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
+  part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, $optional_fields, replaces, omitted, language, operation
 )
 SELECT
   id, version, title, source_path, doc_type, content_hash, $tags, created_at, updated_at,
   $greatest(CAST(:now AS $timestamp), COALESCE(updated_at, created_at)), $date, own_tags, part_of, uploaded_as, title_given,
-  changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
+  changed_by, changed_with, changed_why, $optional_fields, replaces, omitted, language, operation
 FROM documents WHERE id = :id
 
 -- name: begin_version
@@ -42,7 +42,7 @@ SELECT chunks FROM former_contents WHERE id = :id
 
 -- name: state
 -- The columns of what a document was, or is, behind its tags.
-created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces, omitted, language
+created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, replaces, omitted, language, $optional_fields
 
 -- name: select_versions
 -- The versions of a document below a number, the newest first.
@@ -92,13 +92,13 @@ WHERE document_id = :id ORDER BY number DESC LIMIT 1
 -- A document comes back from the bin, as its next version; by itself, if what it came in is not there.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, created_at, updated_at, $date, own_tags, part_of, uploaded_as,
-  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
+  title_given, version, changed_by, changed_with, changed_why, $optional_fields, replaces, omitted, language, operation
 )
 SELECT
   document_id, title, source_path, doc_type, content_hash, created_at,
   $greatest(CAST(:now AS $timestamp), $after_until), $date, own_tags,
   CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1,
-  :by, :client, :why, source, CAST(:replaces AS bigint), omitted, :language,
+  :by, :client, :why, $optional_fields, CAST(:replaces AS bigint), omitted, :language,
   (SELECT id FROM operations WHERE key = :operation_key)
 FROM versions WHERE document_id = :id ORDER BY number DESC LIMIT 1
 

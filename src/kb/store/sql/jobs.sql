@@ -38,7 +38,7 @@ TRUE
 SELECT
   id, status, kind, title, filename, source_path, tags, progress, document_id, error, created_at, started_at,
   finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why,
-  operation_key, limits, source, replaces, existed, omitted
+  operation_key, limits, replaces, existed, omitted, $optional_fields
 FROM jobs WHERE {condition} ORDER BY id DESC LIMIT :limit
 
 -- name: where_id
@@ -73,10 +73,10 @@ SELECT id FROM jobs WHERE idempotency_key = :key
 -- A queued job; nothing if there is one under its key.
 INSERT INTO jobs (
   id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-  part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, operation_key, created_at
+  part_of, depth, sent_by, sent_with, sent_why, limits, $optional_fields, replaces, operation_key, created_at
 ) VALUES (
   $new_id, 'queued', :kind, :title, :source_path, :tags, :text, :staged, :filename, :idempotency_key, :request_hash,
-  :content_hash, :part_of, :depth, :by, :client, :why, :limits, :source, :replaces, :operation_key, $now
+  :content_hash, :part_of, :depth, :by, :client, :why, :limits, $optional_values, :replaces, :operation_key, $now
 ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id $tell_job
 
 -- name: count_pending
@@ -193,7 +193,8 @@ DELETE FROM jobs WHERE id = :id RETURNING id $tell_end
 -- The jobs that made a document, and those of the files inside it, say no more what it was, unless they wait and it may
 -- come back; what an idempotency key stands for stays.
 UPDATE jobs SET
-  title = NULL, filename = NULL, source_path = NULL, tags = $no_tags, content_hash = NULL, sent_why = NULL, source = NULL,
+  title = NULL, filename = NULL, source_path = NULL, tags = $no_tags, content_hash = NULL, sent_why = NULL,
+  $null_optional_fields,
   request_hash = CASE WHEN idempotency_key IS NOT NULL THEN request_hash END
 WHERE document_id = :id OR (part_of = :id AND (staged IS NULL OR :for_good))
 

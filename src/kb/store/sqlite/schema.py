@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import apsw
 
-from kb.store.migrations import migrations
+from kb.store.migrations import migrations, newest
 from kb.store.sqlite.statements import statements
 
-SCHEMA_VERSION = 30
+SCHEMA_VERSION = newest(__package__)
 
 
 @dataclass(frozen=True, slots=True)

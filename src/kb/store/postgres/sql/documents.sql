@@ -8,10 +8,10 @@ SELECT nextval('chunk_ids') FROM generate_series(1, :count)
 -- A new document; its id.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_day, own_tags, part_of, uploaded_as, title_given, created_at,
-  changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
+  changed_by, changed_with, changed_why, $optional_fields, replaces, omitted, language, operation
 ) VALUES (
   nextval('document_ids'), :title, :source_path, :doc_type, :content_hash, :date, :own_day, :own_tags,
-  :part_of, :filename, :title_given, :now, :by, :client, :why, :source, :replaces, :omitted,
+  :part_of, :filename, :title_given, :now, :by, :client, :why, $optional_values, :replaces, :omitted,
   :language,
   (SELECT id FROM operations WHERE key = :operation_key)
 ) RETURNING id
@@ -22,7 +22,7 @@ INSERT INTO documents (
 UPDATE documents SET
   title = :title, doc_type = :doc_type, content_hash = :content_hash, date = :date, own_day = :own_day,
   own_tags = :own_tags, uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given,
-  source = :source, replaces = :replaces, omitted = :omitted, language = :language,
+  $set_optional_fields, replaces = :replaces, omitted = :omitted, language = :language,
   updated_at = GREATEST(CAST(:now AS timestamptz), updated_at, created_at)
 WHERE id = :id
 

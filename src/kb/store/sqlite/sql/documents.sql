@@ -12,10 +12,10 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM chunks)) + ? 
 -- A new document.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at,
-  changed_by, changed_with, changed_why, source, replaces, omitted, language, operation
+  changed_by, changed_with, changed_why, $optional_fields, replaces, omitted, language, operation
 ) VALUES (
   :id, :title, :source_path, :doc_type, :content_hash, :date, :own_tags, :part_of, :filename, :title_given, :now,
-  :by, :client, :why, :source, :replaces, :omitted, :language,
+  :by, :client, :why, $optional_values, :replaces, :omitted, :language,
   (SELECT id FROM operations WHERE key = :operation_key)
 )
 
@@ -24,7 +24,7 @@ INSERT INTO documents (
 -- whatever the clock says.
 UPDATE documents SET
   title = :title, doc_type = :doc_type, content_hash = :content_hash, date = :date, own_tags = :own_tags,
-  uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given, source = :source, replaces = :replaces,
+  uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given, $set_optional_fields, replaces = :replaces,
   omitted = :omitted, language = :language,
   updated_at = max(:now, COALESCE(updated_at, created_at))
 WHERE id = :id
