@@ -148,7 +148,7 @@ def test_a_failed_job_is_dropped_and_one_that_is_done_is_not(kb, folder, tag):
     ended = kb("jobs", "drop", failed, done, 10**9)
     assert ended.stdout == f"job {failed}, which was failed, is dropped\n"
     assert f"Job {done} is done, and its document is " in ended.stderr
-    assert f"There is no job {10**9}." in ended.stderr
+    assert f"Job {10**9} does not exist." in ended.stderr
     assert ended.returncode in (5, 6)
     assert kb("jobs", failed).returncode == 5
     assert kb.json("jobs", done)["status"] == "done"

@@ -202,7 +202,7 @@ def test_a_note_replaces_another_one_and_says_where_it_comes_from(kb, tag):
     assert (second.returncode, second.stdout, second.stderr) == (6, "", refusal)
     ended = kb("addnote", "x", "--replaces", "999999999")
     assert ended.returncode != 0
-    assert ended.stderr.startswith("kb: --replaces: There is no document")
+    assert ended.stderr.startswith("kb: --replaces: Document ")
 
 
 def test_updatenote_changes_tags_alone_or_with_the_text(kb, tag):

@@ -142,7 +142,7 @@ async def test_only_a_note_that_is_there_is_replaced(api, word):
     await api.delete_document(gone)
     file = await finished(api, await api.add_file("a.txt", io.BytesIO(f"{word} in a file".encode())))
     for wanted, error, says in (
-        (10**15, NotFound, "^replaces: There is no document 1000000000000000"),
+        (10**15, NotFound, "^replaces: Document 1000000000000000 does not exist"),
         (gone, NotFound, "^replaces: .*has been in the bin"),
         (file["document_id"], NotANote, "^replaces: .* of type text"),
         (0, Invalid, "^replaces: "),

@@ -283,7 +283,7 @@ def take_in(path: Path, keys: Keys) -> None:
 
 
 def _no_key(name: str) -> NotFound:
-    return NotFound(f"There is no key {name!r}.")
+    return NotFound(f"Key {name!r} does not exist.")
 
 
 def token_digest(token: str) -> str:

@@ -166,7 +166,7 @@ class CallerTransaction:
             NotFound: the document is outside the caller's limit.
         """
         if self.limit and not (self.documents.get(document_id) or self.history.binned(document_id)):
-            raise NotFound(f"There is no document {document_id}.")
+            raise NotFound(f"Document {document_id} does not exist.")
 
     def check_parts(self, document_id: int) -> None:
         """Refuse to change a document with parts that the caller may not see.

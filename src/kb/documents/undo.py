@@ -160,7 +160,7 @@ def find_operation(store: Store, number: int | None, of: Caller) -> Operation:
         last = tx.operations.page(limit=1, of=of) if number is None else []
         operation = next(iter(last), None) if number is None else tx.operations.get(number)
     if operation is None:
-        raise NotFound("There is nothing to take back." if number is None else f"There is no operation {number}.")
+        raise NotFound("Nothing can be undone." if number is None else f"Operation {number} does not exist.")
     return operation
 
 

@@ -107,7 +107,7 @@ def get_caller(request: Request, services: Services) -> Caller:
         raise Forbidden(f"{ON_BEHALF_OF}: only a key that may do anything asks for others.")
     key = services.keyring.named(name)
     if key is None:
-        raise Forbidden(f"There is no key {name!r} any more.")
+        raise Forbidden(f"Key {name!r} no longer exists.")
     return key.caller
 
 

@@ -78,7 +78,7 @@ def identify_key(digest_request: DigestRequest, services: ServicesDep) -> Key:
     """The key that a client of the gateway sent, by its digest. It counts as used."""
     key = services.keyring.identify(digest_request.digest) if services.settings.has_key else None
     if key is None:
-        raise NotFound("There is no such key.")
+        raise NotFound("The key does not exist.")
     return key_model(key)
 
 
