@@ -89,7 +89,7 @@ async def test_a_line_that_no_header_can_carry_is_refused_and_not_told(tmp_path,
     file.write_text(f"{line}\n")
     assert await known("first")
     assert not await known(line.split()[0])
-    with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY_FILE: a key holds only visible") as refused:
+    with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY_FILE: a key may contain only visible") as refused:
         key_verifier(None, file)
     assert line not in str(refused.value)
 
