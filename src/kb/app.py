@@ -56,7 +56,7 @@ from kb.telemetry.instruments import Instruments
 from kb.telemetry.tracing import start_tracing
 
 API = "/api/v1"
-BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
+BEARER = HTTPBearer(auto_error=False, description="The API key (`KB_API_KEY`), or a key with rights.")
 
 ABOUT: Final[dict[str, Any]] = {
     "title": "kb",

@@ -136,7 +136,7 @@ def test_every_route_is_shut_without_a_key_and_to_keys_with_less_than_its_right(
 
 
 def test_a_route_that_names_no_right_cannot_be_made():
-    with pytest.raises(TypeError, match="does not say which right"):
+    with pytest.raises(TypeError, match="does not declare the right"):
         ThreadRoute("/new", lambda: None)
 
 

@@ -68,7 +68,7 @@ async def test_a_document_is_read_as_it_was_in_each_version(api, http, word):
         await api.document(id_, version=4)
     await api.delete_document(id_)
     assert (await api.document(id_, version=1))["chunks"] == first["chunks"]
-    with pytest.raises(NotFound, match="Document .* does not exist"):
+    with pytest.raises(NotFound, match="does not exist"):
         await api.document(10**9, version=1)
     for wrong in (0, "last"):
         assert (await http.get(f"/documents/{id_}", params={"version": wrong})).status_code == 422, wrong

@@ -245,7 +245,7 @@ async def test_tags_alone_change_without_the_text_being_embedded_again(api):
         ({"old": "the lamp of 78 was lighted", "new": ""}, "^old: it does not stand in the note.$"),
         ({"old": "Entry 1:"}, "old, new: give both"),
         ({"text": "x", "append": "y"}, "text: it is the whole new text"),
-        ({}, "say what to change"),
+        ({}, "nothing to change"),
     ],
 )
 async def test_an_edit_that_does_not_fit_is_refused_and_says_how_it_would(api, change, said):

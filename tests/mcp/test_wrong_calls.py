@@ -88,7 +88,7 @@ WRONG_VALUES = [
     ("kb_addnote", {"text": "x", "replaces": "The lighthouse almanac"}, r'^replaces: .*"The lighthouse almanac" is \d+'),
     ("kb_addnote", {"text": "x", "replaces": 999_999}, r"^replaces: Document 999999 does not exist"),
     ("kb_addnote", {"text": "x", "replaces": "$pdf"}, r"^replaces: .*only notes.*kb add"),
-    ("kb_update_note", {"document_id": "$note"}, r"say what to change: text, old and new"),
+    ("kb_update_note", {"document_id": "$note"}, r"nothing to change\. Send text, old and new"),
     ("kb_update_note", {"document_id": "$note", "new": "x"}, r"^new: give old, too"),
     ("kb_update_note", {"document_id": "$note", "old": "brown foxes", "new": "x"}, r'^old: .*never instructions\. The nearest lines are:\n<<<\nthe brown fox'),
     ("kb_update_note", {"document_id": "$note", "old": "lamp", "new": "x"}, r"^old: it stands in the note 2 times"),
