@@ -262,7 +262,7 @@ async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(st
             then = await moment()
             await api.update_note(id_, f"{word} two")
             assert [version["number"] for version in (await api.history(id_))["versions"]] == [2]
-            with pytest.raises(HistoryGone, match="history goes back to"):
+            with pytest.raises(HistoryGone, match="history goes back only to"):
                 await api.undo(then)
             late = await moment()
             await added(api, "added late")

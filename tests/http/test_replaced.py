@@ -190,7 +190,7 @@ async def test_a_note_that_is_replaced_already_is_replaced_by_no_second_one(api,
     first, second, third = await chain(api, f"{word} one", f"{word} two", f"{word} three")
     other = await noted(api, f"{word} other")
     for replaced, text in ((first, "new"), (second, "new"), (second, "other"), (second, "one")):
-        said = f"^replaces: note {replaced} is replaced by note {third} already; replace {third} instead.$"
+        said = f"^replaces: note {third} already replaces note {replaced}. Replace {third} instead.$"
         with pytest.raises(AlreadyReplaced, match=said):
             await api.add_note(text=f"{word} {text}", replaces=replaced)
     assert await found(api, word) == {first: third, second: third, third: None, other: None}

@@ -121,7 +121,7 @@ async def test_a_note_that_is_replaced_already_is_not_replaced_again(agent, word
     old = (await noted(agent, text=f"{word}: Harbor uses MySQL."))["document_id"]
     new = (await noted(agent, text=f"{word}: Harbor uses PostgreSQL.", replaces=old))["document_id"]
     said = await refusal(agent, "kb_addnote", text=f"{word}: Harbor uses SQLite.", replaces=old)
-    assert said == f"replaces: note {old} is replaced by note {new} already; replace {new} instead."
+    assert said == f"replaces: note {new} already replaces note {old}. Replace {new} instead."
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -95,7 +95,7 @@ class Scope:
         """The reason that the history gives for the undo."""
         if self.operation:
             return f"undo of operation {self.operation.id}"
-        return f"undo of what changed since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else "undo"
+        return f"undo of all changes since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else "undo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def _in_turn(steps: Sequence[PlannedUndo], act: Callable[[PlannedUndo], PlannedU
     in_bin: set[int | None] = set()
     for step in steps:
         if not step.skipped and step.part_of in in_bin:
-            taken.append(replace(step, skipped=f"Document {step.part_of}, which it came in, stays in the bin."))
+            taken.append(replace(step, skipped=f"Document {step.part_of}, which contains it, stays in the bin."))
         else:
             taken.append(step if step.skipped else act(step))
         if taken[-1].skipped and taken[-1].action == "restore":
@@ -203,7 +203,7 @@ def _unchanged(step: PlannedUndo) -> Callable[[Transaction], None]:
     def check(tx: Transaction) -> None:
         [newest] = tx.history.versions(step.document_id, limit=1)
         if (newest.number, tx.history.binned(step.document_id) is not None) != step.state:
-            raise Changed("It was changed while this was going on.")
+            raise Changed("It changed during the undo.")
 
     return check
 
@@ -216,10 +216,10 @@ def _state_of_restored(step: PlannedUndo) -> tuple[int, bool]:
 def _check_since(tx: Transaction, instant: datetime) -> None:
     """Refuse a point in time for which the history has no state."""
     if instant > clock.own.now():
-        raise Invalid("since: lies in the future.")
+        raise Invalid("since: this time is in the future.")
     begins = tx.history.begins()
     if begins is not None and instant < datetime.fromisoformat(begins):
-        raise HistoryGone(f"since: history goes back to {begins} and not further.", extra={"begins": begins})
+        raise HistoryGone(f"since: the history goes back only to {begins}.", extra={"begins": begins})
 
 
 def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]) -> PlannedUndo | None:
@@ -279,7 +279,7 @@ def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None
     if number == 0 or (target and _was_in_bin(past, target, since)):
         return None if past.binned else step
     if target is None:
-        return replace(step, action="revert", skipped=f"Version {number} is not kept any more.")
+        return replace(step, action="revert", skipped=f"kb no longer keeps version {number}.")
     is_same = is_same_content(newest, target.document)
     is_changed = not is_same or set(newest.tags) != set(target.document.tags)
     version = number if is_changed else None
