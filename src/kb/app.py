@@ -159,7 +159,7 @@ def create_worker(context: AppContext | None = None) -> Starlette:
     settings = Settings.read((context or AppContext()).environment)
     if not is_postgres(settings.database_url):
         raise SettingError(
-            "KB_DATABASE_URL: 'kb worker' is for PostgreSQL; the jobs of a database in a file are done by its engine"
+            "KB_DATABASE_URL: 'kb worker' needs PostgreSQL. With SQLite, the engine does the jobs itself."
         )
     tracer, stop_tracing = start_tracing("kb-worker")
     instruments = Instruments(tracer, DOC_TYPES)

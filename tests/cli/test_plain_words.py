@@ -19,7 +19,7 @@ from tests.conftest import KEY
         (("list", "--any", ""), "kb: --any names no tag\n"),
         (("search", "x", "--not", ""), "kb: --not names no tag\n"),
         (("list", "--after", ""), "kb: --after names no date\n"),
-        (("list", "--before", "soon"), "kb: --before: 'soon' is no date that is understood"),
+        (("list", "--before", "soon"), "kb: --before: kb does not understand the date 'soon'"),
         (("search", "x", "--under", ""), "kb: --under names no path\n"),
         (("addnote", "x", "--title", "x" * 501), "kb: --title: at most 500 characters\n"),
         (("addnote", "x", f"--source={'x' * 501}"), "kb: --source: at most 500 characters\n"),

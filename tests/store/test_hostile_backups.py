@@ -300,7 +300,7 @@ def test_a_part_of_a_backup_that_is_a_device_a_link_or_endless_is_not_read(backu
     [folder] = backup_folders(backups)
     (folder / "kb.db").unlink()
     (folder / "kb.db").symlink_to("/dev/zero")
-    with pytest.raises(StoreError, match="is a link, and not a file"):
+    with pytest.raises(StoreError, match="is a link, not a file"):
         restore_backup(Settings(data_dir=tmp_path / "other"), backups)
     (folder / "kb.db").unlink()
     os.mkfifo(folder / "kb.db")
