@@ -294,7 +294,7 @@ def test_an_undo_takes_back_no_more_than_the_changes_that_the_key_sees(admin, ma
     assert steps.keys() == set(ids)
     assert steps[ids[0]]["skipped"] is None
     assert admin.ok("GET", text.format(ids[0]))["text"] == f"{word} second 0"
-    assert steps[ids[1]]["skipped"] == "Changes that this key may not see lie between."
+    assert steps[ids[1]]["skipped"] == "It has later changes that this key may not see."
     assert "later" in admin.ok("GET", text.format(ids[1]))["text"]
 
 

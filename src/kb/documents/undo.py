@@ -235,10 +235,10 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
     numbers = [change.number for change in changes if change.number]
     first = min(numbers, default=past.versions[0].number + 1)
     if len([version for version in past.versions if version.number >= first]) <= past.versions[0].number - first:
-        return replace(past.step, action="revert", skipped="Changes that this key may not see lie between.")
+        return replace(past.step, action="revert", skipped="It has later changes that this key may not see.")
     step = _back(past, first - 1, scope.since)
     if step and step.action == "delete" and not tx.history.has_bin:
-        return replace(step, skipped="There is no bin (KB_BIN_DAYS=0): it would be gone for good.")
+        return replace(step, skipped="The bin is off (KB_BIN_DAYS=0), so the undo would delete it for good.")
     others = [change for change in changes if not _is_meant(tx, change, scope, begun)]
     if step and others:
         later = others[0].operation

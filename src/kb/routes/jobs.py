@@ -122,7 +122,7 @@ async def get_job(job_id: Id, services: ServicesDep, query: Annotated[WaitQuery,
     responses=problems(404, 409),
 )
 def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
-    """Retry a failed job. kb keeps the content of jobs that failed because of the engine, not of the content."""
+    """Retry a failed job. This is possible if the engine was the cause of the failure: then kb kept the content."""
     accepted = retry(services.store, job_id)
     services.worker.wake()
     return accepted
@@ -132,7 +132,7 @@ def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
 def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
     """Drop a queued, running or failed job, with its content and its Idempotency-Key.
 
-    It will not add or change a document.
+    The job will not add or change a document.
     """
     dropped = drop(services.store, services.originals.blobs, job_id)
     services.worker.ends.publish(job_id)
