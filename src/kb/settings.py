@@ -62,7 +62,7 @@ def listed(names: str) -> list[str]:
 
 
 def key_text(text: str) -> str:
-    """Return a key without surrounding white space, as it is sent in a header.
+    """Return a key without surrounding white space, ready for a header.
 
     Raises:
         ValueError: the key has characters that a header cannot have; the message never quotes the key.

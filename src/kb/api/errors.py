@@ -57,11 +57,11 @@ class NotRetryable(KbError, status=409, code="not-retryable"):
 
 
 class JobDone(KbError, status=409, code="job-done"):
-    """The job is done, so it cannot be dropped. To remove its document, delete that."""
+    """The job is done, so it cannot be dropped. Delete its document instead."""
 
 
 class PathTaken(KbError, status=409, code="path-taken"):
-    """Another document already has this source_path."""
+    """Another document already has this source_path. Move or delete that document first."""
 
 
 class AlreadyReplaced(KbError, status=409, code="already-replaced"):
@@ -101,11 +101,11 @@ class NotReembedding(KbError, status=409, code="not-reembedding"):
 
 
 class NoKeySet(KbError, status=409, code="no-key-set"):
-    """Set KB_API_KEY first. Without it, everyone has all rights, even if keys exist."""
+    """Set KB_API_KEY and restart kb first. Without it, everyone has all rights, even if keys exist."""
 
 
 class NoBackupFolder(KbError, status=409, code="no-backup-folder"):
-    """Set KB_BACKUP_DIR, the folder for backups, first. 'kb backup DIR' works without it."""
+    """Set KB_BACKUP_DIR, the folder for backups, and restart kb. 'kb backup DIR' needs no setting."""
 
 
 class AtWork(KbError, status=409, code="at-work"):
@@ -113,7 +113,7 @@ class AtWork(KbError, status=409, code="at-work"):
 
 
 class HistoryGone(KbError, status=410, code="history-gone"):
-    """The history does not go back that far."""
+    """The history does not go back that far. Choose a later time."""
 
 
 class Changed(KbError, status=412, code="changed"):

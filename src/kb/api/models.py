@@ -113,8 +113,8 @@ SearchSorted = Annotated[
     Field(description="`relevance`: best first; `recent` or `newest`: the same results, newest first."),
 ]
 
-# \s differs: only Python treats \x1c to \x1f as white space, only JavaScript
-# \ufeff; all but JavaScript treat \x85 so.
+# \s differs between languages: only in Python it includes \x1c to \x1f, only in JavaScript \ufeff, and only there not
+# \x85.
 WORD = r"[^\s\x1c-\x1f\x85\ufeff]"
 """The pattern of a text with more than white space."""
 
@@ -285,8 +285,8 @@ class FileRequest(Request):
 class NoteUpdate(Request):
     """A change of a note: a whole new `text`, or edits of its text, title or tags.
 
-    `old` must occur exactly once in the text; `new` replaces it. `append` and `prepend` add lines at the end and at the
-    beginning. A tag in both lists stays.
+    `old` must occur exactly once in the text; `new` replaces it. `append` adds lines at the end, `prepend` at the
+    beginning, after any front matter. A tag in both lists stays.
     """
 
     model_config = ConfigDict(
@@ -863,7 +863,7 @@ class Reembedding(Reply):
 
 
 class ReplicaStatus(Reply):
-    """Whether a replica answers searches; if not, `behind` is the number of seconds since one was up to date."""
+    """Whether a replica answers searches; if not, `behind` counts the seconds since one was up to date."""
 
     answers: bool
     behind: float
