@@ -37,7 +37,7 @@ def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
             return version
     if tx.documents.get(document_id) is None:
         raise missing_document(tx, document_id)
-    raise NotFound(f"Version {number} of document {document_id} does not exist.")
+    raise NotFound(f"Document {document_id} has no version {number}.")
 
 
 def author_of(tx: Transaction, document_id: int) -> Author:
