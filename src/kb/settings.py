@@ -42,7 +42,7 @@ class EnvSettings(BaseModel):
             return cls.model_validate(given)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            message = MESSAGES.get(first["type"], first["msg"])
+            message = MESSAGES.get(first["type"], first["msg"]).removeprefix("Value error, ")
             raise SettingError(f"{variable(str(first['loc'][0]))}: {message}") from None
 
 

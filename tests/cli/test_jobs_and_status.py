@@ -135,7 +135,7 @@ def test_a_job_whose_content_is_gone_cannot_be_tried_again(kb, folder):
     job = each["job"]["id"]
     ended = kb("jobs", "retry", job)
     assert ended.returncode == 6
-    assert "send it again" in ended.stderr
+    assert "Send the content again" in ended.stderr
     assert kb("jobs", "retry", 10**9).returncode == 5
     for words in (["retry"], ["retry", "x"], ["drop"], ["drop", "x"], ["1", "2"], ["x"], ["0"]):
         assert kb("jobs", *words).returncode == 2

@@ -71,7 +71,7 @@ def test_a_body_that_does_not_say_that_it_is_json_is_told_how(server):
         f"{server.url}/api/v1/search", content='{"query": "x"}', headers={"Authorization": f"Bearer {KEY}"}
     )
     assert (answer.status_code, answer.json()["detail"]) == (
-        422, "body: send it as JSON, with 'Content-Type: application/json'",
+        422, "body: send it as JSON, with 'Content-Type: application/json'.",
     )  # fmt: skip
 
 

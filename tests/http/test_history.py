@@ -176,7 +176,7 @@ async def test_one_whose_path_was_taken_is_not_restored(api, word):
     old = await added(api, f"{word} one", source_path=f"/{word}")
     await api.delete_document(old)
     new = await added(api, f"{word} two", source_path=f"/{word}")
-    with pytest.raises(Occupied, match=f"Document {new} has the path") as refused:
+    with pytest.raises(Occupied, match=f"Document {new} now has the path") as refused:
         await api.restore(old)
     assert refused.value.extra == {"document_id": new}
     await api.delete_document(new)
@@ -267,7 +267,7 @@ async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(st
             late = await moment()
             await added(api, "added late")
             [step] = (await api.undo(late))["steps"]
-            assert "There is no bin" in step["skipped"]
+            assert "The bin is off" in step["skipped"]
             await api.delete_document(other)
             with pytest.raises(NotFound):
                 await api.restore(other)
@@ -302,7 +302,7 @@ async def test_a_move_is_not_taken_back_while_another_document_has_the_path(api,
     since = await moment()
     await api.move_document(document, f"/{word}/b.md")
     other = await added(api, f"Another log of {word}.", source_path=f"/{word}/a.md")
-    with pytest.raises(Occupied, match=f"Document {other} has the path /{word}/a.md"):
+    with pytest.raises(Occupied, match=f"Document {other} now has the path /{word}/a.md"):
         await api.revert(document, 1)
     assert len((await api.history(document))["versions"]) == 2
     assert (await api.document(document))["source_path"] == f"/{word}/b.md"

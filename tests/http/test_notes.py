@@ -63,7 +63,7 @@ async def test_of_two_who_read_the_same_note_one_may_write(api, word):
     document_id = await added(api, word)
     read = (await api.document(document_id))["content_hash"]
     await api.update_note(document_id, f"{word} first", if_match=read)
-    with pytest.raises(Changed, match="was changed"):
+    with pytest.raises(Changed, match="has changed"):
         await api.update_note(document_id, f"{word} second", if_match=read)
     assert (await api.document(document_id))["chunks"][0]["text"] == f"{word} first"
 
@@ -182,7 +182,7 @@ async def test_a_job_that_did_not_fail_or_whose_content_is_gone_cannot_be_tried_
     await finished(api, unreadable)
     with pytest.raises(NotRetryable, match="is done"):
         await api.retry_job(done["job_id"])
-    with pytest.raises(NotRetryable, match="send it again"):
+    with pytest.raises(NotRetryable, match="Send the content again"):
         await api.retry_job(unreadable["job_id"])
     with pytest.raises(NotFound):
         await api.retry_job(10**9)

@@ -224,7 +224,7 @@ async def test_a_note_that_comes_back_does_not_replace_what_another_one_replaces
     await api.restore(binned)
     assert await found(api, word) == {first: third, third: None, binned: None, other: again, again: None}
     assert (await api.document(binned))["replaces"] is None
-    with pytest.raises(AlreadyReplaced, match=f"replace {third} instead"):
+    with pytest.raises(AlreadyReplaced, match=f"Replace {third} instead"):
         await noted(api, f"{word} two", replaces=first)
     await api.delete_document(third)
     await noted(api, f"{word} two", replaces=first)

@@ -454,7 +454,7 @@ def test_of_two_notes_that_replace_the_same_one_the_second_is_kept_and_can_be_tr
         second, refused = ended(store, seven).document_id, ended(store, eight)
         assert (refused.status, refused.document_id, remedy_for(refused.error)) == ("failed", None, "retry")
         assert f"note {second} already replaces note {first}. Replace {second} instead" in refused.error
-        remedy = f"Send it again with replaces={second}, or try the job again once note {second} is deleted."
+        remedy = f"Send it again with replaces={second}, or delete note {second} and retry the job."
         assert refused.error.endswith(f" {remedy}")
         with store.write() as tx:
             assert tx.documents.successors([first]) == {first: [second]}
