@@ -86,8 +86,9 @@ async def on_invalid(request: Request, error: Exception) -> ProblemResponse:
 
 def _message(mistake: dict[str, Any]) -> str:
     """Return the fault in words for people."""
-    is_long = mistake["type"] == "string_too_long"
-    return f"at most {mistake['ctx']['max_length']:,} characters" if is_long else str(mistake["msg"]).removeprefix("Value error, ")
+    if mistake["type"] == "string_too_long":
+        return f"at most {mistake['ctx']['max_length']:,} characters"
+    return str(mistake["msg"]).removeprefix("Value error, ")
 
 
 def _says_json(request: Request) -> bool:
