@@ -391,7 +391,7 @@ class ExplainedLeg(Reply):
     """The rank and score of a passage by words, or by meaning.
 
     `place` is its rank in this list, from 1, or null if it is not listed. `score` is its own score; `in_context` is its
-    score together with its neighbours, or null without neighbours. `share` is the part of the result's score.
+    score together with its neighbours, or null without neighbours. `share` is its part of the result's score.
     """
 
     place: int | None
