@@ -1,4 +1,4 @@
-"""Calls that models get wrong: each is answered with a line from which it can be mended, or understood."""
+"""Calls that models get wrong: each is answered with a line from which it can be corrected, or understood."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ async def answer(library, tool, arguments):
 
 
 @pytest.mark.parametrize(("tool", "arguments", "said"), WRONG, ids=[f"{n}-{each[0]}" for n, each in enumerate(WRONG)])
-async def test_a_wrong_call_is_answered_with_what_mends_it(library, tool, arguments, said):
+async def test_a_wrong_call_is_answered_with_what_corrects_it(library, tool, arguments, said):
     refused = await answer(library, tool, arguments)
     assert refused.is_error, refused
     text = refused.content[0].text

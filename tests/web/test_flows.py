@@ -288,7 +288,7 @@ def test_a_backup_is_made_and_verified(browser, site):
 
 
 @pytest.mark.sqlite
-def test_what_is_wrong_is_examined_shown_and_mended_after_a_question(browser, site):
+def test_what_is_wrong_is_checked_shown_and_repaired_after_a_question(browser, site):
     site.data.joinpath("kb.db.new").touch()
     browser.get(f"{site.url}/doctor")
     find(browser, ".primary", "Examine")[0].click()

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Final, Self
 
-REMEDY: Final = "Mount it writable ('mount' and the kernel's log say what is wrong) or mend it"
+REMEDY: Final = "Mount it writable ('mount' and the kernel's log say what is wrong) or repair it"
 """What helps where a disk cannot be written."""
 
 
@@ -207,7 +207,7 @@ class DiskFull(KbError, status=507, code="disk-full"):
 
 
 class DiskFault(KbError, status=503, code="disk-fault"):
-    """The engine's disk cannot be written: nothing was. Mount it writable or mend it, and try again."""
+    """The engine's disk cannot be written: nothing was. Mount it writable or repair it, and try again."""
 
     @classmethod
     def at(cls, path: object, reason: object, verb: str = "written") -> Self:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from kb.api.models import Reply, Request, TagCount, Timestamp
 
-MaintenanceAction = Literal["back-up", "verify", "examine", "mend"]
+MaintenanceAction = Literal["back-up", "verify", "check", "repair"]
 Seal = Literal["sealed", "unsealed", "unchecked"]
 
 
@@ -35,7 +35,7 @@ class DocumentMap(Reply):
 
 
 class MaintenanceRequest(Request):
-    """What to do: make a backup, verify the backups, examine the data, or mend what can be while the engine runs."""
+    """The action: make a backup, verify the backups, check the data, or repair faults while the engine runs."""
 
     action: MaintenanceAction
 
@@ -56,13 +56,13 @@ class Backup(Reply):
 
 
 class Finding(Reply):
-    """What a check found, and what helps. `is_mendable` says that `mend` does, while the engine runs."""
+    """What a check found, and what helps. `is_repairable` says that `repair` does, while the engine runs."""
 
     check: str
     faults: list[str]
     remedy: str
     is_notice: bool
-    is_mendable: bool
+    is_repairable: bool
 
 
 class Task(Reply):

@@ -1,4 +1,4 @@
-"""Backups, examinations, and every vector made anew by another model, for those who may do anything."""
+"""Backups, checks, and every vector made anew by another model, for those who may do anything."""
 
 from __future__ import annotations
 
@@ -34,17 +34,15 @@ def change_reembedding(reembed_request: ReembedRequest, services: ServicesDep) -
     return services.reembedder.act(reembed_request.action)
 
 
-@router.get(
-    "/maintenance", summary="Get the backups and the last examination", tags=["maintenance"], dependencies=[ADMIN]
-)
+@router.get("/maintenance", summary="Get the backups and the last check", tags=["maintenance"], dependencies=[ADMIN])
 def get_maintenance(services: ServicesDep) -> Maintenance:
-    """The backups that there are, and what was found when the data were last examined."""
+    """The backups that there are, and what was found when the data were last checked."""
     return services.maintenance.state()
 
 
 @router.post(
     "/maintenance",
-    summary="Back up or examine",
+    summary="Back up, check or repair",
     status_code=202,
     tags=["maintenance"],
     dependencies=[ADMIN],

@@ -26,9 +26,9 @@ async def backups(request: Request, visit: Visit) -> Response:
 async def doctor(request: Request, visit: Visit) -> Response:
     """Show the result of the last check; a form starts a new check or a repair."""
     if request.method == "POST":
-        return await begin(request, visit, ("examine", "mend"))
+        return await begin(request, visit, ("check", "repair"))
     _, tasks, running = await maintenance_state(visit)
-    last = max(filter(None, map(tasks.get, ("examine", "mend"))), key=lambda task: task["begun_at"], default=None)
+    last = max(filter(None, map(tasks.get, ("check", "repair"))), key=lambda task: task["begun_at"], default=None)
     findings = last["findings"] if last else []
     faulty = [finding for finding in findings if finding["faults"]]
     return render(
