@@ -6,9 +6,11 @@ import sys
 from base64 import b64decode
 from pathlib import Path
 
+from tests.support.eventually import eventually
 from tests.web.conftest import chromium, pages
 
 WIDTHS = (360, 1280, 2560)
+DRAWN = "return document.querySelector('.looks img').naturalWidth > 0"
 
 
 def theme(browser, name):
@@ -47,19 +49,38 @@ def shoot_all(browser, url, ids, folder, widths=WIDTHS):
     theme(browser, "")
 
 
-def shoot_readme(browser, url, folder):
-    """The pictures of the README."""
+def shoot_docs(browser, site, folder):
+    """The pictures of the README and the docs."""
     folder.mkdir(parents=True, exist_ok=True)
     size = {"width": 1100, "height": 720, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     for look in ("light", "dark"):
         theme(browser, look)
-        browser.get(f"{url}/?q=when are the moorings renewed&mode=")
+        browser.get(f"{site.url}/?q=when are the moorings renewed&mode=")
         shoot(browser, folder / f"search-{look}.png")
+    theme(browser, "light")
+    browser.get(f"{site.url}/d/{site.ids['boat/lease.pdf']}?chunk=1&q=deposit")
+    eventually("the page is drawn", lambda: browser.execute_script(DRAWN))
+    shoot(browser, folder / "document.png")
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size | {"height": 420})
+    browser.get(f"{site.url}/d/{changed_note(site.engine)}/history")
+    shoot(browser, folder / "history.png")
     browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": False})
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     theme(browser, "")
+
+
+def changed_note(engine):
+    """Add a note that was changed twice, with reasons; return its id."""
+    note = {"title": "Mooring fees", "text": "The mooring costs 480 euros per year."}
+    changed = engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    for text, why in [
+        ("The mooring costs 520 euros per year.", "the invoice of March"),
+        ("The mooring costs 520 euros per year, electricity included.", "asked the harbour master"),
+    ]:
+        engine.patch(f"notes/{changed}", params={"why": why}, json={"text": text}).raise_for_status()
+    return changed
 
 
 def ids_at(url):

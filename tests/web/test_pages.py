@@ -132,7 +132,7 @@ def test_programs_are_told_in_json_that_nothing_is_served_there_and_people_on_a_
     assert problem.json()["detail"] == "Nothing is served at /nowhere."
     page = httpx2.get(f"{site.url}/nowhere", headers=PAGE)
     assert page.status_code == 404
-    assert "There is no such page" in page.text
+    assert "Page not found" in page.text
     assert httpx2.get(f"{site.url}/api/v1/nowhere", headers=PAGE).headers["content-type"] == "application/problem+json"
 
 
@@ -636,7 +636,7 @@ def test_the_overview_shows_what_takes_room(read, site):
     stored = site.engine.get("storage").json()
     assert stored["originals"] > 0
     [picture] = read(f"{site.url}/overview").page.xpath("//section[@aria-labelledby='storage']/svg")
-    assert "originals" in picture.get("aria-label")
+    assert "original files" in picture.get("aria-label")
     widths = [float(each.get("width")) for each in picture.iter("rect")]
     assert abs(sum(widths) - 640) < 1
 
@@ -670,8 +670,8 @@ def test_a_failed_job_says_why_and_offers_only_what_can_help(read, site):
 @pytest.mark.web
 def test_a_search_without_a_word_that_was_found_says_that_meaning_alone_is_shown(read, site):
     shown = read(f"{site.url}/?q=zzqqxxy").text
-    assert "No document holds a word of this. These are the nearest in meaning." in shown
-    assert "nearest in meaning" not in read(f"{site.url}/?q=moorings").text
+    assert "No document contains any of your words. These are the closest in meaning." in shown
+    assert "closest in meaning" not in read(f"{site.url}/?q=moorings").text
     narrowed = read(f"{site.url}/?q=zzqqxxy&type=note").text
     assert "No document that passes the filters holds a word of this. These are" in narrowed
     assert "Show all documents" in read(f"{site.url}/documents?tag=absent-tag").text

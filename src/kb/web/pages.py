@@ -31,11 +31,11 @@ STATIC: Final = Path(__file__).parent / "static"
 LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
-    "epub": "Book", "html": "Web page", "ics": "Calendar", "json": "JSON", "markdown": "Markdown",
-    "mbox": "Mailbox", "mht": "Saved page", "msg": "Mail (Outlook)", "note": "Note", "notebook": "Notebook",
-    "odp": "Slides (ODF)", "ods": "Sheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF", "pptx": "Slides",
-    "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Sheet (XLS)",
-    "xlsx": "Sheet", "xml": "XML",
+    "epub": "E-book", "html": "Web page", "ics": "Calendar", "json": "JSON", "markdown": "Markdown",
+    "mbox": "Mailbox", "mht": "Saved web page", "msg": "Mail (Outlook)", "note": "Note", "notebook": "Notebook",
+    "odp": "Slides (ODF)", "ods": "Spreadsheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF", "pptx": "PowerPoint",
+    "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Excel (XLS)",
+    "xlsx": "Excel", "xml": "XML",
 }  # fmt: skip
 
 
@@ -116,11 +116,11 @@ def described(error: Exception) -> tuple[int, str, str]:
     """Return the status, title and description of an error."""
     if isinstance(error, HTTPException):
         if error.status_code == HTTPStatus.NOT_FOUND:
-            return 404, "There is no such page", "The address may be mistyped, or what was there is gone."
+            return 404, "Page not found", "Check the address. The page may also have been removed."
         return error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail)
     if not isinstance(error, KbError):
-        return 500, "Something went wrong", "The log of the engine says why."
-    titles: dict[type[KbError], str] = {NotFound: "There is nothing here", TooManyGuesses: "Too many wrong keys"}
+        return 500, "Something went wrong", "The engine could not answer this request. Its log shows the cause."
+    titles: dict[type[KbError], str] = {NotFound: "Not found", TooManyGuesses: "Too many wrong keys"}
     return error.status, titles.get(type(error), HTTPStatus(error.status).phrase), error.detail
 
 
