@@ -20,8 +20,8 @@ from tests.support.pdf import pdf
 COMMANDS = (
     "kb add ~/Documents --wait",
     'kb search "when does the lease end" --top 2',
-    'kb addnote "Weber, the landlord, wants the keys by noon." --tags flat --wait',
-    "kb search landlord --tags flat --top 1",
+    'kb addnote "Ms Weber wants the keys by noon." --title Handover --tags flat --wait',
+    "kb search keys --tags flat --top 1",
     "kb mcp claude-code",
 )
 FILES = {
@@ -32,7 +32,7 @@ FILES = {
     "flat/heating.md": b"# Heating\n\nThe boiler is serviced every October.\n",
     "boat/moorings.txt": b"The harbour master renews the moorings on 9 May.\n",
 }
-COLUMNS, ROWS = 88, 15
+COLUMNS, ROWS = 88, 12
 TYPED_SECONDS, READ_SECONDS = 1.5, 4.5
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 LETTER, LINE, MARGIN, BAR = 8.43, 20, 18, 34

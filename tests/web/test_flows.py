@@ -87,7 +87,7 @@ def test_a_pdf_is_shown_as_it_looks_beside_its_text_with_the_passage_marked(brow
     assert image.get_attribute("src").endswith("/pages/2.png?chunk=1")
     eventually("it is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1100)
     find(browser, ".looks a", "Page 1")[0].click()
-    assert find(browser, ".looks summary", "Page 1")
+    assert find(browser, ".looks summary", "page 1")
 
 
 def test_chips_narrow_what_was_found(browser, site):

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
+from kb.api.errors import KbError, TooManyGuesses, Unauthorized
 from kb.api.omissions import phrase
 from kb.asgi.problem import on_http_exception, on_kb_error
 from kb.asgi.security_headers import PAGE_HEADERS
@@ -37,6 +37,20 @@ TYPE_NAMES: Final = {
     "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Excel (XLS)",
     "xlsx": "Excel", "xml": "XML",
 }  # fmt: skip
+TITLES: Final = {
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not allowed",
+    409: "Not possible now",
+    410: "No longer available",
+    413: "Too large",
+    415: "Invalid request",
+    421: "Host name not allowed",
+    422: "Invalid request",
+    503: "Not available now",
+    507: "Disk full",
+}
+"""Titles of error pages by status; the other statuses have clear names of their own."""
 
 
 @cache
@@ -117,11 +131,15 @@ def described(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, HTTPException):
         if error.status_code == HTTPStatus.NOT_FOUND:
             return 404, "Page not found", "Check the address. The page may also have been removed."
-        return error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail)
+        return error.status_code, title_of(error.status_code), str(error.detail)
     if not isinstance(error, KbError):
         return 500, "Something went wrong", "The engine could not answer this request. Its log shows the cause."
-    titles: dict[type[KbError], str] = {NotFound: "Not found", TooManyGuesses: "Too many wrong keys"}
-    return error.status, titles.get(type(error), HTTPStatus(error.status).phrase), error.detail
+    return error.status, "Too many wrong keys" if isinstance(error, TooManyGuesses) else title_of(error.status), error.detail
+
+
+def title_of(status: int) -> str:
+    """Return the title of an error page."""
+    return TITLES.get(status) or HTTPStatus(status).phrase
 
 
 def when(text: str | None, now: datetime | None = None) -> str:
