@@ -17,7 +17,7 @@ DRAWN = "return document.querySelector('.looks img').naturalWidth > 0"
 
 
 def theme(browser, name):
-    still = {"name": "prefers-reduced-motion", "value": "reduce"}  # what is half way to a colour has less contrast
+    still = {"name": "prefers-reduced-motion", "value": "reduce"}  # half-changed colours have less contrast
     features = [{"name": "prefers-color-scheme", "value": name}, still]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")  # it is drawn
