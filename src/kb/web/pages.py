@@ -134,11 +134,8 @@ def described(error: Exception) -> tuple[int, str, str]:
         return error.status_code, title_of(error.status_code), str(error.detail)
     if not isinstance(error, KbError):
         return 500, "Something went wrong", "The engine could not answer this request. Its log shows the cause."
-    return (
-        error.status,
-        "Too many wrong keys" if isinstance(error, TooManyGuesses) else title_of(error.status),
-        error.detail,
-    )
+    title = "Too many wrong keys" if isinstance(error, TooManyGuesses) else title_of(error.status)
+    return error.status, title, error.detail
 
 
 def title_of(status: int) -> str:
