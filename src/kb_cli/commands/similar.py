@@ -12,13 +12,13 @@ from kb_cli.runtime.options import Id, IdsOnly, Json
 
 def similar(
     document_id: Id,
-    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="How many documents at most.")] = 10,
+    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="The maximum number of documents.")] = 10,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
-    """List the documents closest in meaning to one.
+    """List the documents closest in meaning to a document.
 
-    The nearest comes first. Documents with a `vec_score` above 0.95 in --json say nearly the same; kb deletes none.
+    The closest comes first. Use it to find duplicates, which kb never deletes itself.
     """
     answer = call(lambda client: client.similar(document_id, top=top))
     results = answer["results"]

@@ -48,12 +48,12 @@ def recall(number: int) -> dict[str, Any]:
         last = {}
     if last.get("engine") != load_config().engine_url:
         raise UsageError(
-            "There was no search in a terminal yet, whose results could be opened by number; one whose output goes to a"
-            " file or a pipe does not count. Name the document by its ID."
+            "kb remembers no search of this engine. Run 'kb search' in a terminal first (not into a file or a pipe), or"
+            " give the ID of the document."
         )
     hits: list[dict[str, Any]] = last["hits"]
     if number > len(hits):
-        raise UsageError(f"The last search has no result {number}.")
+        raise UsageError(f"The last search has only {len(hits)} results.")
     return hits[number - 1]
 
 
