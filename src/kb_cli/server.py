@@ -255,7 +255,7 @@ def listen(settings: ServeSettings, folder: Path | None = None) -> socket.socket
         running = find_running(folder) if folder else None
         remedy = f"kb already runs at {running}" if running else "choose another port with --port"
         raise SettingError(
-            f"KB_HOST, KB_PORT: kb cannot listen on {settings.host}:{settings.port}: {reason}; {remedy}."
+            f"KB_HOST, KB_PORT: cannot listen on {settings.host}:{settings.port}: {reason}; {remedy}."
         ) from None
     # Connections inherit it; otherwise, each response waits for the acknowledgement of the previous one (40 ms).
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -63,7 +63,7 @@ def test_a_disk_that_is_away_is_remembered_by_rounds_that_delete_nothing(go, vau
     go()
     withheld = go(delete=True).withheld
     assert has() == 13
-    assert "not on the disk that it was on" in withheld[0].reason
+    assert "not on the same disk as before" in withheld[0].reason
     go(delete=True, is_sure=True)
     assert has() == 11
 

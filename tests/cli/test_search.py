@@ -69,7 +69,7 @@ def test_what_a_score_is_made_of_is_shown_on_request(kb, tag):
 def test_a_word_that_no_document_has_is_told_with_what_was_searched_for(kb, tag):
     kb.note("The quartermaster counts blankets.", "--tags", tag)
     ended = kb("search", "quatermaster", "--tags", tag)
-    assert "no document has 'quatermaster': searched for 'quartermaster'" in ended.stderr
+    assert "no document contains 'quatermaster'; kb searched for 'quartermaster'" in ended.stderr
     assert "quartermaster counts" in ended.stdout
 
 

@@ -112,7 +112,7 @@ def test_serve_add_search_sync_edit_back_up_and_ocr_work_without_what_macos_lack
         (folder / "a.md").write_text("# Harbour\n\nThe keeper counts the gulls.\n")
         kb("sync", folder, "--as", "notes")
         eventually("the change is found", lambda: kb("search", "gulls"), lambda text: "gulls" in text)
-        assert "not confined on this system" in kb("status")
+        assert "not confined, because this system" in kb("status")
         kb("backup", tmp_path / "backups")
         assert "whole" in kb("backup", "verify", tmp_path / "backups")
         kb("doctor")

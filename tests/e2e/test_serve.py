@@ -86,16 +86,19 @@ def test_the_network_is_not_served_without_keys(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "missing"),
     [
-        ({"KB_API_KEY": "a"}, "KB_MCP_API_KEY: needed beside KB_API_KEY"),
-        ({"KB_API_KEY_FILE": "/keys"}, "KB_MCP_API_KEY: needed beside KB_API_KEY_FILE"),
-        ({"KB_MCP_API_KEY": "a"}, "KB_API_KEY: needed beside KB_MCP_API_KEY"),
-        ({"KB_MCP_API_KEY": "a", "KB_APPS": "mcp,metrics"}, "KB_METRICS_API_KEY: needed beside KB_MCP_API_KEY"),
-        ({"KB_API_KEY": "a", "KB_APPS": "mcp"}, "KB_MCP_API_KEY: needed beside KB_API_KEY"),
+        ({"KB_API_KEY": "a"}, "KB_MCP_API_KEY: required in addition to KB_API_KEY"),
+        ({"KB_API_KEY_FILE": "/keys"}, "KB_MCP_API_KEY: required in addition to KB_API_KEY_FILE"),
+        ({"KB_MCP_API_KEY": "a"}, "KB_API_KEY: required in addition to KB_MCP_API_KEY"),
+        (
+            {"KB_MCP_API_KEY": "a", "KB_APPS": "mcp,metrics"},
+            "KB_METRICS_API_KEY: required in addition to KB_MCP_API_KEY",
+        ),
+        ({"KB_API_KEY": "a", "KB_APPS": "mcp"}, "KB_MCP_API_KEY: required in addition to KB_API_KEY"),
     ],
 )
 def test_what_has_a_key_is_not_served_through_a_door_without_one(tmp_path, settings, missing):
     said = refused(tmp_path, **settings)
-    assert said.startswith(f"kb: {missing}: without it whoever can connect may use /")
+    assert said.startswith(f"kb: {missing}, because anyone who can connect may use /")
     assert "KB_ALLOW_OPEN=1" in said
 
 

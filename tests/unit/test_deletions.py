@@ -79,7 +79,7 @@ def test_documents_of_a_folder_that_was_suddenly_empty_stay_until_all_of_its_fil
     (tmp_path / "a" / "0.md").touch()
     second = judge(before=known, now=now)
     assert second.allow([*paths(3)[1:], "b.md"]) == ["b.md"]
-    assert "a was empty and has not all of its files again" in second.withheld[0].reason
+    assert "a was empty, and not all of its files are back" in second.withheld[0].reason
     assert second.keep_away(paths(3)) == paths(3), "a file that was moved elsewhere is found there"
     known = remembered(known, now, paths(3)[1:], second.emptied)
     assert judge(before=known, now=now, is_sure=True).allow(paths(3)[1:]) == paths(3)[1:]

@@ -119,7 +119,7 @@ def add(
         except (exit_codes.UsageError, exit_codes.LocalError) as error:
             if len(selection.files) == 1:
                 raise
-            items.append(FileItem(str(archive), prefix, error=error.message.removeprefix(f"{archive} ")))
+            items.append(FileItem(str(archive), prefix, error=error.message.removeprefix(f"{archive}: ")))
         else:
             items += unpacked_items
             selection.add_left_out(inside)
@@ -174,13 +174,15 @@ def add_stdin(item: FileItem, title: str | None, source_path: str | None, wait: 
 
 
 def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *, whole: bool, wait: bool) -> None:
-    """Send the content of web addresses, and replace documents from the same address. An error does not stop the others.
+    """Send the content of web addresses, and replace documents from the same address.
+
+    An error of one address does not stop the others.
 
     Raises:
         UsageError: one of the addresses is a path, or several have one title.
     """
     if not all(map(is_address, addresses)):
-        raise exit_codes.UsageError("kb add takes web addresses or files, not both. Run one command for each.")
+        raise exit_codes.UsageError("'kb add' takes web addresses or files, not both. Run one command for each.")
     if len(items) > 1 and (title or len({item.source_path for item in items}) == 1):
         raise exit_codes.UsageError(f"--title and --source-path need a single page, but these are {len(items)}.")
 

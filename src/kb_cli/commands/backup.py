@@ -65,12 +65,10 @@ def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the eng
         f" {len(manifest.objects)} files ({made.added} copied), {seal}"
     )
     for name in manifest.missing:
-        output.print_error(
-            f"the file {name} is damaged or missing; the backup contains it only if an earlier backup does"
-        )
+        output.print_error(f"the file {name} is damaged or missing; an earlier backup may have it")
     if made.absent:
         output.print_error(
-            f"{made.absent} files of documents are missing in the backup, because KB_KEEP_FILES was off or they are lost;"
+            f"the backup lacks {made.absent} files of documents, because KB_KEEP_FILES was off or they are lost;"
             " 'kb doctor' reports them"
         )
     return exit_codes.FAILURE if manifest.missing else exit_codes.OK

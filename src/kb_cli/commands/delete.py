@@ -79,7 +79,7 @@ def confirm(ids: list[int], purge: bool) -> None:
         UsageError: standard input is not a terminal.
     """
     if not sys.stdin.isatty():
-        raise UsageError("kb cannot ask for confirmation without a terminal. Add --yes to delete.")
+        raise UsageError("Cannot ask for confirmation without a terminal. Add --yes to delete.")
     pages, _ = call_for_each(ids, lambda client, document_id: client.history(document_id, limit=1))
     for page in pages:
         output.print_error(f"document {page['document_id']}: {page['versions'][0]['title']}")

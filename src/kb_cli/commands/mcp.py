@@ -78,7 +78,7 @@ def mcp(
     url = f"{config.mcp_url.removesuffix('/mcp')}/collections/mcp" if collections else config.mcp_url
     headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}
     if client is not None and client not in CLIENTS:
-        raise UsageError(f"kb does not know the client {client!r}. It knows {', '.join(CLIENTS)}.")
+        raise UsageError(f"{client!r} is not a known client. The clients are {', '.join(CLIENTS)}.")
     if plugin:
         server = json_.loads(stdio_config(url, headers))
         step = write_plugin(client, plugin.expanduser().absolute(), server, captures=capture)
@@ -122,9 +122,7 @@ def write_configuration(client: str | None, url: str, headers: dict[str, str]) -
         after = merge(file, before.decode(), CLIENTS[client].configuration(url, headers)).encode()
     except (ValueError, RecursionError, ImportError) as error:  # images lack the library that writes TOML
         reason = " ".join(str(error).split())
-        raise UsageError(
-            f"kb did not change {file} ({reason}). Paste the output of 'kb mcp {client}' into it."
-        ) from None
+        raise UsageError(f"{file} is unchanged ({reason}). Paste the output of 'kb mcp {client}' into it.") from None
     backup_note = f" The previous file is in {back_up(file)}." if before and after != before else ""
     if after != before:
         replace_file(file, after)

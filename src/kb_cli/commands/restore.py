@@ -32,7 +32,8 @@ def restore(
     path = Path(what[0])
     if len(what) > 1 or not path.exists():
         raise UsageError(
-            f"{' '.join(what)!r} is not a list of document ids such as 42. To restore a backup, use 'kb backup restore'."
+            f"{' '.join(what)!r} is not a list of document ids such as 42."
+            " To restore a backup, use 'kb backup restore'."
         )
     output.print_error("'kb restore' restores documents; use 'kb backup restore' for a backup")
     return restore_backup(path.absolute(), unsealed=unsealed)

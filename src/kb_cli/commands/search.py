@@ -85,12 +85,10 @@ def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: b
     if not ids:
         for file in answer["unreadable"]:
             output.print_error(
-                f"kb could not read {output.one_line(file['filename'])}: {output.one_line(file['error'])}"
+                f"{output.one_line(file['filename'])}: kb could not read this file: {output.one_line(file['error'])}"
             )
         if more := answer["unreadable_count"] - len(answer["unreadable"]):
-            output.print_error(
-                f"kb could not read {more} more files with that name: 'kb jobs --status failed' lists them"
-            )
+            output.print_error(f"{more} more files with that name are unreadable: 'kb jobs --status failed' lists them")
     if not results:
         output.print_error(explain_empty(answer, filters))
     elif ids:
@@ -125,8 +123,8 @@ def explain_empty(answer: dict[str, Any], filters: FilterOptions) -> str:
     reason = explain_nothing(filters)
     if pending and reason == EMPTY:
         reason = ""
-    waiting = f"; kb still has to finish {'1 job' if pending == 1 else f'{pending} jobs'}" if pending else ""
-    return f"kb found nothing{f': {reason}' if reason else ''}{waiting}"
+    waiting = f"; {'1 job is' if pending == 1 else f'{pending} jobs are'} unfinished" if pending else ""
+    return f"nothing found{f': {reason}' if reason else ''}{waiting}"
 
 
 def print_results(results: list[dict[str, Any]]) -> None:

@@ -298,7 +298,7 @@ def print_status(command: list[str]) -> str:
     """
     ended = end_of(command)
     if not ended.stdout.strip():
-        raise LocalError("kb is not installed as a service on this machine. 'kb service install' installs it.")
+        raise LocalError("The kb service is not installed on this machine. 'kb service install' installs it.")
     output.print_line(ended.stdout.rstrip())
     return ""
 

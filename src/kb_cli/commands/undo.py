@@ -11,7 +11,7 @@ from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Json, Why, parse_moment
 
-NOTHING = "kb found no change to undo"
+NOTHING = "nothing to undo"
 SHOWN = 10
 """The maximum number of documents listed before the confirmation."""
 
@@ -75,7 +75,7 @@ def confirm(planned: dict[str, Any]) -> None:
     """
     if not sys.stdin.isatty():
         raise exit_codes.UsageError(
-            "kb cannot ask for confirmation without a terminal. Add --yes to undo, or --dry-run to see the changes."
+            "Cannot ask for confirmation without a terminal. Add --yes to undo, or --dry-run to see the changes."
         )
     if not planned["steps"] and not planned["jobs"]:
         output.print_error(NOTHING)

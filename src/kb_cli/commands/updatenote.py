@@ -144,7 +144,8 @@ def edit(document_id: int, why: str | None) -> tuple[dict[str, Any], bool]:
     note = call(lambda client: client.document(document_id))
     if note["doc_type"] != NOTE:
         raise NotANote(
-            f"Document {document_id} is not a note but has the type {note['doc_type']}. To change it, edit its file and add it again."
+            f"Document {document_id} has the type {note['doc_type']}, and only notes can be updated."
+            " To change it, edit its file and add it again."
         )
     with edit_text(output.document_text(note), f"updatenote {document_id}") as text:
         return (note, False) if text is None else (update(document_id, text, note["content_hash"], why), True)

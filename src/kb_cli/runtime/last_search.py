@@ -48,8 +48,8 @@ def recall(number: int) -> dict[str, Any]:
         last = {}
     if last.get("engine") != load_config().engine_url:
         raise UsageError(
-            "kb remembers no search of this engine. Run 'kb search' in a terminal first (not into a file or a pipe), or"
-            " give the ID of the document."
+            "The last search on this engine is unknown. First run 'kb search' in a terminal (not into a file or a pipe),"
+            " or give the ID of the document."
         )
     hits: list[dict[str, Any]] = last["hits"]
     if number > len(hits):

@@ -154,7 +154,8 @@ def refuse_elsewhere(source: str, *, is_windows: bool = sys.platform == "win32")
     """
     if is_windows and PureWindowsPath(source).drive.startswith("\\\\"):
         raise LocalError(
-            f"{source} is on another machine or a device; kb does not open it, because Windows would send your credentials."
+            f"{source} is on another machine or a device. kb does not open it, because Windows would send your"
+            " credentials there."
         )
 
 

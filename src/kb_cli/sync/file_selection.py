@@ -224,7 +224,7 @@ def _read_rules(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequ
             except TimeoutError:
                 raise
             except (OSError, ValueError) as error:
-                raise UsageError(f"kb cannot read {folder / name}: {error}.") from None
+                raise UsageError(f"{folder / name}: kb cannot read this file: {error}.") from None
     if exclude:
         yield IgnoreRules("--exclude", folder, exclude)
 

@@ -64,7 +64,7 @@ async def _watch(folder: Path) -> AsyncGenerator[bool, None]:
             if (reason := shortage(folder)) is not None:
                 note_shortage(folder, reason)
             else:
-                print_error(f"kb starts to watch the folder again: {errors.exceptions[0]}")
+                print_error(f"starting to watch the folder again: {errors.exceptions[0]}")
 
 
 async def poll(folder: Path) -> AsyncGenerator[bool, None]:
