@@ -23,6 +23,6 @@ def bin_(
     limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of documents.")] = 50,
     json: Json = False,
 ) -> None:
-    """List the deleted documents that you can restore, the last deleted first."""
+    """List the documents in the bin, the last deleted first."""
     answer = call(lambda client: client.bin(limit=limit))
     output.print_list(answer, "documents", COLUMNS, "the bin is empty", json=json)

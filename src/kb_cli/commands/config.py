@@ -10,7 +10,7 @@ MIN_SHOWN_LENGTH = 12
 
 
 def config(json: Json = False) -> None:
-    """Show the settings of the command line, and the source of each.
+    """Show the command line's settings and their sources.
 
     kb shows only the last characters of keys.
     """

@@ -34,7 +34,7 @@ def get(
         typer.Option(
             "--file",
             metavar="FILE",
-            help="Save the document's file as FILE, in this folder, or on standard output (-).",
+            help="Save the document's file here: a new file, a folder, or - for standard output.",
         ),
     ] = None,
     version: Annotated[

@@ -41,7 +41,7 @@ def history(
 ) -> None:
     """List the versions of a document, newest first.
 
-    This also works for documents in the bin.
+    This also works for documents in the bin. 'kb revert' goes back to an earlier version.
     """
     if diff and version is None:
         raise UsageError("--diff needs a VERSION to compare with: 'kb history ID VERSION --diff'.")

@@ -24,9 +24,9 @@ SESSIONS: Final = "session/"
 def hook() -> None:
     """Handle an event of an agent's program.
 
-    kb reads the event as JSON from standard input. At the start of a session, it prints the documents that changed
-    recently. Before a compaction and at the end of a session, it saves the conversation as a note. It never stops the
-    agent: it reports errors on standard error.
+    kb reads the event as JSON from standard input. At the start of a session, it gives the agent a list of documents
+    that changed recently. Before a compaction and at the end of a session, it saves the conversation as a note. It
+    never stops the agent: it reports errors on standard error.
     """
     try:
         event = json.loads(sys.stdin.read() or "{}")

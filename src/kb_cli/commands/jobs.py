@@ -45,8 +45,8 @@ def jobs(
     """Show the jobs that add files and notes, newest first.
 
     With an ID, shows one job and, if it failed, the reason. 'kb jobs retry ID' retries jobs that failed because of the
-    engine, which keeps their content. 'kb jobs drop ID' removes jobs that are not done, with their content, and
-    changes no document. 'kb jobs dismiss' removes failed jobs from the list: those with the given IDs, or all whose
+    engine; kb kept their content. 'kb jobs drop ID' removes jobs that are not done, with their content, and changes no
+    document. 'kb jobs dismiss' removes failed jobs from the list: those with the given IDs, or all whose
     file kb could not read. kb tries such a file again when you next send it.
 
     With --follow and --json, prints one job per line.

@@ -41,10 +41,10 @@ def keys(
     ] = 0,
     json: Json = False,
 ) -> None:
-    """List, make, replace and revoke keys with rights.
+    """List, make, rotate and revoke keys with rights.
 
-    kb prints a key only once, when you make or rotate it, and stores only its hash. To manage keys, the engine must
-    have a KB_API_KEY, and you need that key or one with the right admin.
+    kb prints a key only once, when you make or rotate it, and stores only its hash. This works if the engine has a
+    KB_API_KEY and you use that key, or one with the right admin.
     """
     if not words:
         return output.print_list(call(lambda client: client.keys()), "keys", KEY_COLUMNS, NO_KEYS, json=json)

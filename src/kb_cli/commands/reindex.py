@@ -17,8 +17,8 @@ def reindex(
     """Rebuild the database in KB_DATA_DIR from the texts in it.
 
     Stop the engine first. kb rebuilds the index of words and all missing or damaged vectors, keeps the other vectors,
-    and frees unused space. It replaces the old database when the new one is complete: this needs space for a second
-    database, and you can interrupt it. To change the model while the engine runs, use 'kb reembed'.
+    and frees unused space. It replaces the old database only when the new one is complete, so it needs space for both,
+    and you can interrupt it. To change the model while the engine runs, use 'kb reembed'.
     """
     settings = data_settings()
     with status_line(quiet=False) as show_status:

@@ -16,21 +16,21 @@ from kb_cli.runtime.exit_codes import LocalError
 
 def serve(
     host: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The address to listen on (127.0.0.1), instead of KB_HOST.")
+        str | None, typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(metavar="PORT", help="The port to listen on (8000), instead of KB_PORT.")
+        int | None, typer.Option(metavar="PORT", help="The port to listen on. [env var: KB_PORT; default: 8000]")
     ] = None,
     data_dir: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="The data folder (~/.local/share/kb), instead of KB_DATA_DIR."),
+        typer.Option(metavar="FOLDER", help="The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]"),
     ] = None,
     apps: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The apps to serve (api,mcp,metrics,web), instead of KB_APPS.")
+        str | None, typer.Option(metavar="A,B", help="The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]")
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm, instead of KB_DEVICE."),
+        typer.Option(metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
     ] = None,
 ) -> None:
     """Start kb: engine, MCP endpoint, web interface and metrics.
@@ -62,18 +62,18 @@ def server() -> ModuleType:
 
 def worker(
     host: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The address to listen on (127.0.0.1), instead of KB_HOST.")
+        str | None, typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]")
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(metavar="PORT", help="The port of probes and metrics (a free one), instead of KB_PORT."),
+        typer.Option(metavar="PORT", help="The port of probes and metrics. [env var: KB_PORT; default: a free port]"),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The worker's own data folder, instead of KB_DATA_DIR.")
+        Path | None, typer.Option(metavar="FOLDER", help="The worker's own data folder. [env var: KB_DATA_DIR]")
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm, instead of KB_DEVICE."),
+        typer.Option(metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
     ] = None,
 ) -> None:
     """Process the queue of a PostgreSQL database.

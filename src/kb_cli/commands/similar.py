@@ -18,7 +18,7 @@ def similar(
 ) -> int:
     """List the documents closest in meaning to a document.
 
-    The closest comes first. Use it to find duplicates, which kb never deletes itself.
+    The closest comes first. Use it to find duplicates; kb never deletes them on its own.
     """
     answer = call(lambda client: client.similar(document_id, top=top))
     results = answer["results"]

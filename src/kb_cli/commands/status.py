@@ -12,7 +12,7 @@ from kb_cli.runtime.options import Json, counted
 
 
 def status(json: Json = False) -> None:
-    """Show the state of the engine: version, model, documents and jobs."""
+    """Show the engine's version, model, documents and jobs."""
     answer = call(lambda client: client.status())
     if json:
         output.print_json(answer)

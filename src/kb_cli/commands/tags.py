@@ -42,6 +42,6 @@ def tag(
 
 
 def tags(json: Json = False) -> None:
-    """List all tags with their numbers of documents."""
+    """List all tags, each with its number of documents."""
     answer = call(lambda client: client.tags())
     output.print_list(answer, "tags", {"TAG": "tag", "DOCUMENTS": "documents"}, NO_TAGS, json=json)

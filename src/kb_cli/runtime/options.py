@@ -53,7 +53,7 @@ NoTag = Annotated[
         "--not", metavar="A,B", help="Only documents without any of these tags.", autocompletion=complete_tags
     ),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is searchable, and report any error.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until everything is searchable, and report any error.")]
 Exclude = Annotated[
     list[str] | None,
     typer.Option(
