@@ -42,7 +42,7 @@ def test_what_a_pattern_matches_and_is_no_file_is_passed_over(kb, folder):
     (folder / "gone.md").symlink_to("nowhere")
     os.mkfifo(folder / "pipe.md")
     assert added(kb.json("add", "papers/*.md")) == ["rust.md"]
-    assert kb("add", "papers/pipe.md").stderr == "kb: papers/pipe.md is no regular file\n"
+    assert kb("add", "papers/pipe.md").stderr == "kb: papers/pipe.md is not a regular file. Name a file or a folder.\n"
     assert kb("add", "papers/gone*").returncode == 2
 
 
@@ -217,8 +217,8 @@ def test_several_archives_beside_other_files_each_go_in_as_the_files_in_them(kb,
     paths = ("papers/notes.zip", "papers/broken.zip", "papers/rust.md", "papers/letters.zip")
     ended = kb("add", *paths, "--wait")
     assert ended.returncode == 1
-    assert ended.stdout == "4 files: 3 added, 1 failed, 2 passed over (2 .png)\n"
-    assert ended.stderr.startswith(f"kb: {folder}/broken.zip: cannot be unpacked: ")
+    assert ended.stdout == "4 files: 3 added, 1 failed, 2 skipped (2 .png)\n"
+    assert ended.stderr.startswith(f"kb: {folder}/broken.zip: kb cannot unpack it: ")
     held = {each["source_path"] for each in kb.json("list", "--under", str(folder))["documents"]}
     assert held == {f"{folder}/{each}" for each in ("notes.zip/deep/one.md", "letters.zip/deep/one.md", "rust.md")}
     assert "--source-path need a single file" in kb("add", *paths, "--source-path", "x").stderr
@@ -236,7 +236,7 @@ def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):
         archive.writestr(".gitignore", "*.md\n")
     inner.unlink()
     added = kb("add", "export.zip", "--wait")
-    assert (added.returncode, added.stdout) == (0, "2 files: 2 added, 1 passed over (1 .png)\n")
+    assert (added.returncode, added.stdout) == (0, "2 files: 2 added, 1 skipped (1 .png)\n")
     held = {
         each["source_path"]: each["title"] for each in kb.json("list", "--under", f"{tmp_path}/export.zip")["documents"]
     }
@@ -286,7 +286,7 @@ def vault(tmp_path, tag):
 def test_a_vault_shows_titles_tags_and_dates_as_written_and_no_passage_is_front_matter(kb, vault, tag):
     ended = kb("add", "vault", "--wait")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout == "301 files: 301 added, 300 passed over (300 .png)\n"
+    assert ended.stdout == "301 files: 301 added, 300 skipped (300 .png)\n"
     documents = kb.json("list", "--all", "--tags", tag)["documents"]
     assert len(documents) == 300
     shown = {document["title"]: document for document in documents}

@@ -149,7 +149,7 @@ def test_ctrl_c_ends_what_waits_for_standard_input(kb):
 @pytest.mark.requirement("L-3")
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["addnote", "-"], rb""), (["add", "long.txt"], rb"kb: interrupted: [01] of 1 are in .*\n")],
+    [(["addnote", "-"], rb""), (["add", "long.txt"], rb"kb: interrupted: kb accepted [01] of 1 files; .*\n")],
     ids=["note", "file"],
 )
 def test_ctrl_c_ends_a_wait_at_once(outside, start_server, tmp_path, words, said):

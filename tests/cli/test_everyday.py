@@ -42,7 +42,7 @@ def test_the_command_line_finds_the_engine_that_runs_here_whatever_its_port(outs
         assert f" at {server.url}\n" in shown.stdout
         assert f"the engine that runs here (process {server.process.pid})" in outside("config", env=home).stdout
         assert outside("status", env={"KB_DATA_DIR": str(data)}).returncode == 0
-        for line in (rf"\ndata +{re.escape(str(data))}, ", " free\n", r"\nup since +"):
+        for line in (rf"\ndata folder +{re.escape(str(data))}, ", " free\n", r"\nup since +"):
             assert re.search(line, shown.stdout)
         assert outside("status", env=home | {"KB_ENGINE_URL": "http://127.0.0.1:1"}).returncode == 3
         second = outside("serve", "--port", "0", env=home | {"KB_MODEL_DIR": os.devnull})
@@ -208,7 +208,7 @@ def test_a_command_goes_by_its_usual_name_too(printed, word, command):
 def test_a_tag_or_a_type_that_does_not_exist_is_named_with_the_nearest_one(kb, tag):
     kb.note(f"a note {tag}", "--tags", f"ideas-{tag}")
     shown = kb("list", "--tags", f"idea-{tag}")
-    assert shown.stderr == f"kb: no document has the tag 'idea-{tag}'; there is 'ideas-{tag}'\n"
+    assert shown.stderr == f"kb: no document has the tag 'idea-{tag}'; the closest is 'ideas-{tag}'\n"
     assert f"there is 'ideas-{tag}'" in kb("search", "note", "--any", f"idea-{tag}").stderr
     shown = kb("list", "--type", "markdwon")
     assert shown.returncode == 2

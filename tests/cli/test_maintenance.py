@@ -116,12 +116,12 @@ async def test_an_import_says_what_became_of_documents_that_were_there(outside, 
     assert outside("export", str(tmp_path / "export"), env=here).returncode == 0
     there = here | {"KB_DATA_DIR": str(tmp_path / "other")}
     assert outside("import", str(tmp_path / "export"), env=there).stdout.splitlines() == [
-        "0 documents added, 2 were there",
+        "0 documents added, 2 existed already",
         "1 of these have new content now; their history contains the old content",
         "1 of these have additional tags from the export now",
     ]
     again = outside("import", str(tmp_path / "export"), env=there)
-    assert again.stdout == "0 documents added, 2 were there\n"
+    assert again.stdout == "0 documents added, 2 existed already\n"
 
 
 def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):

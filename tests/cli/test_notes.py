@@ -107,7 +107,7 @@ def test_a_note_that_someone_else_changed_meanwhile_is_not_overwritten_and_no_wo
 def test_an_editor_that_fails_changes_nothing_and_leaves_nothing(kb, tag, tmp_path):
     note = kb.note(f"before {tag}")
     ended = kb("updatenote", note, env={"EDITOR": "false", "TMPDIR": str(tmp_path)})
-    assert (ended.returncode, ended.stderr) == (8, "kb: The editor false ended with status 1; nothing was sent\n")
+    assert (ended.returncode, ended.stderr) == (8, "kb: The editor false ended with status 1; kb sent nothing.\n")
     missing = kb("updatenote", note, env={"EDITOR": "no-such-editor", "TMPDIR": str(tmp_path)})
     assert missing.returncode == 8
     assert "does not start" in missing.stderr
@@ -123,7 +123,7 @@ def test_what_was_written_is_kept_when_the_editor_crashes(kb, tag, tmp_path):
         assert (ended.returncode, ended.stdout) == (8, "")
         [draft] = tmp_path.glob("kb-note-*.md")
         assert draft.read_text() == f"an hour of words {tag}"
-        assert f"kept in {draft}: 'kb {' '.join(map(str, words))} - < {draft}' sends it" in ended.stderr
+        assert f"your text is in {draft}; to send it: kb {' '.join(map(str, words))} - < {draft}" in ended.stderr
         draft.unlink()
 
 
@@ -232,4 +232,4 @@ def test_updatenote_with_a_hash_changes_that_version_alone_and_says_what_changed
         assert "It is tall" not in refused.stderr
     assert kb.json("get", note)["content_hash"] == now
     assert kb("updatenote", note, "mine", "--if-match", read[:4]).returncode == 6
-    assert "goes with TEXT" in kb("updatenote", note, "--if-match", now).stderr
+    assert "needs a change: give TEXT" in kb("updatenote", note, "--if-match", now).stderr

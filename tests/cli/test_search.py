@@ -238,7 +238,7 @@ def test_the_best_result_can_be_opened(kb, folder, tag, opener):
     (folder / "rust.md").unlink()
     gone = kb("search", "borrow checker", "--tags", tag, "--open", env=opener)
     assert gone.returncode == 8
-    assert "is not on this machine: 'kb get " in gone.stderr
+    assert "is not on this machine. To see its text: kb get " in gone.stderr
 
 
 def test_what_the_engine_matched_stands_out_and_not_only_the_same_letters(kb, tag):

@@ -441,7 +441,7 @@ def test_a_file_that_is_left_out_from_now_on_keeps_its_document(kb, synced, fold
     (folder / ".gitignore").write_text("draft.md\n")
     shutil.copy(folder / "draft.md", folder / "copy.md")
     done = kb("sync", "papers", "--delete")
-    assert "1 left out by .gitignore" in done.stdout
+    assert "1 skipped by .gitignore" in done.stdout
     assert "deleted" not in done.stdout
     assert held(kb, folder).items() >= before.items()
     (folder / "draft.md").unlink()

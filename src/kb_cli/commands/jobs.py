@@ -185,7 +185,7 @@ def print_job(job: dict[str, Any]) -> None:
             "document": f"{job['document_id']} (existed already)" if job["existed"] else job["document_id"],
             "not read": phrase(job["omitted"]),
             "kind": job["kind"],
-            "title": job_title(job),
+            "name": job_title(job),
             "source path": job["source_path"],
             "tags": output.format_tags(job),
             "created": output.format_time(job["created_at"]),
@@ -215,6 +215,6 @@ COLUMNS: output.Columns = {
     "STATUS": format_state,
     "DOCUMENT": "document_id",
     "CREATED": "created_at",
-    "TITLE": job_title,
+    "NAME": job_title,
     "ERROR": lambda job: job["error"] or not_read(job),
 }

@@ -16,7 +16,8 @@ from kb_cli.runtime.exit_codes import LocalError
 
 def serve(
     host: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]")
+        str | None,
+        typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
     ] = None,
     port: Annotated[
         int | None, typer.Option(metavar="PORT", help="The port to listen on. [env var: KB_PORT; default: 8000]")
@@ -26,11 +27,14 @@ def serve(
         typer.Option(metavar="FOLDER", help="The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]"),
     ] = None,
     apps: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]")
+        str | None,
+        typer.Option(metavar="A,B", help="The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]"),
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
+        typer.Option(
+            metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
+        ),
     ] = None,
 ) -> None:
     """Start kb: engine, MCP endpoint, web interface and metrics.
@@ -62,7 +66,8 @@ def server() -> ModuleType:
 
 def worker(
     host: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]")
+        str | None,
+        typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
     ] = None,
     port: Annotated[
         int | None,
@@ -73,7 +78,9 @@ def worker(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
+        typer.Option(
+            metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
+        ),
     ] = None,
 ) -> None:
     """Process the queue of a PostgreSQL database.

@@ -26,6 +26,8 @@ def similar(
         output.print_json(answer)
     elif ids:
         output.write("".join(f"{result['document_id']}\n" for result in results))
-    else:
+    elif results:
         print_results(results)
+    else:
+        output.print_error("no other document has a similar meaning")
     return exit_codes.OK if results else exit_codes.FAILURE
