@@ -224,7 +224,7 @@ def refuse_open(settings: ServeSettings, chosen: Mapping[str, SubApp], environme
             )
         if guards:
             raise SettingError(
-                f"{missing} in addition to {guards[0]}, because anyone who can connect may use {app.paths[0]}."
+                f"{missing} in addition to {guards[0]}, because every client that can connect may use {app.paths[0]}."
                 " To serve it without a key, set KB_ALLOW_OPEN=1."
             )
 

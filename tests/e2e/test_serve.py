@@ -98,7 +98,7 @@ def test_the_network_is_not_served_without_keys(tmp_path):
 )
 def test_what_has_a_key_is_not_served_through_a_door_without_one(tmp_path, settings, missing):
     said = refused(tmp_path, **settings)
-    assert said.startswith(f"kb: {missing}, because anyone who can connect may use /")
+    assert said.startswith(f"kb: {missing}, because every client that can connect may use /")
     assert "KB_ALLOW_OPEN=1" in said
 
 

@@ -127,7 +127,7 @@ def add(
 
 
 def without_left_out(items: list[FileItem], left_out: frozenset[str], selection: FileSelection) -> list[FileItem]:
-    """Return the files without those that the user left out (`kb delete --leave-out`), and count these."""
+    """Return the files except files that the user left out (`kb delete --leave-out`), and count the latter."""
     remaining = [item for item in items if item.is_named or item.source_path not in left_out]
     if len(remaining) < len(items):
         selection.ignored[LEFT_OUT] = len(items) - len(remaining)

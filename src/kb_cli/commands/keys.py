@@ -80,7 +80,7 @@ def audit(
     limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of lines.")] = 50,
     json: Json = False,
 ) -> None:
-    """Show the audit log: who changed what, newest first.
+    """Show all changes, with their time and key, newest first.
 
     Each line contains the time, the key, the client, the action, and the document, job or key. The log contains nothing
     of the documents' content. KB_AUDIT_DAYS limits its age.

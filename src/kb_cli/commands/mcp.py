@@ -130,7 +130,7 @@ def write_configuration(client: str | None, url: str, headers: dict[str, str]) -
 
 
 def warn_of_repository(file: Path, *, has_key: bool) -> None:
-    """Warn if a file with a key is in a Git repository, where a commit may include it."""
+    """Warn if a file with a key is in a Git repository, because a commit may include it."""
     root = next((folder for folder in file.parents if (folder / ".git").exists()), None)
     if has_key and root:
         output.print_error(

@@ -96,7 +96,7 @@ def format_replica(replica: dict[str, Any] | None) -> str | None:
     return (
         "answers searches"
         if replica["answers"]
-        else f"behind or unreachable for {replica['behind']:.0f} s; the primary answers searches"
+        else f"delayed or unreachable for {replica['behind']:.0f} s; the primary answers searches"
     )
 
 

@@ -41,7 +41,7 @@ def undo(
 ) -> int:
     """Undo the last operation, or all operations since a time.
 
-    An operation is everything that one command, request or sync round changed. kb shows a summary and asks for
+    An operation is all changes of one command, request or sync round. kb shows a summary and asks for
     confirmation. It moves added documents to the bin, and restores deleted ones. The next 'kb undo' undoes this undo;
     documents keep their ids. --list shows earlier operations with their numbers.
     """

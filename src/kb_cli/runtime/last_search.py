@@ -48,7 +48,7 @@ def recall(number: int) -> dict[str, Any]:
         last = {}
     if last.get("engine") != load_config().engine_url:
         raise UsageError(
-            "The last search on this engine is unknown. First run 'kb search' in a terminal (not into a file or a pipe),"
+            "The last search on this engine is unknown. Run 'kb search' in a terminal, without a pipe or a file,"
             " or give the ID of the document."
         )
     hits: list[dict[str, Any]] = last["hits"]
