@@ -209,7 +209,7 @@ def test_a_tag_or_a_type_that_does_not_exist_is_named_with_the_nearest_one(kb, t
     kb.note(f"a note {tag}", "--tags", f"ideas-{tag}")
     shown = kb("list", "--tags", f"idea-{tag}")
     assert shown.stderr == f"kb: no document has the tag 'idea-{tag}'; the closest is 'ideas-{tag}'\n"
-    assert f"there is 'ideas-{tag}'" in kb("search", "note", "--any", f"idea-{tag}").stderr
+    assert f"the closest is 'ideas-{tag}'" in kb("search", "note", "--any", f"idea-{tag}").stderr
     shown = kb("list", "--type", "markdwon")
     assert shown.returncode == 2
     assert "'markdwon'" in shown.stderr

@@ -143,7 +143,7 @@ def test_an_emptied_note_is_not_sent(kb, tag, tmp_path):
     assert text_of(kb, note) == f"before {tag}"
 
 
-@pytest.mark.parametrize(("command", "reason"), [("vi '", "No closing quotation"), ("rm", "left no file")])
+@pytest.mark.parametrize(("command", "reason"), [("vi '", "No closing quotation"), ("rm", "deleted the file")])
 def test_an_editor_that_is_none_is_one_line(kb, tag, command, reason):
     ended = kb("updatenote", kb.note(tag), env={"EDITOR": command})
     assert ended.returncode in (2, 8)

@@ -49,7 +49,7 @@ def document(path, doc_type="text"):
 def test_what_may_start_something_is_not_opened(opened, tmp_path, suffix):
     for name in (f"invoice{suffix}", f"invoice.pdf{suffix}" if suffix else "invoice", f"INVOICE{suffix.upper()}"):
         (tmp_path / name).write_text("x")
-        with pytest.raises(LocalError, match="not opened from here"):
+        with pytest.raises(LocalError, match="kb does not open files of this kind"):
             open_files.open_source(document(tmp_path / name))
     assert opened == []
 
@@ -178,7 +178,7 @@ def test_a_key_that_goes_into_a_repository_is_warned_of(tmp_path, capsys):
     (tmp_path / ".git").mkdir()
     file = tmp_path / ".vscode" / "mcp.json"
     warn_of_repository(file, has_key=True)
-    assert "holds your key" in capsys.readouterr().err
+    assert "contains your agent key" in capsys.readouterr().err
     warn_of_repository(file, has_key=False)
     warn_of_repository(tmp_path.parent / "mcp.json", has_key=True)
     assert capsys.readouterr().err == ""
