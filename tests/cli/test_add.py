@@ -222,7 +222,7 @@ def test_several_archives_beside_other_files_each_go_in_as_the_files_in_them(kb,
     held = {each["source_path"] for each in kb.json("list", "--under", str(folder))["documents"]}
     assert held == {f"{folder}/{each}" for each in ("notes.zip/deep/one.md", "letters.zip/deep/one.md", "rust.md")}
     assert "--source-path need a single file" in kb("add", *paths, "--source-path", "x").stderr
-    assert "--title and --source-path need a single file" in kb("add", *paths, "--title", "x").stderr
+    assert "--title needs a single file" in kb("add", *paths, "--title", "x").stderr
 
 
 def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):

@@ -74,7 +74,7 @@ def test_a_synced_folder_that_was_suddenly_empty_may_fill_again_file_by_file(go,
     for path in (*texts, *(vault / "usb").iterdir()):
         path.unlink()
     for act in (plan, keep):
-        with pytest.raises(UsageError, match="holds no files"):
+        with pytest.raises(UsageError, match="has no files"):
             go(act, delete=True)
     while len(texts) > 1:
         path, text = texts.popitem()

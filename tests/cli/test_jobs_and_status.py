@@ -51,7 +51,7 @@ def test_status_tells_what_the_engine_is(kb):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes")
 def test_status_tells_what_is_impossible_where_files_are_read(kb):
     confined = eventually("the parser has started", lambda: kb.json("status")["parser"]["confined"])
-    assert re.search(rf"(?m)^parser +no {', no '.join(confined)}", kb("status").stdout)
+    assert re.search(rf"(?m)^readers +no {', no '.join(confined)}", kb("status").stdout)
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def test_a_service_is_installed_shown_stopped_and_removed(outside, systemd):
 def test_where_there_is_no_systemd_it_says_so(outside):
     refused = outside("service", "install", env={"PATH": "/nowhere"})
     assert refused.returncode == 8
-    assert "systemctl is not here" in refused.stderr
+    assert "has no program systemctl" in refused.stderr
 
 
 def test_what_is_not_installed_is_gone_already(outside, systemd):

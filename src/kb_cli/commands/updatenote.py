@@ -133,7 +133,12 @@ async def difference(client: "EngineClient", document_id: int, version: str) -> 
         if len(beginning) >= MIN_HASH and earlier["content_hash"].startswith(beginning):
             before = str((await client.version(document_id, earlier["number"]))["text"]).splitlines()
             lines += unified_diff(
-                before, output.document_text(note).splitlines(), "the version that you gave", "the current version", n=1, lineterm=""
+                before,
+                output.document_text(note).splitlines(),
+                "the version that you gave",
+                "the current version",
+                n=1,
+                lineterm="",
             )
             break
     return "\n".join(lines)

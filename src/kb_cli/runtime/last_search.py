@@ -53,7 +53,7 @@ def recall(number: int) -> dict[str, Any]:
         )
     hits: list[dict[str, Any]] = last["hits"]
     if number > len(hits):
-        raise UsageError(f"The last search has only {len(hits)} results.")
+        raise UsageError(f"The last search has no result {number}. Its last one is {len(hits)}.")
     return hits[number - 1]
 
 
