@@ -22,7 +22,7 @@ from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import selected_profile
 from kb_cli.runtime.convert import build_command
 from kb_cli.runtime.error_wording import rephrase
-from kb_cli.runtime.options import Profile
+from kb_cli.runtime.options import Profile, nearest
 from kb_cli.runtime.output import print_error, print_line
 
 LONG_OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")
@@ -144,8 +144,8 @@ class TextCommand(TyperCommand):
         for word in () if ctx.resilient_parsing else takewhile(lambda word: word != "--", args):
             if LONG_OPTION.fullmatch(word) and word.partition("=")[0] not in options:
                 raise exit_codes.UsageError(
-                    f"No such option: {word}. If it belongs to the text, put -- before the text;"
-                    f" see 'kb {self.name} --help'"
+                    f"No such option: {word}{nearest(word, sorted(options))}. If it belongs to the text, put -- before"
+                    f" the text; see 'kb {self.name} --help'"
                 )
         return super().parse_args(ctx, args)
 

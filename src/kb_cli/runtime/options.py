@@ -204,7 +204,7 @@ FILTER_PARAMETERS = [
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Return a hint with the closest word, as the end of a sentence; empty if none is close."""
+    """Return a hint with the closest word, as the end of a sentence; empty if no word is close."""
     from difflib import get_close_matches
 
     known = list(words)
