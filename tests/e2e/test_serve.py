@@ -289,7 +289,7 @@ def test_it_checks_its_own_health(server):
     assert (healthy.returncode, healthy.stdout) == (0, "ready\n")
     nobody = healthcheck(free_port())
     assert nobody.returncode == 3
-    assert "Nothing answers at 0.0.0.0" in nobody.stderr
+    assert "No server answers at 0.0.0.0" in nobody.stderr
 
 
 @pytest.mark.requirement("E-9")
@@ -442,9 +442,9 @@ def visiting(tmp_path_factory):
 @pytest.mark.parametrize(
     ("app", "keys", "said"),
     [
-        ("guarded", {}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
-        ("guarded", {"KB_VISITOR_KEY": " "}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
-        ("guarded", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
+        ("guarded", {}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
+        ("guarded", {"KB_VISITOR_KEY": " "}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
+        ("guarded", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
         ("keyless", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_APPS: keyless has no key"),
     ],
 )
