@@ -1,49 +1,229 @@
-"""Serve the guide at `/help`: the site that `make docs` builds, if this package contains it."""
+"""The guide at `/help`: the Markdown pages of `docs/`, in the layout of the web interface."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import asyncio
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from math import log
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.responses import FileResponse, Response
 
-from kb.asgi.security_headers import with_own_scripts
+from kb.web.document_html import mark
+from kb.web.pages import redirect, render
+from kb.web.sessions import Visit
 
-SITE: Final = Path(__file__).parents[1] / "site"
-ABSENT: Final = (
-    "This kb was packed without its guide. In a clone of kb 'make docs' builds it; start kb again after that.\n"
-    "The description of the HTTP API is at /docs, and 'kb COMMAND --help' explains each command.\n"
-)
+FOLDERS: Final = (Path(__file__).parents[1] / "guide", Path(__file__).parents[3] / "docs")
+"""The pages in an installed package, and in a checkout."""
 
+FIRST: Final = "README.md"
+TYPES: Final = (".md", ".png", ".svg")
+COMMENT: Final = re.compile(r"(?ms)^<!--.*?-->\n")
+FOREIGN: Final = re.compile("https?://|mailto:")
+LONGEST_QUERY: Final = 200
+MAX_WORDS: Final = 12
+MAX_RESULTS: Final = 20
+SNIPPET: Final = 220
+SHORT: Final = 2
+"""Words of this length count only if a query has no longer ones."""
 
-def routes() -> list[BaseRoute]:
-    """Return the routes of the guide; it needs no key, because it is the same everywhere."""
-    return [
-        Route("/help", lambda request: RedirectResponse(f"{request.scope.get('root_path', '')}/help/")),
-        Route("/help/{path:path}", show),
-    ]
-
-
-async def show(request: Request) -> Response:
-    """Return a page or another file of the guide."""
-    if not (SITE / "README.html").is_file():
-        return PlainTextResponse(ABSENT, 404)
-    file = file_at(request.path_params["path"] or "README.html")
-    if file is None:
-        return PlainTextResponse("There is no such page in the guide; /help/ is its first.\n", 404)
-    if file.suffix != ".html":
-        return FileResponse(file)
-    content = file.read_bytes()
-    return HTMLResponse(content, headers=with_own_scripts(content))
+LESS_LIKELY: Final = "adr/"
+"""Few readers look for these pages, so that they count half."""
 
 
-def file_at(path: str) -> Path | None:
-    """Return the file of the guide at a path, or None."""
-    with suppress(OSError, ValueError):  # an impossible file name
-        file = (SITE / path).resolve()
-        if file.is_relative_to(SITE.resolve()) and file.is_file():
-            return file
-    return None
+@dataclass(slots=True)
+class Section:
+    """A heading with the text and the links below it."""
+
+    heading: str
+    anchor: str
+    level: int
+    text: str = ""
+    links: list[tuple[str, str]] = field(default_factory=list)
+    """Target and text of each link to another page of the guide."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuidePage:
+    name: str
+    html: Markup
+    sections: tuple[Section, ...]
+
+    @property
+    def title(self) -> str:
+        return self.sections[0].heading
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A page that a search found, with its best section."""
+
+    score: float
+    address: str
+    title: str
+    heading: str
+    snippet: Markup
+
+
+async def start(request: Request, visit: Visit) -> Response:
+    return redirect(visit, "help/")
+
+
+async def show(request: Request, visit: Visit) -> Response:
+    """Return a page or a picture of the guide, or the results of a search.
+
+    Raises:
+        HTTPException: the guide has no such page.
+    """
+    path, query = request.path_params["path"], request.query_params.get("q", "")[:LONGEST_QUERY]
+    picture = files().get(path)
+    if picture is not None and picture.suffix != ".md":
+        return FileResponse(picture)
+    page = await asyncio.to_thread(page_named, path or FIRST.removesuffix(".md"))
+    first = await asyncio.to_thread(page_named, FIRST.removesuffix(".md"))
+    if page is None or first is None:
+        raise HTTPException(404)
+    results = await asyncio.to_thread(search, query) if query.strip() else None
+    return render(request, "guide.html", page=page, sections=first.sections, query=query, results=results)
+
+
+@cache
+def files() -> dict[str, Path]:
+    """Return the pages and pictures of the guide by their path in it. No other file is ever served."""
+    folder = next((folder for folder in FOLDERS if (folder / FIRST).is_file()), None)
+    if folder is None:
+        return {}
+    return {file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob("*")) if file.suffix in TYPES}
+
+
+def page_named(name: str) -> GuidePage | None:
+    """Return a page, rendered again if its file has changed; None if the guide has no such page."""
+    file = files().get(f"{name}.md")
+    return _page(name, file, file.stat().st_mtime_ns) if file else None
+
+
+@lru_cache(256)
+def _page(name: str, file: Path, _changed: int) -> GuidePage:
+    parser = _parser()
+    tokens = parser.parse(COMMENT.sub("", file.read_text("utf-8")))
+    sections = tuple(_sections(tokens, posixpath.dirname(name))) or (Section(name, "", 1),)
+    return GuidePage(name, Markup(parser.renderer.render(tokens, parser.options, {})), sections)  # noqa: S704 - ours
+
+
+def _parser() -> Any:  # noqa: ANN401 - the library is loaded on first use
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>")
+    parser.add_render_rule("fence", lambda self, tokens, index, options, env: _block(tokens[index].content))
+    return parser
+
+
+def _block(text: str) -> str:
+    """Return a block of code with a button that copies it."""
+    return Markup(
+        '<div class="snip"><pre tabindex="0"><code>{}</code></pre>'
+        '<button type="button" class="small scripted" data-copy="before">Copy</button></div>'
+    ).format(text)
+
+
+def _sections(tokens: list[Any], folder: str) -> Iterator[Section]:
+    """Yield the sections of a page. Set the ids of its headings as code hosts do, and the targets of its links."""
+    seen: Counter[str] = Counter()
+    section = None
+    for index, token in enumerate(tokens):
+        if token.type == "heading_open":
+            if section:
+                yield section
+            heading = _text(tokens[index + 1])
+            anchor = anchor_of(heading)
+            seen[anchor] += 1
+            anchor += f"-{seen[anchor] - 1}" if seen[anchor] > 1 else ""
+            token.attrSet("id", anchor)
+            section = Section(heading, anchor, int(token.tag[1]))
+        elif token.type in ("th_open", "td_open"):
+            token.attrs.pop("style", None)  # the policy of the pages allows no inline style
+        elif token.type == "inline":
+            links = list(_links(token.children, folder))
+            if section and tokens[index - 1].type != "heading_open":
+                section.text += _text(token) + "\n"
+                section.links += links
+        elif token.type == "fence" and section:
+            section.text += token.content
+    if section:
+        yield section
+
+
+def anchor_of(heading: str) -> str:
+    """Return the id that code hosts give a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _text(inline: Any) -> str:  # noqa: ANN401 - the library's own
+    return "".join(" " if child.type == "softbreak" else child.content for child in inline.children)
+
+
+def _links(children: list[Any], folder: str) -> Iterator[tuple[str, str]]:
+    """Fit the links of a paragraph to the guide; yield page and text of those that lead to one of its pages."""
+    is_outside = False
+    for index, token in enumerate(children):
+        if token.type == "link_open":
+            path, _, part = token.attrs["href"].partition("#")
+            place = posixpath.normpath(posixpath.join(folder, path))
+            is_outside = bool(path) and place not in files() and not FOREIGN.match(path)
+            if is_outside:  # a file that only a checkout has
+                token.tag, token.attrs = "span", {}
+            elif FOREIGN.match(path):
+                token.attrs["rel"] = "noreferrer"
+            elif path:
+                token.attrs["href"] = path.removesuffix(".md") + (f"#{part}" if part else "")
+                yield place.removesuffix(".md"), children[index + 1].content
+        elif token.type == "link_close" and is_outside:
+            token.tag, is_outside = "span", False
+
+
+def search(query: str) -> list[Result]:
+    """Return the pages with words of a query, best first: a word counts more if few sections have it."""
+    words = re.findall(r"[\w.-]+", query.lower())
+    words = [word.removesuffix("s") for word in words if len(word) > SHORT] or words
+    words = list(dict.fromkeys(words))[:MAX_WORDS]
+    pages = [page for name in files() if name.endswith(".md") and (page := page_named(name.removesuffix(".md")))]
+    texts = [f"{section.heading}\n{section.text}".lower() for page in pages for section in page.sections]
+    weights = {word: log(1 + len(texts) / (1 + sum(word in text for text in texts))) for word in words}
+    best = (max(_results(page, weights), key=lambda result: result.score) for page in pages)
+    return sorted((result for result in best if result.score), key=lambda result: -result.score)[:MAX_RESULTS]
+
+
+def _results(page: GuidePage, weights: dict[str, float]) -> Iterator[Result]:
+    """Yield a result for each section of a page."""
+    title, share = page.title.lower(), 0.5 if page.name.startswith(LESS_LIKELY) else 1
+    for section in page.sections:
+        heading, text = section.heading.lower(), section.text.lower()
+        score = sum(
+            weight * (4 * (word in title) + 2 * (word in heading) + (word in text))
+            for word, weight in weights.items()
+            if word in heading or word in text
+        )
+        address = page.name if section.level == 1 else f"{page.name}#{section.anchor}"
+        yield Result(share * score, address, page.title, section.heading, _snippet(section.text, weights))
+
+
+def _snippet(text: str, weights: dict[str, float]) -> Markup:
+    """Return the part of a section around its rarest word of the query."""
+    lower = text.lower()
+    found = [word for word in sorted(weights, key=lambda word: -weights[word]) if word in lower]
+    at = max(0, lower.index(found[0]) - SNIPPET // 3) if found else 0
+    begin = text.rfind("\n", 0, at) + 1 if at - text.rfind("\n", 0, at) < SNIPPET // 3 else text.find(" ", at) + 1
+    part = " ".join(text[begin : begin + SNIPPET].split())
+    words = {each for word in found for each in re.findall(rf"{re.escape(word)}\w*", part, re.IGNORECASE)}
+    return mark(part, words)

@@ -1,4 +1,4 @@
-"""The HTTP API, from the engine's own description of it (OpenAPI)."""
+"""The HTTP API, from the OpenAPI description of the engine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kb.app import create_app
 from kb.asgi.subapps import AppContext
-from reference import markdown
-from reference.schemas import fields, kind, meaning
+from tests.docs.reference import markdown
+from tests.docs.reference.schemas import fields, kind, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     Schema = dict[str, Any]
 
 INTRO = (
-    "The engine describes itself at `/docs` and `/openapi.json`; this page says the same, with the default limits."
-    " [Scripts](../scripts.md) has examples that run."
+    "Every call of the HTTP API. A running engine shows the same at `/docs` and `/openapi.json`, with its own limits"
+    " instead of the defaults. [Use the HTTP API](../api.md) explains authentication, paging, and errors;"
+    " [Scripts](../scripts.md) has examples."
 )
 FAILED = "application/problem+json"
 
 
 def page() -> str:
-    """Every call, then the models they answer with."""
+    """Return every call, then the models of the responses."""
     api = create_app(AppContext({})).openapi()
     models = api["components"]["schemas"]
     calls = (
@@ -35,7 +36,7 @@ def page() -> str:
 
 
 def call(title: str, operation: Schema, models: dict[str, Schema]) -> str:
-    """One call: what it does, takes and answers."""
+    """Return the section of a call: description, parameters, bodies, responses."""
     return markdown.page(
         f"## {title}",
         str(operation.get("description", operation["summary"])),
@@ -46,9 +47,9 @@ def call(title: str, operation: Schema, models: dict[str, Schema]) -> str:
 
 
 def parameters(operation: Schema, models: dict[str, Schema]) -> str:
-    """What stands in the address and in headers."""
+    """Return a table of the parameters in the path, the query, and headers."""
     return markdown.table(
-        ("parameter", "in", "type", ""),
+        ("Parameter", "In", "Type", "Meaning"),
         (
             (f"`{each['name']}`", each["in"], kind(each["schema"], models), meaning(each["schema"] | described(each)))
             for each in operation.get("parameters", [])
@@ -57,12 +58,12 @@ def parameters(operation: Schema, models: dict[str, Schema]) -> str:
 
 
 def described(part: Schema) -> Schema:
-    """Its description alone, if it has one."""
+    """Return only the description of a parameter, if it has one."""
     return {name: part[name] for name in ("description",) if name in part}
 
 
 def bodies(operation: Schema, models: dict[str, Schema]) -> Iterator[str]:
-    """What may be sent."""
+    """Yield the fields of each request body, with an example."""
     for media, body in operation.get("requestBody", {}).get("content", {}).items():
         schema = resolved(body["schema"], models)
         yield f"Send `{media}`:"
@@ -71,20 +72,20 @@ def bodies(operation: Schema, models: dict[str, Schema]) -> Iterator[str]:
 
 
 def answers(operation: Schema, models: dict[str, Schema]) -> Iterator[str]:
-    """What comes back, and what may go wrong."""
+    """Yield the responses, then a table of the errors."""
     wrong = []
     for status, answer in operation["responses"].items():
         content = answer.get("content", {})
         if FAILED in content:
             wrong.append((status, problem(content[FAILED]["schema"]), answer["description"]))
             continue
-        yield f"Answers {status}{named(content)}"
+        yield f"Returns {status}{named(content)}"
         yield from (example(resolved(each["schema"], models)) for each in content.values() if "schema" in each)
-    yield markdown.table(("status", "problem", "when"), wrong)
+    yield markdown.table(("Status", "Error type", "When"), wrong)
 
 
 def named(content: Schema) -> str:
-    """The model of an answer, or its media type."""
+    """Return the model of a response, or its media type."""
     for media, body in content.items():
         name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
         return f", a [{name}](#{name.lower()}):" if name else f", `{media}`."
@@ -92,28 +93,28 @@ def named(content: Schema) -> str:
 
 
 def problem(schema: Schema) -> str:
-    """The type of a problem, without which nothing tells them apart."""
+    """Return the type of an error."""
     return markdown.code(next((each["type"] for each in schema.get("examples", []) if "type" in each), ""))
 
 
 def example(schema: Schema) -> str:
-    """An example of a model, if it has one."""
+    """Return an example of a model, if it has one."""
     examples = schema.get("examples")
     return markdown.block("json", json.dumps(examples[0], indent=2, ensure_ascii=False)) if examples else ""
 
 
 def resolved(schema: Schema, models: dict[str, Schema]) -> Schema:
-    """The model that is meant."""
+    """Return a schema, or the model that it refers to."""
     return models[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
 
 
 def replied(api: Schema) -> list[str]:
-    """The models with fields that answers use, by name."""
+    """Return the names of the models with fields that responses use."""
     models = api["components"]["schemas"]
     asked = json.dumps([each.get("requestBody") for path in api["paths"].values() for each in path.values()])
     return sorted(name for name in models if f'/{name}"' not in asked and models[name].get("properties"))
 
 
 def model(name: str, models: dict[str, Schema]) -> str:
-    """A model's fields."""
+    """Return the section of a model."""
     return markdown.page(f"### {name}", models[name].get("description", ""), fields(models[name], models))

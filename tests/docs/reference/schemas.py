@@ -1,11 +1,11 @@
-"""JSON schemas as tables."""
+"""Tables of the fields in JSON schemas."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from reference import markdown
+from tests.docs.reference import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Schema = dict[str, Any]
 
 HUGE = 1 << 53
-"""A limit as large as this is none that anyone meets."""
+"""Limits of at least this size are left out."""
 
 LIMITS = {
     "minimum": "at least {}",
@@ -25,10 +25,10 @@ LIMITS = {
 
 
 def fields(schema: Schema, models: Mapping[str, Schema]) -> str:
-    """The fields of an object, with what each may be."""
+    """Return a table of the fields of an object."""
     required = schema.get("required", [])
     return markdown.table(
-        ("field", "type", "default", ""),
+        ("Field", "Type", "Default", "Meaning"),
         (
             (f"`{name}`", kind(field, models), default(name, field, required), meaning(field))
             for name, field in schema.get("properties", {}).items()
@@ -37,7 +37,7 @@ def fields(schema: Schema, models: Mapping[str, Schema]) -> str:
 
 
 def kind(field: Schema, models: Mapping[str, Schema]) -> str:
-    """What a field's type is called."""
+    """Return the name of a field's type."""
     if "$ref" in field:
         name = field["$ref"].rpartition("/")[2]
         return kind(models[name], models) if "enum" in models.get(name, {}) else name
@@ -53,21 +53,21 @@ def kind(field: Schema, models: Mapping[str, Schema]) -> str:
 
 
 def default(name: str, field: Schema, required: list[str]) -> str:
-    """What counts when it is left out."""
+    """Return the default of a field."""
     if name in required:
         return "required"
     return f"`{json.dumps(field['default'])}`" if field.get("default") is not None else ""
 
 
 def meaning(field: Schema) -> str:
-    """Its description and its limits."""
+    """Return the description and the limits of a field."""
     said = (field.get("description") or "").rstrip()
     bounds = ", ".join(limits(field))
     return " ".join(filter(None, (said, bounds and f"{bounds.capitalize()}.")))
 
 
 def limits(field: Schema) -> Iterator[str]:
-    """Its limits, of the parts of a choice as well."""
+    """Yield the limits of a field and of its alternatives."""
     for part in (field, *field.get("anyOf", [])):
         for name, words in LIMITS.items():
             if part.get(name, HUGE) < HUGE:

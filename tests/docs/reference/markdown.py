@@ -9,26 +9,26 @@ if TYPE_CHECKING:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, or nothing if it has no row."""
+    """Return a table; nothing if it has no row."""
     lines = [row(each) for each in rows]
     return "\n".join([row(head), row(["---"] * len(head)), *lines]) if lines else ""
 
 
 def row(cells: Iterable[str]) -> str:
-    """A line of a table."""
+    """Return a line of a table."""
     return "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |"
 
 
 def block(language: str, text: str) -> str:
-    """A block of code."""
+    """Return a block of code."""
     return f"```{language}\n{text.strip()}\n```"
 
 
 def code(text: object) -> str:
-    """A word of code; nothing for nothing."""
+    """Return a text as inline code; nothing for an empty text."""
     return f"`{text}`" if text not in (None, "") else ""
 
 
 def page(*parts: str) -> str:
-    """The parts that are not empty, with a line between them."""
-    return "\n\n".join(filter(None, parts)) + "\n"
+    """Return the parts that are not empty, with an empty line between them."""
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
