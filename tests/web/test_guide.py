@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from html import unescape
 from urllib.parse import urljoin, urlsplit
+from zipfile import ZipFile
 
 import httpx2
 import pytest
@@ -13,6 +16,7 @@ from kb.web import guide
 from tests.conftest import ALL_APPS, KEY, ROOT
 
 PAGE = {"accept": "text/html"}
+IDS = re.compile(r' id="([^"]+)"')
 LINK = re.compile(r'<(?:a href|img src)="([^"]+)"')
 
 
@@ -63,6 +67,19 @@ def test_every_link_and_picture_of_the_guide_is_answered_without_a_key(help_at):
     assert {path.rpartition(".")[2] for path in pages if "." in path} >= {"svg"}
 
 
+def test_an_installed_wheel_has_the_guide_and_the_licence(start_server, tmp_path):
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    installed = tmp_path / "installed"
+    with ZipFile(wheel) as archive:  # what an installer does with it
+        archive.extractall(installed)
+    assert {file.name for file in installed.glob("*.dist-info/licenses/*")} == {"LICENSE", "NOTICE"}
+    (installed / "kb/guide/start.md").write_text("# The page in the wheel\n")
+    with start_server(tmp_path / "data", KB_APPS="api,web", PYTHONPATH=str(installed)) as server:
+        assert "kb documentation" in httpx2.get(f"{server.url}/help/").text
+        assert "The page in the wheel" in httpx2.get(f"{server.url}/help/start").text
+
+
 def test_a_page_may_load_nothing_from_elsewhere(help_at):
     answer = help_at("/help/start")
     assert answer.headers["content-security-policy"].startswith(
@@ -79,6 +96,21 @@ def test_a_link_to_a_part_leads_to_its_heading(folder):
     assert [section.anchor for section in page.sections] == ["all", "same", "same-1"]
     assert '<h2 id="same-1">' in page.html
     assert '<a href="../one">One</a>, <span>code</span>' in page.html
+
+
+def test_no_heading_has_an_id_of_the_layout_or_its_script():
+    folder = ROOT / "src/kb/web"
+    layout, script = ((folder / name).read_text() for name in ("templates/layout.html", "static/app.js"))
+    used = {*re.findall(r' id="([\w-]+)"', layout), *re.findall(r'\("#([\w-]+)', script)}
+    assert used <= guide.TAKEN
+    assert '<h2 id="keys-section">' in guide.page_named("agents").html
+    ids = {
+        id
+        for name in guide.files()
+        if (page := guide.page_named(name.removesuffix(".md")))
+        for id in IDS.findall(page.html)
+    }
+    assert not ids & guide.TAKEN
 
 
 def test_a_changed_page_is_rendered_again(folder):

@@ -29,6 +29,9 @@ FIRST: Final = "README.md"
 TYPES: Final = (".md", ".png", ".svg")
 COMMENT: Final = re.compile(r"(?ms)^<!--.*?-->\n")
 FOREIGN: Final = re.compile("https?://|mailto:")
+TAKEN: Final = {"care", "drop", "keys", "keys-title", "main", "preview", "q", "results", "sent", "status"}
+"""Ids that the layout and its script use."""
+
 LONGEST_QUERY: Final = 200
 MAX_WORDS: Final = 12
 MAX_RESULTS: Final = 20
@@ -148,7 +151,7 @@ def _sections(tokens: list[Any], folder: str) -> Iterator[Section]:
             heading = _text(tokens[index + 1])
             anchor = anchor_of(heading)
             seen[anchor] += 1
-            anchor += f"-{seen[anchor] - 1}" if seen[anchor] > 1 else ""
+            anchor = _id(anchor + (f"-{seen[anchor] - 1}" if seen[anchor] > 1 else ""))
             token.attrSet("id", anchor)
             section = Section(heading, anchor, int(token.tag[1]))
         elif token.type in ("th_open", "td_open"):
@@ -169,6 +172,11 @@ def anchor_of(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+def _id(anchor: str) -> str:
+    """Return the id of a heading on the page."""
+    return f"{anchor}-section" if anchor in TAKEN else anchor
+
+
 def _text(inline: Any) -> str:  # noqa: ANN401 - the library's own
     return "".join(" " if child.type == "softbreak" else child.content for child in inline.children)
 
@@ -180,14 +188,14 @@ def _links(children: list[Any], folder: str) -> Iterator[tuple[str, str]]:
         if token.type == "link_open":
             path, _, part = token.attrs["href"].partition("#")
             place = posixpath.normpath(posixpath.join(folder, path))
-            is_outside = bool(path) and place not in files() and not FOREIGN.match(path)
-            if is_outside:  # a file that only a checkout has
-                token.tag, token.attrs = "span", {}
-            elif FOREIGN.match(path):
+            if FOREIGN.match(path):
                 token.attrs["rel"] = "noreferrer"
-            elif path:
-                token.attrs["href"] = path.removesuffix(".md") + (f"#{part}" if part else "")
-                yield place.removesuffix(".md"), children[index + 1].content
+            elif path and place not in files():  # a file that only a checkout has
+                token.tag, token.attrs, is_outside = "span", {}, True
+            else:
+                token.attrs["href"] = path.removesuffix(".md") + (f"#{_id(part)}" if part else "")
+                if path.endswith(".md"):
+                    yield place.removesuffix(".md"), children[index + 1].content
         elif token.type == "link_close" and is_outside:
             token.tag, is_outside = "span", False
 
