@@ -39,7 +39,7 @@ SNIPPET: Final = 220
 SHORT: Final = 2
 """Words of this length count only if a query has no longer ones."""
 
-LESS_LIKELY: Final = "adr/"
+LESS_LIKELY: Final = ("adr/", "README")
 """Few readers look for these pages, so that they count half."""
 
 
@@ -233,5 +233,7 @@ def _snippet(text: str, weights: dict[str, float]) -> Markup:
     at = max(0, lower.index(found[0]) - SNIPPET // 3) if found else 0
     begin = text.rfind("\n", 0, at) + 1 if at - text.rfind("\n", 0, at) < SNIPPET // 3 else text.find(" ", at) + 1
     part = " ".join(text[begin : begin + SNIPPET].split())
+    if begin + SNIPPET < len(text):
+        part = f"{part.rpartition(' ')[0]} …"
     words = {each for word in found for each in re.findall(rf"{re.escape(word)}\w*", part, re.IGNORECASE)}
     return mark(part, words)
