@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Schema = dict[str, Any]
+    Error = tuple[str, str, str]
 
 INTRO = (
     "Every call of the HTTP API. A running engine shows the same at `/docs` and `/openapi.json`, with its own limits"
     " instead of the defaults. [Use the HTTP API](../api.md) explains authentication, paging, and errors;"
     " [Scripts](../scripts.md) has examples."
 )
+ERRORS = "## Errors of every call\n\n[Errors](errors.md) lists all types, with the exit codes of `kb`."
 FAILED = "application/problem+json"
 
 
@@ -27,15 +29,19 @@ def page() -> str:
     """Return every call, then the models of the responses."""
     api = create_app(AppContext({})).openapi()
     models = api["components"]["schemas"]
+    every = set.intersection(
+        *(set(errors(operation)) for operations in api["paths"].values() for operation in operations.values())
+    )
     calls = (
-        call(f"{method.upper()} {path}", operation, models)
+        call(f"{method.upper()} {path}", operation, models, every)
         for path, operations in api["paths"].items()
         for method, operation in operations.items()
     )
-    return markdown.page("# HTTP API", INTRO, *calls, "## Models", *(model(name, models) for name in replied(api)))
+    replies = (model(name, models) for name in replied(api))
+    return markdown.page("# HTTP API", INTRO, ERRORS, error_table(every), *calls, "## Models", *replies)
 
 
-def call(title: str, operation: Schema, models: dict[str, Schema]) -> str:
+def call(title: str, operation: Schema, models: dict[str, Schema], every: set[Error]) -> str:
     """Return the section of a call: description, parameters, bodies, responses."""
     return markdown.page(
         f"## {title}",
@@ -43,6 +49,7 @@ def call(title: str, operation: Schema, models: dict[str, Schema]) -> str:
         parameters(operation, models),
         *bodies(operation, models),
         *answers(operation, models),
+        error_table(set(errors(operation)) - every),
     )
 
 
@@ -72,16 +79,25 @@ def bodies(operation: Schema, models: dict[str, Schema]) -> Iterator[str]:
 
 
 def answers(operation: Schema, models: dict[str, Schema]) -> Iterator[str]:
-    """Yield the responses, then a table of the errors."""
-    wrong = []
+    """Yield the responses without errors."""
+    for status, answer in operation["responses"].items():
+        content = answer.get("content", {})
+        if FAILED not in content:
+            yield f"Returns {status}{named(content)}"
+            yield from (example(resolved(each["schema"], models)) for each in content.values() if "schema" in each)
+
+
+def errors(operation: Schema) -> Iterator[Error]:
+    """Yield status, type and description of each error."""
     for status, answer in operation["responses"].items():
         content = answer.get("content", {})
         if FAILED in content:
-            wrong.append((status, problem(content[FAILED]["schema"]), answer["description"]))
-            continue
-        yield f"Returns {status}{named(content)}"
-        yield from (example(resolved(each["schema"], models)) for each in content.values() if "schema" in each)
-    yield markdown.table(("Status", "Error type", "When"), wrong)
+            yield status, problem(content[FAILED]["schema"]), answer["description"]
+
+
+def error_table(found: set[Error]) -> str:
+    """Return a table of errors, by status."""
+    return markdown.table(("Status", "Error type", "When"), sorted(found))
 
 
 def named(content: Schema) -> str:
@@ -94,7 +110,8 @@ def named(content: Schema) -> str:
 
 def problem(schema: Schema) -> str:
     """Return the type of an error."""
-    return markdown.code(next((each["type"] for each in schema.get("examples", []) if "type" in each), ""))
+    name = next((each["type"] for each in schema.get("examples", []) if "type" in each), "")
+    return markdown.code(name.removeprefix("urn:kb:problem:"))
 
 
 def example(schema: Schema) -> str:
@@ -117,4 +134,6 @@ def replied(api: Schema) -> list[str]:
 
 def model(name: str, models: dict[str, Schema]) -> str:
     """Return the section of a model."""
-    return markdown.page(f"### {name}", models[name].get("description", ""), fields(models[name], models))
+    return markdown.page(
+        f"### {name}", models[name].get("description", ""), fields(models[name], models, is_reply=True)
+    )

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; nothing if it has no row."""
-    lines = [row(each) for each in rows]
-    return "\n".join([row(head), row(["---"] * len(head)), *lines]) if lines else ""
+    """Return a table without its empty columns; nothing if it has no row."""
+    columns = [column for column in zip(head, *rows, strict=True) if any(column[1:])]
+    lines = [row(each) for each in zip(*columns, strict=True)]
+    return "\n".join([lines[0], row(["---"] * len(columns)), *lines[1:]]) if lines else ""
 
 
 def row(cells: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 HUGE = 1 << 53
 """Limits of at least this size are left out."""
 
+PLURALS = {"string": "strings", "integer": "integers", "number": "numbers", "object": "objects", "file": "files"}
 LIMITS = {
     "minimum": "at least {}",
     "exclusiveMinimum": "more than {}",
@@ -24,13 +25,13 @@ LIMITS = {
 }
 
 
-def fields(schema: Schema, models: Mapping[str, Schema]) -> str:
-    """Return a table of the fields of an object."""
+def fields(schema: Schema, models: Mapping[str, Schema], *, is_reply: bool = False) -> str:
+    """Return a table of the fields of an object; a reply has no defaults."""
     required = schema.get("required", [])
     return markdown.table(
         ("Field", "Type", "Default", "Meaning"),
         (
-            (f"`{name}`", kind(field, models), default(name, field, required), meaning(field))
+            (f"`{name}`", kind(field, models), "" if is_reply else default(name, field, required), meaning(field))
             for name, field in schema.get("properties", {}).items()
         ),
     )
@@ -42,11 +43,12 @@ def kind(field: Schema, models: Mapping[str, Schema]) -> str:
         name = field["$ref"].rpartition("/")[2]
         return kind(models[name], models) if "enum" in models.get(name, {}) else name
     if "enum" in field or "const" in field:
-        return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
+        return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]) if value != "")
     if "anyOf" in field:
         return " or ".join(dict.fromkeys(kind(each, models) for each in field["anyOf"]))
     if field.get("type") == "array":
-        return f"list of {kind(field.get('items', {}), models) or 'anything'}"
+        item = kind(field.get("items", {}), models)
+        return f"list of {PLURALS.get(item, item) or 'anything'}"
     if field.get("format") == "date-time":
         return "time"
     return "file" if field.get("format") == "binary" else str(field.get("type", ""))

@@ -11,6 +11,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import SecretStr
 
 from kb.asgi.metrics import MetricsSettings as MetricsSettings
+from kb.running_engine import data_folder
 from kb.settings import Settings as EngineSettings
 from kb.settings import variable
 from kb.telemetry.logging import LogSettings
@@ -37,7 +38,8 @@ CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
     "Metrics": (MetricsSettings, "Read by `/metrics` ([Monitoring](../monitoring.md))."),
     "Logs": (LogSettings, "Read by every server."),
 }
-TYPES = {bool: "`0` or `1`", int: "a whole number", float: "a number", Path: "a path", SecretStr: "a key"}
+DEFAULTS: dict[object, str] = {data_folder: "`$XDG_DATA_HOME/kb`, otherwise `~/.local/share/kb`"}
+TYPES = {bool: "`0` or `1`", int: "integer", float: "number", Path: "path", SecretStr: "key"}
 BOUNDS = {Ge: ("ge", "at least"), Gt: ("gt", "more than"), Le: ("le", "at most")}
 
 
@@ -83,7 +85,7 @@ def described(settings: type[EnvSettings]) -> dict[str, str]:
 def default(field: FieldInfo) -> str:
     """Return the default of a setting."""
     if field.default_factory:
-        return (inspect.getdoc(field.default_factory) or "").rstrip(".")
+        return DEFAULTS[field.default_factory]
     return "" if field.default in (None, "") else markdown.code(plain(field.default))
 
 
