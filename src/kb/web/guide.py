@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from math import log
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ TAKEN: Final = {"care", "drop", "keys", "keys-title", "main", "preview", "q", "r
 """Ids that the layout and its script use."""
 
 LONGEST_QUERY: Final = 200
-MAX_WORDS: Final = 12
+MAX_WORDS: Final = 8
 MAX_RESULTS: Final = 20
 SNIPPET: Final = 220
 SHORT: Final = 2
@@ -64,17 +65,6 @@ class GuidePage:
     @property
     def title(self) -> str:
         return self.sections[0].heading
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A page that a search found, with its best section."""
-
-    score: float
-    address: str
-    title: str
-    heading: str
-    snippet: Markup
 
 
 async def start(request: Request, visit: Visit) -> Response:
@@ -200,40 +190,58 @@ def _links(children: list[Any], folder: str) -> Iterator[tuple[str, str]]:
             token.tag, is_outside = "span", False
 
 
-def search(query: str) -> list[Result]:
-    """Return the pages with words of a query, best first: a word counts more if few sections have it."""
+def search(query: str) -> list[tuple[GuidePage, Section, Markup]]:
+    """Return the pages with words of a query, best first, each with its best section and a snippet of it.
+
+    A word counts more if few sections have it.
+    """
     words = re.findall(r"[\w.-]+", query.lower())
     words = [word.removesuffix("s") for word in words if len(word) > SHORT] or words
     words = list(dict.fromkeys(words))[:MAX_WORDS]
     pages = [page for name in files() if name.endswith(".md") and (page := page_named(name.removesuffix(".md")))]
-    texts = [f"{section.heading}\n{section.text}".lower() for page in pages for section in page.sections]
-    weights = {word: log(1 + len(texts) / (1 + sum(word in text for text in texts))) for word in words}
-    best = (max(_results(page, weights), key=lambda result: result.score) for page in pages)
-    return sorted((result for result in best if result.score), key=lambda result: -result.score)[:MAX_RESULTS]
+    sections = [section for page in pages for section in page.sections]
+    weights = {}
+    for word in words:
+        count = sum(position(word, section.heading) >= 0 or position(word, section.text) >= 0 for section in sections)
+        weights[word] = log(1 + len(sections) / (1 + count))
+    best = [max(found, key=itemgetter(0)) for page in pages if (found := [*_scored(page, weights)])]
+    best = sorted(best, key=itemgetter(0), reverse=True)[:MAX_RESULTS]
+    words.sort(key=weights.__getitem__, reverse=True)
+    return [(page, section, snippet(section.text, words)) for _, page, section in best]
 
 
-def _results(page: GuidePage, weights: dict[str, float]) -> Iterator[Result]:
-    """Yield a result for each section of a page."""
-    title, share = page.title.lower(), 0.5 if page.name.startswith(LESS_LIKELY) else 1
+def position(word: str, text: str) -> int:
+    """Return the position of the first word of a text that begins with `word`, in lower case; -1 if none does."""
+    text = text.lower()
+    at = text.find(word)
+    while at > 0 and text[at - 1].isalnum():
+        at = text.find(word, at + 1)
+    return at
+
+
+def _scored(page: GuidePage, weights: dict[str, float]) -> Iterator[tuple[float, GuidePage, Section]]:
+    """Yield the sections of a page with their scores; a section with all words of the query counts most."""
+    share = 0.5 if page.name.startswith(LESS_LIKELY) else 1
     for section in page.sections:
-        heading, text = section.heading.lower(), section.text.lower()
-        score = sum(
-            weight * (4 * (word in title) + 2 * (word in heading) + (word in text))
-            for word, weight in weights.items()
-            if word in heading or word in text
-        )
-        address = page.name if section.level == 1 else f"{page.name}#{section.anchor}"
-        yield Result(share * score, address, page.title, section.heading, _snippet(section.text, weights))
+        score, count = 0.0, 0
+        for word, weight in weights.items():
+            in_heading, in_text = position(word, section.heading) >= 0, position(word, section.text) >= 0
+            if in_heading or in_text:
+                in_title = position(word, page.title) >= 0
+                score += weight * (4 * in_title + 2 * (in_heading and section.level > 1) + in_text)
+                count += 1
+        if count:
+            yield score * share * count / len(weights), page, section
 
 
-def _snippet(text: str, weights: dict[str, float]) -> Markup:
-    """Return the part of a section around its rarest word of the query."""
-    lower = text.lower()
-    found = [word for word in sorted(weights, key=lambda word: -weights[word]) if word in lower]
-    at = max(0, lower.index(found[0]) - SNIPPET // 3) if found else 0
-    begin = text.rfind("\n", 0, at) + 1 if at - text.rfind("\n", 0, at) < SNIPPET // 3 else text.find(" ", at) + 1
+def snippet(text: str, words: list[str]) -> Markup:
+    """Return the part of a section around the first word that it has; put the most important word first."""
+    at = next((found for word in words if (found := position(word, text)) >= 0), 0)
+    at = max(0, at - SNIPPET // 3)
+    line = text.rfind("\n", 0, at) + 1
+    begin = line if at - line < SNIPPET // 3 else text.find(" ", at) + 1
     part = " ".join(text[begin : begin + SNIPPET].split())
     if begin + SNIPPET < len(text):
         part = f"{part.rpartition(' ')[0]} …"
-    words = {each for word in found for each in re.findall(rf"{re.escape(word)}\w*", part, re.IGNORECASE)}
-    return mark(part, words)
+    beginnings = "|".join(map(re.escape, words))
+    return mark(part, set(re.findall(rf"(?<![^\W_])(?:{beginnings})\w*", part, re.IGNORECASE)))
