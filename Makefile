@@ -113,7 +113,7 @@ bundle: .venv/dev.stamp
 reference: .venv/dev.stamp
 	$(BIN)/python -m tests.docs.reference
 
-# The guide at /help in a browser (on Debian the package chromium-driver; tests/docs/browser.sh installs it).
+# The docs in a browser (Debian: chromium-driver). tests/docs/browser.sh installs it on Debian.
 test-docs: .venv/dev.stamp
 	$(BIN)/pytest -m browser tests/docs
 
