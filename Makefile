@@ -14,9 +14,9 @@ $(shell rm -rf .venv)
 endif
 endif
 UV := $(BIN)/uv
-SOURCES := src tests bench docs packaging
+SOURCES := src tests bench packaging
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs docs bundle test test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
@@ -109,13 +109,11 @@ ci-full:
 bundle: .venv/dev.stamp
 	$(BIN)/python packaging/bundle.py build $(BUNDLE_URL)
 
-# The site of the docs: build/docs/README.html. What is made from the program is made anew.
-docs: .venv/dev.stamp
-	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
-	rm -rf build/docs/.doctrees src/kb/site && cp -r build/docs src/kb/site && find src/kb/site -name '*.py' -delete
-	@echo "The docs are in $(CURDIR)/build/docs/README.html, and 'kb serve' shows them at /help"
+# The pages in docs/reference, from the texts of the program. The tests fail if a page is out of date.
+reference: .venv/dev.stamp
+	$(BIN)/python -m tests.docs.reference
 
-# That site in a browser, which Debian calls chromium-driver; tests/docs/browser.sh brings it to a Debian machine.
+# The docs in a browser (Debian: chromium-driver). tests/docs/browser.sh installs it on Debian.
 test-docs: .venv/dev.stamp
 	$(BIN)/pytest -m browser tests/docs
 
@@ -223,7 +221,7 @@ lint: .venv/dev.stamp
 
 types: .venv/dev.stamp
 	$(BIN)/mypy
-	$(BIN)/mypy docs/reference
+	$(BIN)/mypy --explicit-package-bases tests/docs/reference
 
 bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.embedding

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.conftest import ALL_APPS, without_settings
+from tests.conftest import ALL_APPS, ROOT, without_settings
 from tests.support.eventually import SECONDS
 from tests.support.pdf import pdf
 
@@ -32,6 +32,14 @@ def filled(start_server, tmp_path_factory):
             content = {LEASE: {"files": lease}, NOTE: {"json": key}}.get(number, {"json": tides})
             assert engine.post("jobs", params={"wait": 30}, **content).json()["document_id"] == number
         yield server
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """The pages of docs/reference as the program makes them now, by name."""
+    folder = tmp_path_factory.mktemp("reference")
+    subprocess.run([sys.executable, "-m", "tests.docs.reference", folder], cwd=ROOT, check=True)
+    return {page.stem: page.read_text() for page in folder.iterdir()}
 
 
 @pytest.fixture

@@ -184,10 +184,11 @@ def page_routes() -> list[BaseRoute]:
         at("/sign-in", sign_in.sign_in, "GET", "POST"),
         at("/sign-out", sign_in.sign_out, "POST"),
         at("/open", sign_in.open_link),
+        at("/help", guide.start),
+        at("/help/{path:path}", guide.show),
         at("/manifest.webmanifest", sign_in.manifest),
         at("/opensearch.xml", sign_in.opensearch),
         Mount("/static", StaticPages(STATIC, assets())),
-        *guide.routes(),
     ]
 
 
