@@ -131,7 +131,11 @@ def compiled(expression):
 def checked_files():
     """Return the tracked files that are checked."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
-    return [path for path in listed.stdout.splitlines() if path not in SKIPPED and group_of(path) and (ROOT / path).is_file()]
+    return [
+        path
+        for path in listed.stdout.splitlines()
+        if path not in SKIPPED and group_of(path) and (ROOT / path).is_file()
+    ]
 
 
 def lower(ceiling, counts):
