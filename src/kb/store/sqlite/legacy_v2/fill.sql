@@ -72,7 +72,7 @@ UPDATE jobs SET kind = CASE WHEN filename IS NOT NULL OR lower(kind) LIKE '%file
 UPDATE jobs SET progress = 1 WHERE status = 'done';
 UPDATE jobs SET error = 'The reason was not recorded.' WHERE status = 'failed' AND error IS NULL;
 UPDATE jobs SET status = 'failed', finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), error =
-    'This was still waiting when the database was brought to version 3, which cannot read what it waited with: add it again.'
+    'This job was queued when kb upgraded the database to version 3, which cannot read its content. Add the content again.'
   WHERE status = 'queued' AND (kind = 'file' OR trim(COALESCE(text, '')) = '');
 
 -- Remove the names and hashes of a deleted document from its jobs, as forget_document in ../../sql/jobs.sql does.
