@@ -1,7 +1,7 @@
 """Make `kb.mcpb`, which Claude Desktop installs with a double click, and `server.json` for the MCP registry.
 
-`python packaging/bundle.py FOLDER [URL]`: the URL is the address of the bundle. The bundle has kb's source and its pinned
-requirements. The host's uv installs them at the first start.
+`python packaging/bundle.py FOLDER [URL]`: the URL is the address of the bundle. The bundle has kb's source and its
+pinned requirements. The host's uv installs them at the first start.
 """
 
 from __future__ import annotations
