@@ -139,7 +139,7 @@ def checked_files():
 
 
 def lower(ceiling, counts):
-    """Write the ceilings anew, none of them higher than before."""
+    """Write each ceiling, never higher than before."""
     lowered = {path: min(most, counts[path]) for path, most in ceiling.items()}
     head = CONFIG.read_text().partition(CEILING)[0]
     lines = [f'"{path}" = {most}\n' for path, most in sorted(lowered.items()) if most]

@@ -1,4 +1,4 @@
-"""Calls that models get wrong: each is answered with a line from which it can be mended, or understood."""
+"""Wrong calls by models. Each answer lets the model correct or understand the mistake."""
 
 from __future__ import annotations
 

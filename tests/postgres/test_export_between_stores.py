@@ -1,4 +1,4 @@
-"""A whole knowledge base goes from a file to PostgreSQL and back, and is what it was."""
+"""A complete knowledge base moves from a file to PostgreSQL and back without a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second set of vectors takes the place of the first in one transaction, and the first comes back as it was."""
+"""A second set of vectors replaces the first one in one transaction, and the first one can be restored unchanged."""
 
 from __future__ import annotations
 

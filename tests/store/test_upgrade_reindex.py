@@ -1,4 +1,4 @@
-"""What an older kb indexed is indexed again in steps that let others write, and again after a disk was full."""
+"""An upgrade indexes older documents again in steps that let others write, also after a full disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A damaged database is found out, and what follows from its texts is made again."""
+"""Damage to a database is detected, and everything derived from its texts is rebuilt."""
 
 from __future__ import annotations
 

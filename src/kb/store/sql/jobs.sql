@@ -147,8 +147,8 @@ UPDATE jobs SET
 WHERE id = :id AND $is_held RETURNING id $tell_end
 
 -- name: forget_failed
--- Delete earlier jobs for the path of a job that failed because of their content, because the file is readable now.
--- Jobs with an idempotency key stay, because a repeated request needs them.
+-- Delete the failed jobs before this one for the same path, because the file is readable now. Jobs that kept their
+-- content stay, and so do jobs with an idempotency key, because a repeated request needs them.
 DELETE FROM jobs WHERE id IN (
   SELECT earlier.id FROM jobs AS later JOIN jobs AS earlier $by_failed_path ON earlier.source_path = later.source_path
   WHERE later.id = :id AND later.kind = 'file' AND earlier.status = 'failed' AND earlier.id < later.id
@@ -156,7 +156,7 @@ DELETE FROM jobs WHERE id IN (
 )
 
 -- name: select_later
--- Select the last later job for the path of a job that is done or running.
+-- Select the last job after this one for the same path that is done or running.
 SELECT max(later.id) FROM jobs JOIN jobs AS later ON later.source_path = jobs.source_path
 WHERE jobs.id = :id AND later.id > jobs.id AND later.status IN ('done', 'running')
 
