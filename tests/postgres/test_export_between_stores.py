@@ -129,7 +129,7 @@ def moved(source, target, folder):
 
 
 def header(folder):
-    """What an export says of itself, but for when it was made."""
+    """The description of an export, without its time."""
     about = json.loads((folder / "kb-export.json").read_text("utf-8"))
     return about | {"made_at": None}, sorted(path.name for path in folder.glob("files/*/*"))
 

@@ -32,7 +32,7 @@ def book(chunks):
 
 
 def make_old(path):
-    """Take away what a database of an older kb lacks."""
+    """Remove the parts that a database of an older kb lacks."""
     connection = connect(path)
     connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL")
     connection.execute("UPDATE sections SET segmented = NULL, variants = NULL")

@@ -163,7 +163,7 @@ class World:
             self._delete(path)
 
     def bring_back(self):
-        """What a person deleted comes out of the trash."""
+        """A person restores a file from the trash."""
         if self.trash:
             relative = self.chance.choice(sorted(self.trash))
             path = self.root / relative
@@ -241,7 +241,7 @@ class World:
         (self.folder() / self.chance.choice(LEFTOVERS)).write_text("left")
 
     def mounts(self):
-        """What the system says of its devices."""
+        """The system's list of devices."""
         return {Path("/"): "", **({self.root / "mnt": ""} if self.is_mounted else {})}
 
     def held(self):

@@ -62,7 +62,7 @@ class Database:
             return cursor.fetchall() if cursor.description else []
 
     def staged(self):
-        """The names of the files that wait, where a server keeps them."""
+        """The names of waiting files in a server's storage."""
         if self.kind == "sqlite":
             return [each.name for each in (self.folder / "staging").iterdir()]
         return [name for (name,) in self.execute("SELECT name FROM blobs WHERE starts_with(name, 'staging/')")]
