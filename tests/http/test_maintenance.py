@@ -1,4 +1,4 @@
-"""Backups and checks on request of a client, and the figures of the last hour."""
+"""Backups and examinations that someone asks the engine for, and what it remembers of the last hour."""
 
 from __future__ import annotations
 

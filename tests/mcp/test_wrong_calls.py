@@ -1,4 +1,4 @@
-"""Wrong calls by models. Each answer lets the model correct or understand the mistake."""
+"""Calls that models get wrong: each is answered with a line from which it can be mended, or understood."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every fault of a database and its files is found, repaired if possible, and never searched as if it were sound."""
+"""Whatever goes wrong with a database and its files is found, mended where that can be, and never searched as if it were well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many vectors in SQLite: codes and copies are made, deleted and repaired while searches and writes continue."""
+"""Many vectors in SQLite: codes and copies of them come, go and are mended while searches and writes go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A knowledge base for the web interface, and a browser."""
+"""A knowledge base that people look at, and a browser that they look with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.stores import TRIED
 
 WAIT = 60
 GONE = "does not belong to the document"
-"""Messages of the browser, instead of a stale reference, for an element of a page that it is just replacing."""
+"""What the browser may say, instead of that it is stale, of an element whose page gives way to another at that moment."""
 NOTE = """# Boat
 
 Winter work on the **Wanderer**: the carburettor is cleaned each spring, before the moorings are renewed.
@@ -95,7 +95,7 @@ def fill(engine):
 
 
 class Site:
-    """The web interface and the API of a running server."""
+    """The pages of a running server, and its API."""
 
     def __init__(self, server, key=None):
         self.url = server.url
@@ -107,14 +107,14 @@ class Site:
         self.examine()
 
     def examine(self):
-        """Let the doctor find something to show."""
+        """Have something to show of what the doctor found."""
         self.engine.post("maintenance", json={"action": "examine"})
         eventually("it has ended", lambda: self.engine.get("maintenance").json()["tasks"][0]["ended_at"])
 
 
 @pytest.fixture(scope="session")
 def site(start_server, tmp_path_factory):
-    """The web interface without a key. It still has keys with rights, from a time when the API key was set."""
+    """Pages without a key; there are some all the same, from a time when one was set."""
     folder, backups = tmp_path_factory.mktemp("web"), str(tmp_path_factory.mktemp("backups"))
     keys = Keyring(KeyFile(folder / FILE))
     keys.make("reader", "read", Limit())
@@ -130,7 +130,7 @@ def site(start_server, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def guarded(start_server, tmp_path_factory):
-    """The web interface with a key."""
+    """Pages behind a key."""
     with start_server(
         tmp_path_factory.mktemp("guarded"), KB_API_KEY=KEY, KB_MCP_API_KEY="the-agents-key", KB_APPS="api,web"
     ) as server:
@@ -142,13 +142,13 @@ def chromium(*arguments):
     from selenium import webdriver
 
     program = shutil.which("chromedriver")
-    assert program, "chromedriver is not installed; tests/docs/browser.sh installs it"  # selenium would download one
+    assert program, "there is no chromedriver here; tests/docs/browser.sh brings it"  # selenium would download one
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,900", *arguments):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options, webdriver.ChromeService(program))
-    driver.set_script_timeout(SECONDS)  # a busy machine is slow
+    driver.set_script_timeout(SECONDS)  # a busy machine takes long for what takes a moment
     try:
         yield driver
     finally:
@@ -163,7 +163,7 @@ def one_browser():
 
 @pytest.fixture
 def browser(one_browser):
-    """A browser without state of earlier tests. Afterwards, it must have used no other host and reported no error."""
+    """A browser that knows nothing of the tests before; afterwards nothing was asked of others, and nothing went wrong."""
     one_browser.get("about:blank")
     one_browser.execute_cdp_cmd("Network.clearBrowserCookies", {})
     one_browser.get_log("performance"), one_browser.get_log("browser")
@@ -176,13 +176,13 @@ def browser(one_browser):
 
 
 def told(browser, method):
-    """The browser's events of one kind since the test began."""
+    """What the browser told of one kind since the test began."""
     browser.messages += [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     return [each["params"] for each in browser.messages if each["method"] == method]
 
 
 def follow(browser, url):
-    """Open a page that follows the state, and wait for its first state."""
+    """Open a page that follows the state, and wait until it was told it."""
     kind = "Network.eventSourceMessageReceived"
     before = len(told(browser, kind))
     browser.get(url)
@@ -190,7 +190,7 @@ def follow(browser, url):
 
 
 def asked(browser):
-    """The requested addresses since the test began."""
+    """The addresses that were asked for since the test began."""
     sent = [each["request"]["url"] for each in told(browser, "Network.requestWillBeSent")]
     return [parts for parts in map(urlsplit, sent) if parts.scheme in ("http", "https", "ws")]
 
@@ -200,14 +200,14 @@ def hosts_asked(browser):
 
 
 def places_asked(browser, url):
-    """The paths requested from a server. No other server may be used."""
+    """The paths that a server was asked for, and nobody else anything."""
     parts = asked(browser)
     assert {each.netloc for each in parts} == {urlsplit(url).netloc}
     return {each.path for each in parts}
 
 
 def find(browser, selector, text=""):
-    """The visible text of an element, when it appears."""
+    """What a person sees there, once it is there."""
     from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
@@ -225,7 +225,7 @@ def find(browser, selector, text=""):
 
 
 def read(browser, selector):
-    """The texts of elements at one time. A page that follows the state may replace them later."""
+    """The texts there at one moment; a page that follows the state may put others in their place at the next."""
     return browser.execute_script(
         "return [...document.querySelectorAll(arguments[0])].map((each) => each.innerText)", selector
     )
