@@ -1,4 +1,4 @@
-"""What a new user does on the first day, and what kb says to it."""
+"""The first day of a new user, and the messages of kb."""
 
 from __future__ import annotations
 

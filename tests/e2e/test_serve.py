@@ -1,4 +1,4 @@
-"""The one process: what it serves, what it refuses, how it ends."""
+"""The server process: its apps, its refusals, and its end."""
 
 from __future__ import annotations
 

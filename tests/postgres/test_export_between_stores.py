@@ -1,4 +1,4 @@
-"""A whole knowledge base goes from a file to PostgreSQL and back, and is what it was."""
+"""A complete knowledge base moves from a file to PostgreSQL and back without a change."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def moved(source, target, folder):
 
 
 def header(folder):
-    """What an export says of itself, but for when it was made."""
+    """The description of an export, without its time."""
     about = json.loads((folder / "kb-export.json").read_text("utf-8"))
     return about | {"made_at": None}, sorted(path.name for path in folder.glob("files/*/*"))
 

@@ -1,4 +1,4 @@
-"""What is exported comes back as it was, into an empty knowledge base or into one that holds something."""
+"""An export is imported unchanged, into an empty knowledge base or into one with documents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LONG = "# Ledgers\n\n" + "\n\n".join(f"## Year {year}\n\n" + "Patient clerks kep
 
 
 class RealData(Data):
-    """A data directory whose vectors are the model's."""
+    """A data folder with the model's vectors."""
 
     def __init__(self, folder, model_files):
         super().__init__(folder)
@@ -193,7 +193,7 @@ def write_lines(path, lines):
 
 
 def refused(other, exported):
-    """What is said of an export that is refused as a whole; nothing is written."""
+    """The message about a refused export. Nothing is written."""
     with pytest.raises(StoreError) as refusal:
         import_folder(other.settings, exported, lambda _: None)
     assert not (other.settings.data_dir / "kb.db").exists()
@@ -236,7 +236,7 @@ def test_an_import_that_was_cut_off_anywhere_brings_back_history_and_links_when_
 
 
 def links(data):
-    """What each document replaces, by their paths."""
+    """The path that each document replaces, by its path."""
     documents = data.state()[0]
     paths = {id_: each.source_path for id_, each in documents.items()}
     return {each.source_path: paths.get(each.replaces, each.replaces) for each in documents.values()}
@@ -434,7 +434,7 @@ def test_people_get_notes_as_markdown_and_files_under_their_names(data, tmp_path
 
 
 def written_below(folder):
-    """What stands in the files below a folder, by their paths there."""
+    """The contents of the files below a folder, by relative path."""
     return {str(path.relative_to(folder)): path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()}
 
 
@@ -487,13 +487,13 @@ def change(data, embedder):
 
 
 def past(data):
-    """What is known of former versions, and of the bin."""
+    """The earlier versions and the bin."""
     with data.open() as store, store.read() as tx:
         return past_in(tx)
 
 
 def past_in(tx):
-    """What is known of former versions, and of the bin, at a transaction's moment."""
+    """The earlier versions and the bin, in a transaction."""
     ids = {id_ for (id_,) in tx.connection.execute("SELECT document_id FROM versions")}
     versions = {
         (id_, version.number): (

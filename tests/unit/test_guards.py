@@ -1,4 +1,4 @@
-"""What kb does not do at the word of a document, a page, a name or another program on the machine."""
+"""Actions that kb refuses although a document, a page, a name or another program asks for them."""
 
 import logging
 import subprocess

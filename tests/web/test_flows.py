@@ -1,4 +1,4 @@
-"""What people do on the pages, in a browser."""
+"""Tasks of people in the web interface, in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages without a browser's script: what they answer, and to whom."""
+"""The web interface without scripts: its answers, and who gets them."""
 
 from __future__ import annotations
 
