@@ -22,7 +22,7 @@ def test_device_shows_what_was_found_and_measures_it(outside, here):
     assert lines["device"].strip().startswith("cpu (CPUExecutionProvider, ONNX Runtime ")
     assert lines["model"].strip() == "all-MiniLM-L6-v2, 384 dimensions, window 256, fp32"
     assert "install 'kb-local[engine,gateway,web,cuda]'" in lines["not cuda"]
-    assert lines["passages of 200 tokens"].strip().endswith(" a second")
+    assert lines["passages of 200 tokens"].strip().endswith(" per second")
     assert lines["one query"].strip().endswith(" ms")
     assert not (outside.folder / "data").exists()
 

@@ -51,7 +51,7 @@ def test_status_tells_what_the_engine_is(kb):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes")
 def test_status_tells_what_is_impossible_where_files_are_read(kb):
     confined = eventually("the parser has started", lambda: kb.json("status")["parser"]["confined"])
-    assert re.search(rf"(?m)^parser +no {', no '.join(confined)}", kb("status").stdout)
+    assert re.search(rf"(?m)^readers +no {', no '.join(confined)}", kb("status").stdout)
 
 
 @contextmanager
@@ -146,7 +146,7 @@ def test_a_failed_job_is_dropped_and_one_that_is_done_is_not(kb, folder, tag):
     [each] = json.loads(kb("add", "papers/noise.bin", "--wait", "--json").stdout)
     failed, done = each["job"]["id"], kb.json("addnote", tag, "--wait")["id"]
     ended = kb("jobs", "drop", failed, done, 10**9)
-    assert ended.stdout == f"job {failed}, which was failed, is dropped\n"
+    assert ended.stdout == f"job {failed} is dropped; it was failed\n"
     assert f"Job {done} is done, and its document is " in ended.stderr
     assert f"Job {10**9} does not exist." in ended.stderr
     assert ended.returncode in (5, 6)

@@ -1,4 +1,4 @@
-"""A full disk is said as such, and loses nothing."""
+"""A full disk is reported as such, and nothing is lost."""
 
 from __future__ import annotations
 

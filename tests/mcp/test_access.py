@@ -1,4 +1,4 @@
-"""Who may call, how often, and what strangers learn."""
+"""Access to the gateway: keys, limits of calls, and the information that strangers get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent can see of a document's past, and bring back."""
+"""An agent can see and restore earlier states of a document."""
 
 from __future__ import annotations
 

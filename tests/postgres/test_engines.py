@@ -50,7 +50,7 @@ def engine(url):
 
 
 def until_gone(url):
-    """Wait until the server, too, knows that all engines but one have ended."""
+    """Wait until the server also knows that all engines but one have ended."""
     with psycopg.connect(url, autocommit=True) as connection:
         count = statements("jobs")["count_engines"]
         eventually("one is there", lambda: connection.execute(count, {"class": ENGINES}).fetchone() == (1,))

@@ -1,4 +1,4 @@
-"""Files of several engines over one database: whoever is there reads, serves and draws them, and none is lost."""
+"""Files of several engines with one database: every engine reads, serves and draws them, and none is lost."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def place(request, tmp_path):
 
 @contextmanager
 def nothing_claimed(url):
-    """No engine takes a job meanwhile."""
+    """Keep all engines from taking a job during the block."""
     with psycopg.connect(url) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (QUEUING,))
         yield

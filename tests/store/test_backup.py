@@ -1,4 +1,4 @@
-"""A backup is one moment of the data, is known to be whole, and comes back."""
+"""A backup has the data of one point in time, can be checked, and can be restored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.support.spaces import space
 
 
 class Data:
-    """A data directory, and what is done to it."""
+    """A data folder, and changes of it."""
 
     def __init__(self, folder, database_url=None):
         self.settings = Settings(data_dir=folder, database_url=database_url)
@@ -101,7 +101,7 @@ def backups(tmp_path):
 
 
 def restored(backups, folder):
-    """What a backup becomes in an empty place."""
+    """The result of a restore into an empty place."""
     place = Data(folder)
     restore_backup(place.settings, backups)
     return place

@@ -37,7 +37,7 @@ DIGEST = sha256(ORIGINAL).hexdigest()
 
 @pytest.fixture(scope="session")
 def well(tmp_path_factory, embedder):
-    """A data directory in which all is well: two notes and a file, and another file that waits for its job."""
+    """A sound data folder: two notes and a file, and another file that waits for its job."""
     folder = tmp_path_factory.mktemp("well")
     settings = Settings(data_dir=folder)
     settings.staging_dir.mkdir()
@@ -82,7 +82,7 @@ def sql(*statements):
 
 
 def overwrite(marker):
-    """Damage the page on which some bytes stand."""
+    """Damage the page that contains some bytes."""
 
     def damage(folder):
         path = folder / "kb.db"

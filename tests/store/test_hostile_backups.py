@@ -1,4 +1,4 @@
-"""A backup that somebody changed: what it declares does not work on what comes later, and nothing is taken from it."""
+"""A backup that somebody changed: its declarations have no effect later, and kb takes nothing from it."""
 
 import io
 import json

@@ -74,7 +74,7 @@ def write(tx, seeds, tags=(), dimensions=DIMENSIONS):
 
 
 def fill(store, count, start=0, dimensions=DIMENSIONS):
-    """So many documents of ten chunks."""
+    """Documents of ten chunks."""
     with store.write() as tx:
         return [
             write(tx, range(first, first + 10), ["even"] * (first % 20 == 0), dimensions)
@@ -604,7 +604,7 @@ def test_of_equal_chunks_any_counts_for_the_recall():
     chosen = {True: np.arange(10), False: np.arange(10, 20)}
 
     class Equals:
-        """Every chunk is as near as any other."""
+        """All chunks are equally near."""
 
         def read(self):
             return nullcontext(SimpleNamespace(index=self, space=space(8)))

@@ -1,4 +1,4 @@
-"""A damaged database is found out, and what follows from its texts is made again."""
+"""Damage to a database is detected, and everything derived from its texts is rebuilt."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def database(tmp_path, embedder):
 
 
 def faults(settings):
-    """What is found without the model, whose start takes longer than all the rest."""
+    """The faults found without the model, whose start takes longer than the rest."""
     without_model = settings.model_copy(update={"model_dir": None})
     return {name: found for name, (found, _) in check_data(without_model).items() if found}
 
@@ -65,7 +65,7 @@ def change(path, *statements):
 
 
 def overwrite(path, marker, *, after=0):
-    """Damage the page on which some bytes stand."""
+    """Damage the page that contains some bytes."""
     raw = bytearray(path.read_bytes())
     page = raw.index(marker, after) // 4096 * 4096
     raw[page : page + 4096] = os.urandom(4096)

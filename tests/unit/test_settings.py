@@ -1,4 +1,4 @@
-"""Settings: where a value comes from, and what a wrong one says."""
+"""Settings: the source of a value, and the message about a wrong one."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def begin(request: Request, visit: Visit, actions: tuple[str, ...]) -> Res
     form = await visit.form(request)
     action = str(form.get("action", ""))
     if action not in actions:
-        raise Invalid(f"action: {' or '.join(actions)} can be begun here.")
+        raise Invalid(f"action: must be {' or '.join(actions)}.")
     with suppress(AtWork):
         await visit.engine.maintain(action)
     return redirect(visit, request.url.path.lstrip("/"))
