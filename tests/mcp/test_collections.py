@@ -70,7 +70,7 @@ async def test_a_search_in_an_empty_collection_says_that_it_is_empty(start_gatew
             assert empty.structured_content["rest"] == f"The collection bare-{word} is empty."
             assert empty.content[0].text == f"The collection bare-{word} is empty."
             wrong = await call(agent, "kb_search", query=word, collection=f"full-{word}", tags=[f"{word}x"])
-            assert wrong["rest"].startswith(f'There is no tag "{word}x"')
+            assert wrong["rest"].startswith(f'No tag "{word}x" exists')
 
 
 @pytest.mark.requirement("C-4")
@@ -191,13 +191,13 @@ async def test_an_unknown_collection_is_an_error_that_lists_them(agent):
         ("kb_set_collection", {"document_id": 1}),
     ):
         assert await refusal(agent, tool, collection="memories", **arguments) == expected
-    assert "there is no \"['memory']\"" in await refusal(agent, "kb_addnote", text="x", collection=["memory"])
+    assert "no \"['memory']\" exists" in await refusal(agent, "kb_addnote", text="x", collection=["memory"])
 
 
 @pytest.mark.requirement("C-3")
 async def test_a_second_collection_cannot_come_in_as_a_tag(agent):
     said = await refusal(agent, "kb_addnote", text="x", tags='["collection:memory"]')
-    assert said.startswith("tags: set the collection by the parameter collection")
+    assert said.startswith("tags: set the collection with the parameter collection")
 
 
 @pytest.mark.requirement("C-4")
@@ -278,7 +278,7 @@ async def test_the_descriptions_document_the_convention(agent):
     tools = {tool.name: tool for tool in await agent.list_tools()}
     assert len(tools) == 13
     for name in ("kb_search", "kb_addnote", "kb_upload_start", "kb_set_collection"):
-        assert "(documents, memory, workspace). It is kept as the tag collection:<name>" in tools[name].description
+        assert "(documents, memory, workspace), stored as the tag collection:<name>" in tools[name].description
     for name in ("kb_addnote", "kb_upload_start"):
         assert tools[name].input_schema["properties"]["collection"]["default"] == "documents"
     assert tools["kb_get"].output_schema["properties"]["collection"] == {"type": ["string", "null"]}
@@ -302,7 +302,7 @@ async def test_the_names_are_a_setting(start_gateway, server, engine, word):
             assert await tags(engine, await done(agent, await call(agent, "kb_addnote", text=word))) == [
                 "collection:inbox"
             ]
-            assert "there are inbox, archive." in await refusal(agent, "kb_search", query="x", collection="memory")
+            assert "Collections: inbox, archive." in await refusal(agent, "kb_search", query="x", collection="memory")
 
 
 async def test_completions_offer_no_collection_as_a_tag(agent, word):

@@ -60,7 +60,7 @@ def problem(code, detail):
         (("200 OK", "<html>"), "is not a kb engine. Tell the user to set KB_ENGINE_URL"),
         (("200 OK", "null"), "is not a kb engine"),
         (("302 Found", "{}"), "is not a kb engine"),
-        (None, "broke off its answer"),
+        (None, "the connection broke"),
     ],
 )
 async def test_each_trouble_has_its_own_message(start_gateway, answer, said):
@@ -84,7 +84,7 @@ async def test_nothing_is_called_done_that_another_server_than_the_engine_answer
                     ("kb_update_note", {"document_id": 1, "text": "x"}),
                     ("kb_search", {"query": "x"}),
                 ):
-                    assert f"What answers at {url} is not a kb engine." in await refusal(agent, tool, **arguments)
+                    assert f"The server at {url} is not a kb engine." in await refusal(agent, tool, **arguments)
                 assert await agent.list_resources() == []
 
 
@@ -145,7 +145,7 @@ async def test_an_upload_whose_engine_goes_away_leaves_nothing_behind(
             await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data="YQ==")
             said = await refusal(agent, "kb_upload_finish", upload_id=upload_id)
             assert "is unreachable" in said
-            assert said.endswith("nothing of it is left: once that is mended, begin again with kb_upload_start.")
+            assert said.endswith("kb discarded the upload. After you solve the problem, start again with kb_upload_start.")
     assert [path.name for path in staging.iterdir() if path.name != "lock"] == []
 
 

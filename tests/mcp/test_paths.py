@@ -82,7 +82,7 @@ async def test_files_of_one_name_are_told_apart_by_their_paths(agent, engine, wo
 async def test_a_name_that_no_file_has_is_not_looked_for_in_texts(agent, word):
     listed = await agent.call_tool("kb_list", {"source_prefix": f"{word}.html"})
     assert f'No path begins with "{word}.html"' in listed.content[0].text
-    assert "kb_search for words of its text" in listed.content[0].text
+    assert "Search for its text with kb_search" in listed.content[0].text
 
 
 async def test_files_of_one_title_are_told_apart_by_their_names(agent, engine, word):
@@ -186,7 +186,7 @@ async def test_a_page_of_jobs_goes_on_as_it_says(agent, word):
         await noted(agent, text=f"{word} {number}")
     first = await agent.call_tool("kb_jobs", {"limit": 1})
     cursor = first.structured_content["next_cursor"]
-    assert first.content[0].text.endswith(f"Go on with cursor='{cursor}'.")
+    assert first.content[0].text.endswith(f"For the next page, pass cursor='{cursor}'.")
     for same in (cursor, int(cursor)):
         [job] = (await call(agent, "kb_jobs", limit=1, cursor=same))["jobs"]
         assert job["id"] < first.structured_content["jobs"][0]["id"]

@@ -42,9 +42,9 @@ async def test_a_long_text_is_read_part_by_part(agent, word):
         text, notice = await agent.read_resource(f"kb://documents/{document_id}/text{suffix}")
         assert len(text.text) <= 40_000
         read, parts = read + text.text, parts + 1
-        if "read on with " not in notice.text:
+        if "Read on with " not in notice.text:
             break
-        suffix = notice.text.partition("read on with ")[2].rstrip(".")
+        suffix = notice.text.partition("Read on with ")[2].rstrip(".")
     assert read == whole
     assert parts > 1
 
