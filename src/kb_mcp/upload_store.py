@@ -182,7 +182,9 @@ class UploadStore:
             nonlocal size
             size += len(part)
             if size > upload.total_size:
-                raise Invalid(f"{announced} kb received more. Start again with kb_upload_start and the size of the file.")
+                raise Invalid(
+                    f"{announced} kb received more. Start again with kb_upload_start and the size of the file."
+                )
             digest.update(part)
             file.write(part)
 

@@ -111,7 +111,7 @@ async def test_forty_notes_are_listed_in_under_1500_tokens(agent, diary):
     result = await agent.call_tool("kb_list", {"tags": [diary], "limit": 40})
     assert len(result.structured_content["documents"]) == 40
     assert tokens(said(result)) < 1500
-    assert f"40 of 400: cursor='{result.structured_content['next_cursor']}'" in said(result)
+    assert f"40 of 400. Next page: cursor='{result.structured_content['next_cursor']}'" in said(result)
 
 
 async def test_lists_go_by_time_and_by_tags_that_must_not_be(agent, engine, word):
@@ -171,7 +171,7 @@ async def test_of_two_agents_on_one_note_the_later_one_sees_what_the_first_wrote
     refused = await refusal(agent, "kb_update_note", document_id=note, **later)
     assert refused.startswith(f"if_match: someone else changed note {note}; it is now version ")
     assert "-budget: 2100 EUR\n+budget: 1500 EUR" in refused
-    now = refused.partition("it is version ")[2].split()[0]
+    now = refused.partition("it is now version ")[2].split()[0]
     await call(agent, "kb_update_note", document_id=note, old="2100", new="2600", if_match=now)
 
 

@@ -47,7 +47,7 @@ async def test_a_search_stays_within_the_budget_and_says_how_to_get_the_rest(age
     found = result.structured_content
     assert BUDGET / 2 < tokens(result) < BUDGET
     assert len(found["results"]) + found["omitted"] == 50
-    assert found["rest"].startswith(f"{found['omitted']} more did not fit: ")
+    assert found["rest"].startswith(f"{found['omitted']} more did not fit. ")
 
 
 async def test_a_long_list_of_jobs_stays_within_the_budget_and_goes_on_where_it_ended(agent, shelf, engine):
@@ -117,7 +117,7 @@ async def test_no_title_or_heading_forges_a_reference(agent, engine, word):
 async def test_no_text_ends_before_its_document_does(agent, word, text):
     document_id = await done(agent, await call(agent, "kb_addnote", text=f"{word} {text} {word}"))
     shown = (await agent.call_tool("kb_get", {"document_id": document_id})).content[0].text
-    begin, end = re.match(r"Between (\S+) and (\S+), and in quotes", shown).groups()
+    begin, end = re.match(r"Text between (\S+) and (\S+) or in quotes", shown).groups()
     assert shown.count(f"\n{begin}\n") == shown.count(f"\n{end}") == 1
     assert shown.partition(f"\n{begin}\n")[2].partition(f"\n{end}")[0] == f"{word} {text} {word}"
 

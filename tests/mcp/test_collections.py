@@ -183,7 +183,7 @@ async def test_start_and_finish_an_upload_with_a_collection(agent, engine, word)
 
 @pytest.mark.requirement("C-2")
 async def test_an_unknown_collection_is_an_error_that_lists_them(agent):
-    expected = "collection: there is no 'memories'; there are documents, memory, workspace."
+    expected = "collection: no 'memories' exists. Collections: documents, memory, workspace."
     for tool, arguments in (
         ("kb_search", {"query": "x"}),
         ("kb_addnote", {"text": "x"}),
@@ -392,6 +392,6 @@ async def test_kb_serve_serves_it_too(start_server, tmp_path, word):
 async def test_an_update_changes_no_collection(agent, engine, word, name, given):
     document_id = await done(agent, await call(agent, "kb_addnote", text=word, tags=["a"], collection="memory"))
     said = await refusal(agent, "kb_update_note", document_id=document_id, **{name: given})
-    assert said == f"{name}: change the collection by kb_set_collection, not by a tag collection:<name>."
+    assert said == f"{name}: change the collection with kb_set_collection, not with a tag collection:<name>."
     await call(agent, "kb_update_note", document_id=document_id, tags_add=["b"], tags_remove=["a"])
     assert await tags(engine, document_id) == ["b", "collection:memory"]

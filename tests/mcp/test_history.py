@@ -52,7 +52,9 @@ async def test_a_wrong_version_or_document_is_answered_with_where_to_find_the_ri
     note = await done(agent, await call(agent, "kb_addnote", text=word))
     wrong = {"action": "show", "version": 7}
     refused = await refusal(agent, "kb_history", document_id=note, **wrong)
-    assert refused == f"version: There is no version 7 of document {note}. kb_history without it lists them."
+    assert (
+        refused == f"version: There is no version 7 of document {note}. kb_history(document_id=…) lists the versions."
+    )
     assert (await refusal(agent, "kb_history", document_id=10**9, **wrong)).startswith("document_id: ")
 
 

@@ -460,6 +460,6 @@ def _list_end(data: JSON, corrected: list[str]) -> str:
     end = (
         f"{shown} of {total}."
         if data["next_cursor"] is None
-        else f"{shown} of {total}: cursor={data['next_cursor']!r}."
+        else f"{shown} of {total}. Next page: cursor={data['next_cursor']!r}."
     )
     return " ".join([*corrected, end])

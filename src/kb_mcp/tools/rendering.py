@@ -98,9 +98,8 @@ def document_text(data: JSON) -> str:
     if len(chunks) < data["chunk_count"] and chunks:
         first, last = chunks[0], chunks[-1]
         where = dict.fromkeys(place_text(chunk["place"]) for chunk in (first, last))
-        lines.append(
-            f"chunks {first['index']} to {last['index']} of 0 to {data['chunk_count'] - 1}, {' to '.join(where)}"
-        )
+        span = f"chunks {first['index']} to {last['index']}" if first is not last else f"chunk {first['index']}"
+        lines.append(f"{span} of 0 to {data['chunk_count'] - 1}, {' to '.join(where)}")
     lines += [begin, visible(text), end]
     return "\n".join([*lines, *([data["rest"]] if "rest" in data else ())])
 
@@ -128,7 +127,7 @@ def jobs_text(data: JSON) -> str:
     """Return a line for each job."""
     lines = [QUOTES_NOTICE, *map(_job_line, data["jobs"])] if data["jobs"] else ["No jobs found."]
     if data["next_cursor"]:
-        lines.append(f"For the next page, pass cursor={data['next_cursor']!r}.")
+        lines.append(f"Next page: cursor={data['next_cursor']!r}.")
     return "\n".join(lines)
 
 
