@@ -183,7 +183,7 @@ class UploadStore:
             size += len(part)
             if size > upload.total_size:
                 raise Invalid(
-                    f"{announced} kb received more. Start again with kb_upload_start and the size of the file."
+                    f"{announced} kb received more. Start again with kb_upload_start and the right size."
                 )
             digest.update(part)
             file.write(part)

@@ -210,7 +210,7 @@ async def test_what_is_cut_of_a_late_edit_says_so_and_ends_with_a_word(agent, wo
         await call(agent, "kb_update_note", document_id=note, text=f"{word} {lines}")
         for late in ({"append": "x", "if_match": version}, {"append": "x", "if_match": "0" * 16}):
             *shown, last = (await refusal(agent, "kb_update_note", document_id=note, **late)).splitlines()
-            assert last == f"This is cut: read the whole note with kb_get(document_id={note})."
+            assert last == f"The text above is cut. Read the whole note with kb_get(document_id={note})."
             assert re.search(r"(lamps|and|oil)$", shown[-2])
 
 

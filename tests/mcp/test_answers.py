@@ -272,13 +272,13 @@ async def test_where_every_tag_is_known_nothing_is_said_of_tags(agent, family):
 @pytest.mark.slow
 async def test_an_empty_list_speaks_of_no_word_and_of_what_is_being_read(empty):
     async with connected(empty) as agent:
-        assert (await call(agent, "kb_list"))["rest"] == "There is no document yet."
+        assert (await call(agent, "kb_list"))["rest"] == "kb has no documents yet."
         for number in range(2):  # so long that they are being read yet
             text = f"{number} " + "The okapi is shy, and is seen at dusk where the forest is dense. " * 10_000
             await call(agent, "kb_addnote", text=text, tags=["okapi"])
         for filters, reason in (({}, "kb has no documents yet."), ({"tags": ["okapi"]}, 'No tag "okapi" exists.')):
             told = (await call(agent, "kb_list", **filters))["rest"]
-            assert told == f"{reason} 2 more not searchable yet: they are still being read."
+            assert told == f"{reason} kb is still reading 2 more documents; they are not searchable yet."
 
 
 async def test_behind_its_end_a_list_says_that_it_ended(agent, family):

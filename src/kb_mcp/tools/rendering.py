@@ -60,7 +60,10 @@ def search_text(data: JSON) -> str:
 
 
 def pending_text(count: int) -> str:
-    return f"kb is still reading {count} more documents; they are not searchable yet." if count else ""
+    if not count:
+        return ""
+    what = "1 more document; it is" if count == 1 else f"{count} more documents; they are"
+    return f"kb is still reading {what} not searchable yet."
 
 
 def head(result: JSON, passage: JSON) -> str:
