@@ -117,7 +117,11 @@ def register_tool(
     annotations = ToolAnnotations(title=title, open_world_hint=False, **hints)
     translated = translate_errors(needs(right, tool))
     described = partial(Tool.from_function, title=title, description=description(tool), annotations=annotations)
-    server.add_tool(described(translated, output_schema=output_schema))
+    registered = described(translated, output_schema=output_schema)
+    for parameter in registered.parameters["properties"].values():
+        if not parameter.get("default", True):
+            del parameter["default"]  # an empty default says nothing, and costs three tokens
+    server.add_tool(registered)
 
 
 def description(tool: object) -> str:
