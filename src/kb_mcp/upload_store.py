@@ -182,9 +182,7 @@ class UploadStore:
             nonlocal size
             size += len(part)
             if size > upload.total_size:
-                raise Invalid(
-                    f"{announced} kb received more. Start again with kb_upload_start and the right size."
-                )
+                raise Invalid(f"{announced} kb received more. Start again with kb_upload_start and the right size.")
             digest.update(part)
             file.write(part)
 

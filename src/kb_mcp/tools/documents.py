@@ -57,14 +57,14 @@ WHOLE = BeforeValidator(_check_integer)
 Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
 DocumentId = Annotated[int, Field(ge=1), WHOLE]
-OptionalId = Annotated[int, Field(ge=0), WHOLE]
 AllTags = Annotated[list[str], Field(fail_fast=True, description="With all of these.")]
 FilterTags = Annotated[list[str], Field(fail_fast=True)]
 DocType = Annotated[str, Field(description="Such as note or pdf.")]
 SourcePrefix = Annotated[str, Field(description="Start of path: /work/.")]
 Name = Annotated[str, Field(description="File name: memo*.")]
-After = Annotated[str, Field(description="Document date from: 2026-11, monday.")]
-Before = Annotated[str, Field(description="Document date before.")]
+After = Annotated[str, Field(description="Document date on or after: 2026-11, monday.")]
+Before = Annotated[str, Field(description="Document date before this.")]
+UpdatedAfter = Annotated[str, Field(description="Added or changed since: yesterday.")]
 Cursor = Annotated[str, Field(description="next_cursor.")]
 
 
@@ -87,17 +87,17 @@ class DocumentTools:
         document_id: Annotated[int, Field(ge=0, description="Only in this document."), WHOLE] = 0,
         after: After = "",
         before: Before = "",
-        updated_after: str = "",
+        updated_after: UpdatedAfter = "",
         sort: Literal["relevance", "recent"] = "relevance",
-        group_by: Literal["", "document"] = "",
+        group_by: Annotated[Literal["", "document"], Field(description="One result per document.")] = "",
         fts_only: Annotated[bool, Field(description="Words only: names, codes, errors.")] = False,
         vec_only: Annotated[bool, Field(description="Meaning only.")] = False,
     ) -> ToolResult:
         """Search the user's notes and files for passages that answer a question, best first.
 
         Use it before you answer from memory. To list documents, use kb_list; to read on around a result, use kb_get
-        with its chunk_id. For a complex question, search with 2-3 variant phrasings, drop duplicates by chunk_id, and
-        rerank the results by how well they answer it. Cite title and place.
+        with its document_id and chunk_id. For a complex question, search with 2-3 variant phrasings, drop duplicates by
+        chunk_id, and rerank the results by how well they answer it. Cite title and place.
         """
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
@@ -138,11 +138,11 @@ class DocumentTools:
         tag_any: FilterTags = [],  # noqa: B006 - pydantic copies it
         tag_not: FilterTags = [],  # noqa: B006 - pydantic copies it
         doc_type: str = "",
-        source_prefix: str = "",
+        source_prefix: SourcePrefix = "",
         name: Name = "",
         after: After = "",
         before: Before = "",
-        updated_after: str = "",
+        updated_after: UpdatedAfter = "",
         sort: Annotated[Literal["recent", "oldest", "id"], Field(description="By last change.")] = "recent",
         limit: Annotated[int, Field(ge=1, le=200), WHOLE] = 50,
         cursor: Cursor = "",
@@ -190,7 +190,9 @@ class DocumentTools:
         text: Annotated[str, Field(min_length=1, description="Plain text or Markdown.")],
         title: Annotated[str, Field(description="Default: the first line.")] = "",
         tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="The same path replaces the note: prefs/anna.")] = "",
+        source_path: Annotated[
+            str, Field(description="Path to store it under: prefs/anna; replaces the note there.")
+        ] = "",
         date: Annotated[str, Field(description="When it happened: yesterday.")] = "",
         thread: Annotated[str, Field(description="Links notes on one matter: trip-oslo.")] = "",
         source: Annotated[str, Field(description="A URL or person: Ada, by phone.")] = "",
@@ -200,8 +202,8 @@ class DocumentTools:
 
         Search first: if a note already covers it, change that note with kb_update_note; if a new decision makes an old
         one outdated, pass the old note as replaces. The note must make sense on its own: who, what, when, why. Returns
-        document_id, or job_id for kb_jobs if it takes over a second; existed if kb already had this text; alike: notes
-        that say nearly the same.
+        document_id, or job_id for kb_jobs if it takes over a second; existed if kb already had this text; and alike,
+        the notes that say nearly the same.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)
@@ -238,8 +240,8 @@ class DocumentTools:
         text: Annotated[str, Field(description="The whole new text.")] = "",
         old: Annotated[str, Field(description="Text that new replaces; must occur once.")] = "",
         new: str = "",
-        append: str = "",
-        prepend: str = "",
+        append: Annotated[str, Field(description="Lines for the end.")] = "",
+        prepend: Annotated[str, Field(description="Lines for the start.")] = "",
         title: str = "",
         tags_add: Tags = [],  # noqa: B006 - pydantic copies it
         tags_remove: Tags = [],  # noqa: B006 - pydantic copies it
@@ -248,8 +250,8 @@ class DocumentTools:
         """Change part of a note, its whole text, title or tags.
 
         Use it when a fact has changed, instead of adding a second note that contradicts the first. For a file, it
-        changes only tags; to replace the file, add it again with kb_upload_start. If others may edit the note, pass
-        if_match. kb_search finds the new text at once.
+        changes only tags; to replace the file, add it again under its path with kb_upload_start. If others may edit
+        the note, pass if_match. kb_search finds the new text at once.
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
@@ -277,13 +279,13 @@ class DocumentTools:
     async def kb_get(
         self,
         document_id: Annotated[int, Field(ge=0, description="Or give source_path."), WHOLE] = 0,
-        source_path: Annotated[str, Field(description="Path or file name: /work/plan.pdf.")] = "",
+        source_path: Annotated[str, Field(description="Exact path: /work/plan.pdf.")] = "",
         from_chunk: Annotated[int, Field(ge=0, description="Read on from here: next_chunk."), WHOLE] = 0,
         chunk_id: Annotated[int, Field(ge=0, description="From a search result."), WHOLE] = 0,
-        page: OptionalId = 0,
-        heading: str = "",
+        page: Annotated[int, Field(ge=0, description="Page of a PDF."), WHOLE] = 0,
+        heading: Annotated[str, Field(description="Section to read.")] = "",
         query: Annotated[str, Field(description="Reads the place that answers this.")] = "",
-        around: Annotated[int, Field(ge=-1, description="Chunks before and after; -1: automatic."), WHOLE] = -1,
+        around: Annotated[int, Field(ge=-1, description="Chunks to add before and after; -1: automatic."), WHOLE] = -1,
     ) -> ToolResult:
         """Read a document, whole or at one place, or list the documents with a source_path.
 
@@ -401,8 +403,8 @@ class DocumentTools:
     ) -> ToolResult:
         """See the progress of added notes and files, newest first.
 
-        A job with status done has a document_id for kb_get; failed gives the reason in error. If it is queued or
-        running, ask again in a second. To list documents, use kb_list.
+        A done job has a document_id for kb_get; a failed job has the reason in error. If a job is queued or running,
+        ask again in a second. To list documents, use kb_list.
         """
         if job_id:
             one = {"jobs": [await self._engine.job(job_id)], "next_cursor": None}

@@ -56,7 +56,9 @@ class UploadTools:
         total_size: Annotated[int, Field(ge=0, description="In bytes."), WHOLE] = 0,
         text: Annotated[str, Field(description="Text of a text file, instead of total_size.")] = "",
         tags: Tags = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="The same path replaces the file: /work/plan.pdf.")] = "",
+        source_path: Annotated[
+            str, Field(description="Path to store it under: /work/plan.pdf; replaces the file there.")
+        ] = "",
         sha256: Digest = "",
     ) -> ToolResult:
         """Add a file: PDF, Office, EPUB, mail, HTML, code or text. For a note, use kb_addnote.
@@ -91,7 +93,7 @@ class UploadTools:
     async def kb_upload_chunk(
         self,
         upload_id: UploadId,
-        data: Annotated[str, Field(description="Base64.")],
+        data: Annotated[str, Field(description="Bytes in base64.")],
         chunk_index: Annotated[int, Field(ge=0, le=MAX_CHUNKS - 1, description="From 0."), WHOLE],
         sha256: Digest = "",
     ) -> ToolResult:
