@@ -11,13 +11,13 @@ MARKS: Final = "#*_-> \t\n"
 """Markdown characters that can precede the words of a first line."""
 
 AGENT: Final = re.compile(r"kb/\S+ (.+) \(mcp\)")
-"""The header of the gateway, with the name of the agent."""
+"""The User-Agent of the gateway, which contains the name of the agent."""
 
 UNNAMED: Final = re.compile(r"|[0-9a-f]{8}")
 """The label of keys without a name in the history."""
 
 KNOWN_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(?:(?:date|title|tags):.*\r?\n)+---\s*\n(?=\s*\S)")
-"""Front matter with only the fields that the heading of a passage also shows."""
+"""Front matter with only the fields that the line above a passage also shows."""
 
 MOST_COPIES: Final = 3
 """Maximum number of documents to name that contain the same passage."""
@@ -62,7 +62,7 @@ def compact_place(place: JSON) -> JSON:
 
 
 def passage_text(record: JSON) -> str:
-    """Return a passage without front matter that its heading also shows: date, title and tags."""
+    """Return a passage without front matter that the line above also shows: date, title and tags."""
     text: str = record["text"]
     return KNOWN_FRONT_MATTER.sub("", text).lstrip("\r\n") if record["index"] == 0 else text
 

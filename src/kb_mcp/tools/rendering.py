@@ -67,7 +67,7 @@ def pending_text(count: int) -> str:
 
 
 def head(result: JSON, passage: JSON) -> str:
-    """Return the heading of a passage."""
+    """Return the line above a passage."""
     is_note = result["doc_type"] == NOTE
     chunk = f", chunk {passage['chunk_id']}" if passage["index"] else ""
     number = f"[{'note' if is_note else 'document'} {result['document_id']}{chunk}]"
@@ -81,8 +81,10 @@ def copies_text(result: JSON) -> list[str]:
     """Return the number of other documents that contain a passage, and some of them."""
     if not (copies := result.get("copies")):
         return []
-    places = "1 other document" if copies["count"] == 1 else f"{copies['count']} other documents"
-    return [f"also in {places}, such as {', '.join(quoted(copy, 80) for copy in copies['such_as'])}"]
+    count, some = copies["count"], copies["such_as"]
+    others = "1 other document" if count == 1 else f"{count} other documents"
+    listed = ", ".join(quoted(copy, 80) for copy in some)
+    return [f"also in {others}{':' if count == len(some) else ', such as'} {listed}"]
 
 
 def document_text(data: JSON) -> str:
