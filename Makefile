@@ -121,7 +121,7 @@ test-docs: .venv/dev.stamp
 test-web: .venv/dev.stamp tests/web/node_modules/.stamp
 	$(BIN)/pytest -n 2 --dist loadfile -m "web or not web" tests/web
 
-# The pictures in the README.
+# The pictures in README and docs, and the recording of a terminal.
 pictures: .venv/dev.stamp
 	KB_PICTURES=1 $(BIN)/pytest -q -m browser tests/docs/test_pictures.py
 

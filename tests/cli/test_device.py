@@ -89,8 +89,8 @@ async def test_engines_in_fp32_and_in_int8_serve_one_database_without_making_a_v
 @pytest.mark.parametrize(
     ("command", "settings", "reason"),
     [
-        ("worker", {}, "KB_DATABASE_URL: 'kb worker' is for PostgreSQL"),
-        ("serve", {"KB_WORKERS": "0"}, "KB_WORKERS: 0 is for PostgreSQL"),
+        ("worker", {}, "KB_DATABASE_URL: 'kb worker' needs PostgreSQL"),
+        ("serve", {"KB_WORKERS": "0"}, "KB_WORKERS: 0 is only for PostgreSQL"),
         ("serve", {"KB_WORKERS": "2"}, "KB_WORKERS: "),
     ],
 )

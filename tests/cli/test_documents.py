@@ -90,7 +90,7 @@ def test_delete_in_a_script_needs_yes(kb, notes):
 def test_delete_names_what_does_not_exist_and_deletes_the_rest(kb, notes):
     ended = kb("delete", 10**12, notes[0], "--yes")
     assert ended.returncode == 5
-    assert ended.stderr == f"kb: There is no document {10**12}.\n"
+    assert ended.stderr == f"kb: Document {10**12} does not exist.\n"
     assert ended.stdout.startswith(f"document {notes[0]} is deleted")
 
 

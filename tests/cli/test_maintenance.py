@@ -19,7 +19,7 @@ pytestmark = pytest.mark.sqlite
 
 
 @pytest.mark.slow
-async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path):
+async def test_a_fault_is_shown_and_repaired(outside, here, start_server, tmp_path):
     with start_server(tmp_path / "data") as server:
         async with EngineClient(server.url) as client:
             await added(client, "The key is under the mat.")
@@ -43,7 +43,7 @@ async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path
 
 
 @pytest.mark.slow
-async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that_brought(
+async def test_the_doctor_finishes_a_restore_that_was_killed_and_repairs_what_that_brought(
     outside, here, start_server, tmp_path
 ):
     data, backups = tmp_path / "data", tmp_path / "backups"
@@ -61,9 +61,9 @@ async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that
     assert told.stdout == (
         "restore: a restore was cut off; the next start finishes it, too (kb doctor --repair repairs it)\n"
     )
-    mended = outside("doctor", "--repair", env=here)
-    assert (mended.returncode, mended.stderr) == (0, "")
-    assert {line.partition(": ")[2] for line in mended.stdout.splitlines()} == {"well"}
+    repaired = outside("doctor", "--repair", env=here)
+    assert (repaired.returncode, repaired.stderr) == (0, "")
+    assert {line.partition(": ")[2] for line in repaired.stdout.splitlines()} == {"well"}
     with closing(connect(data / "kb.db")) as connection:
         assert connection.execute("SELECT count(*) FROM chunks_vec").get == 1
 

@@ -198,11 +198,11 @@ def test_a_note_replaces_another_one_and_says_where_it_comes_from(kb, tag):
     assert f"replaced by  {new}\n" in shown
     assert f"replaced by {new}" in kb("search", f"{tag} the mill is open", "-n", "3").stdout
     second = kb("addnote", f"{tag} the mill is sold", "--replaces", old)
-    refusal = f"kb: --replaces: note {old} is replaced by note {new} already; replace {new} instead.\n"
+    refusal = f"kb: --replaces: note {new} already replaces note {old}. Replace {new} instead.\n"
     assert (second.returncode, second.stdout, second.stderr) == (6, "", refusal)
     ended = kb("addnote", "x", "--replaces", "999999999")
     assert ended.returncode != 0
-    assert ended.stderr.startswith("kb: --replaces: There is no document")
+    assert ended.stderr.startswith("kb: --replaces: Document ")
 
 
 def test_updatenote_changes_tags_alone_or_with_the_text(kb, tag):

@@ -19,7 +19,7 @@ from tests.conftest import KEY
         (("list", "--any", ""), "kb: --any names no tag\n"),
         (("search", "x", "--not", ""), "kb: --not names no tag\n"),
         (("list", "--after", ""), "kb: --after names no date\n"),
-        (("list", "--before", "soon"), "kb: --before: 'soon' is no date that is understood"),
+        (("list", "--before", "soon"), "kb: --before: kb does not understand the date 'soon'"),
         (("search", "x", "--under", ""), "kb: --under names no path\n"),
         (("addnote", "x", "--title", "x" * 501), "kb: --title: at most 500 characters\n"),
         (("addnote", "x", f"--source={'x' * 501}"), "kb: --source: at most 500 characters\n"),
@@ -71,7 +71,7 @@ def test_a_body_that_does_not_say_that_it_is_json_is_told_how(server):
         f"{server.url}/api/v1/search", content='{"query": "x"}', headers={"Authorization": f"Bearer {KEY}"}
     )
     assert (answer.status_code, answer.json()["detail"]) == (
-        422, "body: send it as JSON, with 'Content-Type: application/json'",
+        422, "body: send it as JSON, with 'Content-Type: application/json'.",
     )  # fmt: skip
 
 

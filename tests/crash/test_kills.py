@@ -23,7 +23,7 @@ from kb.client.client import EngineClient
 from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.maintenance.backup_storage import backup_folders
-from kb.maintenance.doctor import examine, is_well
+from kb.maintenance.doctor import check_data, is_well
 from kb.maintenance.restore import verify_backups
 from kb.settings import Settings
 from kb.store.sqlite.vector_space import recorded_space
@@ -75,7 +75,7 @@ async def under_load(server, clients, chance, settings):
     """Let clients write until the engine is dead; answers whether the doctor found nothing meanwhile."""
     async with EngineClient(server.url) as api:
         writing = asyncio.gather(write_until_gone(server.url, clients), reembed_until_gone(api, chance))
-        looking = asyncio.create_task(asyncio.to_thread(examine, settings))
+        looking = asyncio.create_task(asyncio.to_thread(check_data, settings))
         await asyncio.sleep(chance.uniform(0, LOAD_SECONDS))
         await looking
         server.kill()
@@ -97,7 +97,7 @@ async def losses_of(server, clients, settings):
 
 
 def faults_of(settings):
-    found = examine(settings).items()
+    found = check_data(settings).items()
     return [f"{name}: {fault}" for name, (faults, _) in found if name != "clock" for fault in faults]
 
 

@@ -24,7 +24,7 @@ from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
-from kb.store.rows import NOBODY, Author
+from kb.store.rows import NOBODY, OPTIONAL_FIELDS, Author, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
 from tests.support.blobs import kept_at
@@ -286,6 +286,7 @@ def test_a_line_with_a_field_that_no_knowledge_base_has_is_refused_and_named(
     said = refused(RealData(tmp_path / "other", model_files), tmp_path / "export")
     [field] = WRONG[wrong]
     assert f"{name}, line 2: {field}" in said
+    assert ("newer kb" in said) is (wrong == "a field")
     assert "\n" not in said
     assert "\x1b" not in said
 
@@ -347,6 +348,26 @@ def test_an_export_of_format_2_comes_back_as_it_was(tmp_path, model_files, embed
             written.get("deleted", {}).pop("operation", None)
             assert written == line
     assert list(verify_data(other.settings)) == []
+
+
+def test_an_export_from_before_an_optional_field_existed_is_imported(data, tmp_path, model_files, embedder):
+    change(data, embedder)
+    with data.open() as store, store.write() as tx:
+        job_id = tx.jobs.add(NewJob("note", "Waiting", None, (), text="Not read yet."))
+    export(data.settings, tmp_path / "export", as_notes=False)
+    for name in ("documents.jsonl", "versions.jsonl", "jobs.jsonl"):
+        path = tmp_path / "export" / name
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        assert lines
+        for line in lines:
+            for field in OPTIONAL_FIELDS:
+                assert line.pop(field) is None
+        write_lines(path, [json.dumps(line) for line in lines])
+    other = RealData(tmp_path / "other", model_files)
+    import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert everything(other) == everything(data)
+    with other.open() as store, store.read() as tx:
+        assert tx.jobs.get(job_id).source is None
 
 
 @pytest.mark.parametrize("fields", [{"last_document_id": "7"}, {"history_begins": "zzz"}, {"kb-export": None}])

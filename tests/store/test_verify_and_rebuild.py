@@ -14,7 +14,7 @@ from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance.doctor import examine
+from kb.maintenance.doctor import check_data
 from kb.maintenance.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
@@ -54,7 +54,7 @@ def database(tmp_path, embedder):
 def faults(settings):
     """What is found without the model, whose start takes longer than all the rest."""
     without_model = settings.model_copy(update={"model_dir": None})
-    return {name: found for name, (found, _) in examine(without_model).items() if found}
+    return {name: found for name, (found, _) in check_data(without_model).items() if found}
 
 
 def change(path, *statements):

@@ -45,7 +45,7 @@ def open_from_elsewhere(browser, site):
     frame = browser.execute_cdp_cmd("Page.getFrameTree", {})["frameTree"]["frame"]["id"]
     held = page.replace('<meta http-equiv="refresh" content="0">', "")
     browser.execute_cdp_cmd("Page.setDocumentContent", {"frameId": frame, "html": held})
-    find(browser, "h1", "A link of another site led here")
+    find(browser, "h1", "You followed a link from another site")
 
 
 @pytest.mark.parametrize("pixels", WIDTHS)

@@ -45,8 +45,8 @@ ENCODED_BODY: Final = 256 << 10
 
 NEEDED: Final = ("jinja2", "markdown_it")
 ABSENT: Final = (
-    "The pages of kb are not installed: they come with 'kb-local[web]'.\n"
-    "The API is at /api/v1, its description at /docs; agents connect to /mcp.\n"
+    "The web interface is not installed. To get it, install the package 'kb-local[web]'.\n"
+    "The HTTP API is at /api/v1, and its description at /docs. Agents connect to /mcp.\n"
 )
 
 
@@ -88,7 +88,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
     """
     context = context or AppContext()
     if context.engine is None:
-        raise SettingError("KB_APPS: web needs api beside it")
+        raise SettingError("KB_APPS: web also needs api, such as KB_APPS=api,web.")
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})

@@ -35,13 +35,13 @@ def doctor(
     with status_line(quiet=json) as show_status:
 
         def look() -> Any:  # noqa: ANN401 - the engine's type
-            return maintenance.examine(settings, lambda name: show_status(f"checking {name}"))
+            return maintenance.check_data(settings, lambda name: show_status(f"checking {name}"))
 
         if repair or fix:  # what is wrong is looked for in what was restored
             require("kb.maintenance.restore_swap").finish_restore(settings)
         findings = look()
         if (repair or fix) and any(faults for faults, _ in findings.values()):
-            maintenance.mend(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
+            maintenance.repair(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
             findings = look()
     is_well = maintenance.is_well(findings)
     if json:

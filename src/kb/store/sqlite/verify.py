@@ -101,8 +101,8 @@ class Verification:
             ("schema", self._schema, Remedy.ROWS),
             ("tables", self._tables, Remedy.BACKUP),
             ("references", self._references, Remedy.BACKUP),
-            ("rows", partial(self._broken, mendable=True), Remedy.ROWS),
-            ("sources", partial(self._broken, mendable=False), Remedy.BACKUP),
+            ("rows", partial(self._broken, repairable=True), Remedy.ROWS),
+            ("sources", partial(self._broken, repairable=False), Remedy.BACKUP),
             ("full text", self._full_text, Remedy.REBUILD),
             ("vectors", self._vectors, Remedy.REBUILD),
             ("codes", self._codes, Remedy.CODES),
@@ -154,9 +154,9 @@ class Verification:
             if kind == "table":
                 yield f"the {kind} {name} does what kb's does not"
 
-    def _broken(self, *, mendable: bool) -> Iterator[str]:
+    def _broken(self, *, repairable: bool) -> Iterator[str]:
         for rule in RULES:
-            if bool(rule.mend) == mendable and (rows := [value for (value,) in self._rows(rule.select)]):
+            if bool(rule.repair) == repairable and (rows := [value for (value,) in self._rows(rule.select)]):
                 yield f"{len(rows)} {rule.found}, such as {rows[0]}"
 
     def _clock(self) -> Iterator[str]:
