@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from kb.api.errors import AtWork
+from kb.api.errors import MaintenanceRunning
 from kb.maintenance import child_process, restore
 from kb.maintenance import tasks as maintenance_tasks
 from kb.maintenance.backup import back_up
@@ -118,7 +118,9 @@ def test_one_thing_is_done_at_a_time(cared):
         begin(engine, "examine")
         return begin(engine, "verify")
 
-    eventually("the second is refused", lambda: second().json().get("type") == f"urn:kb:problem:{AtWork.code}")
+    eventually(
+        "the second is refused", lambda: second().json().get("type") == f"urn:kb:problem:{MaintenanceRunning.code}"
+    )
     ended(engine, "examine")
 
 

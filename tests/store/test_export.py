@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import StoreError
-from kb.documents.existing import existing_version
+from kb.documents.lookup import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker

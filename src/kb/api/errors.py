@@ -108,7 +108,7 @@ class NoBackupFolder(KbError, status=409, code="no-backup-folder"):
     """Set KB_BACKUP_DIR first: backups go there. 'kb backup DIR' makes one without it."""
 
 
-class AtWork(KbError, status=409, code="at-work"):
+class MaintenanceRunning(KbError, status=409, code="at-work"):
     """Something is done with the data already; wait until it is over."""
 
 

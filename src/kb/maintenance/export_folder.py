@@ -39,7 +39,7 @@ from kb.maintenance.export_lines import (
 )
 from kb.maintenance.export_rows import KEYS, PLAIN, VECTORS
 from kb.store.rows import NOBODY, Author, Content, Document, NewChunk, content_fields
-from kb.store.sqlite.import_merge import FormerVersion
+from kb.store.sqlite.import_rows import FormerVersion
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Arriving:
+class ExportedDocument:
     """A document of an export, with its earlier versions; a document in the bin has only those."""
 
     document: Document
@@ -137,7 +137,7 @@ class ExportFolder:
     def has_vectors(self) -> bool:
         return VECTORS in self.about.files and self.about.space is not None
 
-    def __iter__(self) -> Iterator[Arriving]:
+    def __iter__(self) -> Iterator[ExportedDocument]:
         """Yield the documents with their earlier versions, and those in the bin, by ascending id. Raises as `check`."""
         path = self.folder / VERSIONS
         former = _read(path, _former) if self._has(VERSIONS) else iter(())
@@ -147,14 +147,14 @@ class ExportFolder:
             key=itemgetter(0, 1),
         )
         for document_id, group in groupby(both, key=itemgetter(0)):
-            arriving = [line for _, _, line in group]
-            versions = tuple(line for line in arriving if isinstance(line, FormerVersion))
-            document, is_binned = arriving[0], any(version.binned for version in versions)
-            _check_versions(path, versions, document.number if isinstance(document, Arriving) else None)
-            if isinstance(document, Arriving) and not is_binned:
+            lines = [line for _, _, line in group]
+            versions = tuple(line for line in lines if isinstance(line, FormerVersion))
+            document, is_binned = lines[0], any(version.binned for version in versions)
+            _check_versions(path, versions, document.number if isinstance(document, ExportedDocument) else None)
+            if isinstance(document, ExportedDocument) and not is_binned:
                 yield replace(document, former=versions)
-            elif is_binned and not isinstance(document, Arriving) and versions[-1].binned:
-                yield Arriving(versions[-1].version.document, versions[-1].part_of, (), former=versions)
+            elif is_binned and not isinstance(document, ExportedDocument) and versions[-1].binned:
+                yield ExportedDocument(versions[-1].version.document, versions[-1].part_of, (), former=versions)
             else:
                 where = "both there and" if is_binned else "neither there nor"
                 raise StoreError(f"{path}: document {document_id} is {where} in the bin.")
@@ -206,10 +206,10 @@ class ExportFolder:
     def _check_parts(self) -> None:
         """Read all documents; none may have come inside itself: who deletes it would come to no end."""
         wholes: dict[int, set[int]] = {}
-        for arriving in self:
-            last = arriving.binned.binned if arriving.binned else None
-            came_inside = (arriving.part_of, last.part_of if last else None)
-            wholes[arriving.document.id] = {whole for whole in came_inside if whole}
+        for document in self:
+            last = document.binned.binned if document.binned else None
+            came_inside = (document.part_of, last.part_of if last else None)
+            wholes[document.document.id] = {whole for whole in came_inside if whole}
         try:
             TopologicalSorter(wholes).prepare()
         except CycleError as error:
@@ -325,11 +325,11 @@ def _read(path: Path, parse: Callable[[bytes], T]) -> Iterator[T]:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def _document(line: bytes) -> Arriving:
+def _document(line: bytes) -> ExportedDocument:
     read = DocumentLine.model_validate_json(line)
     document, chunks = read.document, tuple(chunk.row() for chunk in read.chunks)
     _check_note(document, chunks)
-    return Arriving(document, read.part_of, chunks, read.version, read.author)
+    return ExportedDocument(document, read.part_of, chunks, read.version, read.author)
 
 
 def _former(line: bytes) -> FormerVersion:

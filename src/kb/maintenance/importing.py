@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
 from kb.documents.blob_place import blobs_apart
-from kb.documents.existing import existing_version
+from kb.documents.lookup import existing_version
 from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 from pydantic import SecretStr
 
-from kb.api.errors import AtWork, NoBackupFolder, StoreError
+from kb.api.errors import MaintenanceRunning, NoBackupFolder, StoreError
 from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
 from kb.clock import shown
 from kb.maintenance import backup_storage
@@ -81,14 +81,14 @@ class MaintenanceTasks:
         """Start a task; return the state after that.
 
         Raises:
-            AtWork: another task is running.
+            MaintenanceRunning: another task is running.
             NoBackupFolder: the task needs a backup folder, and none is set.
         """
         if action in OF_BACKUPS and not self._settings.backup_dir:
             raise NoBackupFolder
         with self._lock:
             if self._thread:
-                raise AtWork
+                raise MaintenanceRunning
             task = self._tasks[action] = Task(
                 action=action, begun_at=shown(time.time()), ended_at=None, step=None, faults=[], findings=[], error=None
             )
