@@ -59,7 +59,8 @@ async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that
     told = outside("doctor", env=here)
     assert (told.returncode, told.stderr) == (1, "")
     assert told.stdout == (
-        "restore: a restore was cut off; the next start finishes it, too (kb doctor --repair repairs it)\n"
+        "interrupted restore: a restore was interrupted; the next start of the engine also finishes it"
+        " (stop the engine and run 'kb doctor --repair')\n"
     )
     mended = outside("doctor", "--repair", env=here)
     assert (mended.returncode, mended.stderr) == (0, "")
@@ -125,7 +126,7 @@ def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
     for words in (("backup", "verify", tmp_path), ("backup", "restore", tmp_path)):
         ended = outside(*words, env=here)
         assert (ended.returncode, ended.stdout) == (8, "")
-        assert "There is no backup in" in ended.stderr
+        assert "contains no backup" in ended.stderr
     assert outside("backup", env=here).returncode == 2
 
 

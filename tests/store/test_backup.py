@@ -119,7 +119,7 @@ def test_nothing_outside_comes_along_where_a_row_names_it(filled_data, tmp_path,
     place = Data(tmp_path / "other")
     restore_backup(place.settings, tmp_path / target)
     assert not list(tmp_path.rglob("other/**/keys.json"))
-    assert any("content_hash is no SHA-256" in fault for fault in verify_data(place.settings))
+    assert any("content_hash is not a SHA-256" in fault for fault in verify_data(place.settings))
     assert b"secret" not in b"".join(path.read_bytes() for path in tmp_path.glob(f"{target}*/**/*") if path.is_file())
 
 
@@ -333,7 +333,7 @@ def test_what_is_unpacked_for_one_of_two_folders_when_a_restore_is_killed_is_rem
     [aside] = files.glob("before-restore-*")
     half = files / aside.name.replace("before-restore", "restoring")
     half.mkdir()
-    assert examine(settings)["leftovers"][0] == [f"{half} was cut off"]
+    assert examine(settings)["leftovers"][0] == [f"{half} is left over from an interrupted command"]
     complete_restore(settings)
     restore_backup(settings, backups)
     assert not half.exists()
@@ -358,7 +358,9 @@ def test_the_doctor_tells_of_a_restore_that_was_killed_and_finishes_it(filled_da
         filled_data.add_file(store, "written after the backup")
     cut_off_restore(filled_data.settings.data_dir, backups)
     found = examine(filled_data.settings)
-    assert found["restore"][0] == ["a restore was cut off; the next start finishes it, too"]
+    assert found["interrupted restore"][0] == [
+        "a restore was interrupted; the next start of the engine also finishes it"
+    ]
     mend(filled_data.settings, found, lambda *_: None)
     assert examine(filled_data.settings)["restore"][0] == []
     assert filled_data.state() == before
@@ -370,7 +372,7 @@ def test_what_a_restore_that_was_killed_brings_is_what_is_made_anew(filled_data,
     with filled_data.open() as store:
         filled_data.add_file(store, "written after the backup")
     cut_off_restore(filled_data.settings.data_dir, backups)
-    reindex(filled_data.settings, lambda *_: None, anew=False)
+    reindex(filled_data.settings, lambda *_: None, recompute_all=False)
     assert not list(filled_data.settings.data_dir.glob("restoring-*"))
     assert filled_data.state() == before
 

@@ -314,7 +314,7 @@ def test_an_export_with_a_line_twice_is_refused(data, tmp_path, model_files, emb
     path = tmp_path / "export" / "versions.jsonl"
     first, *rest = path.read_text("utf-8").splitlines()
     write_lines(path, [first, first, *rest])
-    assert "versions.jsonl, line 2: it belongs before" in refused(
+    assert "versions.jsonl, line 2: the lines are not in order" in refused(
         RealData(tmp_path / "other", model_files), tmp_path / "export"
     )
 
@@ -390,7 +390,7 @@ def test_what_is_not_what_it_was_is_refused(data, tmp_path, model_files, damage)
 def test_nothing_is_overwritten_and_no_engine_is_imported_under(data, tmp_path):
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / "mine").touch()
-    with pytest.raises(StoreError, match="holds something"):
+    with pytest.raises(StoreError, match="is not empty"):
         export(data.settings, tmp_path / "export", as_notes=False)
     (tmp_path / "export" / "mine").unlink()
     with pytest.raises(StoreError, match=f"not an export .*'kb add {tmp_path / 'export'}'"):

@@ -139,7 +139,7 @@ def test_nothing_is_put_over_what_was_set_aside(killed, name, came):
     [aside] = folder.glob(f"before-restore-*/{name}")
     before = contents(folder)
     for _ in range(2):
-        with pytest.raises(StoreError, match="A restore was cut off") as refused:
+        with pytest.raises(StoreError, match="An interrupted restore had moved") as refused:
             complete_restore(settings)
         assert f"{aside}, " in refused.value.detail
         assert f" {folder / name} " in refused.value.detail

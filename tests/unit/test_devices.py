@@ -105,10 +105,10 @@ def test_each_device_has_its_provider_for_a_precision(wanted, precision, provide
         (
             "cpu",
             "fp16",
-            "cpu does not compute in fp16 (a CPU turns it into fp32 and back, which only costs time): take fp32 or int8 or bf16",
+            "cpu does not compute in fp16 (a CPU converts it to fp32 and back, which is only slower). Use fp32 or int8 or bf16",
         ),
-        ("cuda", "bf16", "cuda does not compute in bf16: take fp32 or fp16"),
-        ("cuda", "int8", "cuda does not compute in int8 (a GPU is fast in fp16): take fp32 or fp16"),
+        ("cuda", "bf16", "cuda does not compute in bf16. Use fp32 or fp16"),
+        ("cuda", "int8", "cuda does not compute in int8 (a GPU is faster in fp16). Use fp32 or fp16"),
     ],
 )
 def test_a_precision_that_a_device_does_not_have_is_refused_with_those_it_has(wanted, precision, words):
@@ -134,9 +134,9 @@ def test_a_build_without_the_provider_names_the_extra_that_has_it(device):
 @pytest.mark.parametrize(
     ("loadable", "words"),
     [
-        ({}, "the NVIDIA driver is not there (libcuda.so.1: cannot open shared object file): install it"),
+        ({}, "the NVIDIA driver is not installed (libcuda.so.1: cannot open shared object file): install it"),
         ({"libcuda.so.1": Driver(100)}, "the NVIDIA driver cannot start (error 100: no GPU): check nvidia-smi"),
-        ({"libcuda.so.1": Driver(999)}, "error 999: see what nvidia-smi says"),
+        ({"libcuda.so.1": Driver(999)}, "error 999: see the output of nvidia-smi"),
         (
             {"libcuda.so.1": Driver(version=12_040)},
             "the NVIDIA driver supports CUDA 12.4 and 13 is needed: install a newer",
@@ -166,7 +166,7 @@ def test_what_keeps_the_model_from_other_devices_is_told_also_if_it_is_a_library
 
 
 def test_an_amd_gpu_needs_its_driver(dev):
-    assert f"the AMD driver is not there ({dev / 'kfd'} does not exist)" in machine_with(ROCM.provider, dev=dev).fault(
+    assert f"the AMD driver is not loaded ({dev / 'kfd'} does not exist)" in machine_with(ROCM.provider, dev=dev).fault(
         ROCM
     )
     (dev / "kfd").touch()
@@ -183,7 +183,7 @@ def test_an_amd_gpu_that_this_user_may_not_use_names_the_group(dev, closed):
     with without_rights():
         fault = machine_with(ROCM.provider, dev=dev).fault(ROCM)
     number = (dev / closed).stat().st_gid
-    assert f"this user may not open {dev / closed}, which is of the group" in fault
+    assert f"this user may not open {dev / closed}, which belongs to the group" in fault
     assert f"{number})" in fault
     assert "KB_RENDER_GID" in fault
 

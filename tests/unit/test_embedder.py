@@ -141,7 +141,7 @@ def test_a_model_whose_files_were_changed_or_removed_goes_on_as_it_is(model_file
     change(folder)
     assert np.array_equal(embedder.embed_queries(["Where is the key?"], alone=False), expected)
     assert np.abs(embedder.embed_passages([*MANY, "Where is the key?"])[-1] - expected[0]).max() < 1e-5
-    assert "was changed or removed while it was in use" in caplog.text
+    assert "was changed or removed while kb used it" in caplog.text
 
 
 def test_several_threads_get_what_one_gets(embedder):

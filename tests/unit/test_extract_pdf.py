@@ -211,7 +211,7 @@ def test_words_that_stand_over_the_edge_of_a_page_stay_whole():
 
 
 def test_a_pdf_whose_text_lies_outside_its_pages_says_so():
-    with pytest.raises(Unreadable, match="no text: what there is lies outside its pages"):
+    with pytest.raises(Unreadable, match="no text: all text is outside its pages"):
         read(spread(SPREAD, b"/MediaBox[0 0 400 100]"))
 
 

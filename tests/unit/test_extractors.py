@@ -143,8 +143,8 @@ def test_a_file_that_others_named_cannot_speak_to_a_shell_that_the_operator_uses
     [
         ("image=no-such-program -", "there is no program 'no-such-program'"),
         ("picture=cat", "'picture' is neither image, audio, video, scan, doc, ppt, wpd nor a suffix"),
-        ("image", "an entry is a type, '=', and a command"),
-        ("image=http:///nowhere", "is no address"),
+        ("image", "an entry must be a type, '=', and a command"),
+        ("image=http:///nowhere", "is not an address"),
     ],
 )
 def test_a_setting_that_is_wrong_is_named(named, reason):
@@ -153,7 +153,7 @@ def test_a_setting_that_is_wrong_is_named(named, reason):
 
 
 def test_languages_for_tesseract_are_no_options():
-    with pytest.raises(ValueError, match="KB_OCR is 1, or languages"):
+    with pytest.raises(ValueError, match="KB_OCR must be 1, or languages"):
         Extractors.parse("", "eng --help")
 
 

@@ -111,7 +111,7 @@ def test_parts_of_an_isbn_alone_are_not_looked_for():
     assert {"978", "306"} <= set(Query.parse("978-0-306-40615-8", Filter()).words)  # its last digit is wrong
 
 
-@pytest.mark.parametrize(("sign", "kind"), [("", "phrases in quotes"), ("-", "words and phrases that are excluded")])
+@pytest.mark.parametrize(("sign", "kind"), [("", "phrases in quotes"), ("-", "excluded words and phrases")])
 def test_all_phrases_and_exclusions_count_or_the_query_is_refused(sign, kind):
     phrases = [f'"blue lamp {number}"' for number in range(MAX_CONDITIONS + 1)]
     kept = parsed(" ".join(["lamp", *(sign + phrase for phrase in [*phrases[1:], *phrases[1:]])]))[bool(sign)]

@@ -205,7 +205,7 @@ def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_pa
         f"protocol.pack = lambda kind, text: sound(kind, text) | ({wrong!r} if 'evil' in text.text else {{}})\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(code), prepend=os.pathsep)
-    assert_fails(sandbox(), file(b"evil"), "its parser gave an answer that does not hold")
+    assert_fails(sandbox(), file(b"evil"), "its parser returned an invalid answer")
 
 
 def test_a_parser_that_goes_silent_is_given_up(sandbox, file, tmp_path, monkeypatch):
@@ -239,5 +239,5 @@ def test_a_file_that_its_disk_gives_only_in_part_is_given_up(sandbox, file, monk
 def test_text_that_is_packed_too_well_is_refused_by_the_size_of_its_file(sandbox, file):
     bomb = document(b"<p><r><t>words of a bomb </t></r></p>" * 100_000)
     assert len(bomb) < 20_000
-    assert_fails(sandbox(), file(bomb, "bomb.docx"), r"more than 400 kB and 20 times as much as the file, the limit \(KB_INDEX_RATIO\)")  # fmt: skip
+    assert_fails(sandbox(), file(bomb, "bomb.docx"), r"more than 400 kB and 20 times the size of the file, the limit \(KB_INDEX_RATIO\)")  # fmt: skip
     assert len(sandbox(index_ratio=1000).extract(*file(bomb, "bomb.docx"))[1].text) > 1_000_000

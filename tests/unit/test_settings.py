@@ -111,7 +111,7 @@ def test_an_app_whose_packages_are_not_installed_names_the_extra_that_brings_the
         ),
         ("secret", "this names no database; write sqlite:///PATH"),
         ("sqlite:///", "what begins with sqlite:// names no database"),
-        ("postgresql://kb:secret@host/kb", "this works on a database in a file"),
+        ("postgresql://kb:secret@host/kb", "works only with a database in a file"),
         ("sqlite:////", "/ is a folder; name a file in it, as in sqlite:////kb.db"),
     ],
 )

@@ -29,7 +29,7 @@ def kept_as(content_hash: str) -> str:
         FileNotFoundError: the hash is not a SHA-256, so no file can have it.
     """
     if not DIGEST.fullmatch(content_hash):
-        raise FileNotFoundError(f"no SHA-256: {content_hash!r}")
+        raise FileNotFoundError(f"not a SHA-256: {content_hash!r}")
     return f"{KEPT}{content_hash[:2]}/{content_hash}"
 
 

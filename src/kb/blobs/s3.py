@@ -66,7 +66,7 @@ class S3Blobs:
                 retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
             )
         except (BaseError, ValueError) as error:
-            raise SettingError("KB_BLOB_URL: it is no s3://bucket/prefix") from error
+            raise SettingError("KB_BLOB_URL is not a URL of the form s3://bucket/prefix.") from error
 
     def put(self, name: str, content: Readable) -> None:
         """Write a blob, in parts if it is large; the bucket gets all of it or nothing."""

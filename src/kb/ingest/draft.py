@@ -137,7 +137,7 @@ def draft_file(
     bounded = _bounded(passages, limits.index_bytes(size, is_part=is_part), limits.too_large_index)
     draft = _draft(doc_type, name, content_hash or _digest(path), bounded)
     if not draft.chunks:
-        raise Unreadable("The file holds no text.")
+        raise Unreadable("The file contains no text.")
     return replace(
         draft,
         attachments=attachments,

@@ -81,7 +81,7 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
             if target.suffix != ARCHIVE:
                 prune(target, keep)
     except OSError as error:
-        raise StoreError(f"The backup {target} cannot be written: {error.strerror or error}.") from error
+        raise StoreError(f"kb cannot write the backup {target}: {error.strerror or error}.") from error
     return made
 
 
@@ -95,7 +95,7 @@ def prune(root: Path, keep: int) -> None:
     try:
         needed = set().union(*(OpenBackup(folder).manifest.objects for folder in backup_folders(root)))
     except StoreError as error:
-        logger.warning("files of old backups stay: %s", error)
+        logger.warning("files of old backups are not removed: %s", error)
         return
     for path in objects_in(root):
         if path.name not in needed:
@@ -186,12 +186,12 @@ def _sole_writer(target: Path) -> Iterator[None]:
     """Keep two backups from removing each other's files."""
     lock = target.with_name(f"{target.name}.lock") if target.suffix == ARCHIVE else target / "lock"
     if target.suffix != ARCHIVE and not lock.exists() and not backup_folders(target) and _is_occupied(target):
-        raise StoreError(f"{target} holds something, and no backup: name another folder.")
+        raise StoreError(f"{target} contains other files and no backup. Name another folder.")
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         acquired = FileLock(lock, timeout=0).acquire()
     except Timeout:
-        raise StoreError(f"Another backup is being written to {target}.") from None
+        raise StoreError(f"Another backup is being written to {target}. Try again when it has ended.") from None
     try:
         with acquired:
             yield

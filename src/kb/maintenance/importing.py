@@ -77,9 +77,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
             if (present := _beginning(store, export)) is not None:
                 return _Refill(settings, store, export, originals, on_documents).run(present, embedder)
             if is_postgres(url):
-                raise StoreError(
-                    "The database in PostgreSQL holds something else: an export comes into an empty one alone."
-                )
+                raise StoreError("The database in PostgreSQL is not empty. Import into an empty database.")
             embedder = embedder or _embedder_for(settings, space)
             return merge_export(cast("SqliteStore", store), export, embedder, originals, on_documents)
 
@@ -223,7 +221,7 @@ class _Refill:
             self._export.keep_files(self._originals, part)
             with self._store.write() as tx:
                 for line in part:
-                    with tx.transfer.translated_errors(f"a former version of document {line.id}"):
+                    with tx.transfer.translated_errors(f"an earlier version of document {line.id}"):
                         _add_version(tx, line)
             self._count(sum(line.deleted is not None for line in part))
 
@@ -286,7 +284,9 @@ class _Refill:
                     if any(block != file.read(len(block)) for block in exported_vectors(tx)):
                         difference = VECTORS
         if difference:
-            raise StoreError(f"The database has not what the export says ({difference}): begin with an empty one.")
+            raise StoreError(
+                f"After the import, the database differs from the export ({difference}). Import into an empty database."
+            )
         self._imported.compared = sum(present.values())
 
 

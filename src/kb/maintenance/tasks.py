@@ -28,7 +28,7 @@ STOP_SECONDS: Final = 2.0
 
 OF_BACKUPS: Final = ("back-up", "verify")
 SECRET: Final = {"api_key", "api_key_file", "backup_key"}
-CUT_OFF: Final = "It was cut off before it was finished."
+CUT_OFF: Final = "It was interrupted before it finished. Start it again."
 
 
 class MaintenanceTasks:
@@ -101,9 +101,9 @@ class MaintenanceTasks:
         try:
             ended = _ended(task, self._outcome(task))
         except OSError as error:
-            ended = _ended(task, {"error": f"It cannot be begun: {error.strerror or error}."})
+            ended = _ended(task, {"error": f"It could not start: {error.strerror or error}."})
         except ValueError:  # cut off within a word, or mixed with other output
-            logger.exception("what the process of maintenance said cannot be understood")
+            logger.exception("the output of the maintenance process is not valid")
             ended = _ended(task, {"error": CUT_OFF})
         with self._lock:
             self._tasks[task.action] = ended
@@ -131,7 +131,7 @@ class MaintenanceTasks:
         try:
             names = [backup_folder.name for backup_folder in reversed(backup_storage.backup_folders(folder))]
         except OSError as error:
-            raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
+            raise StoreError(f"kb cannot read {folder}: {error.strerror or error}.") from error
         key = self._settings.backup_key
         backups = {name: self._known.get(name) or _backup_in(folder / name, key) for name in names}
         self._known = {name: backup for name, backup in backups.items() if not backup.fault}  # a fault may pass

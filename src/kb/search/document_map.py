@@ -126,7 +126,7 @@ class DocumentMapper:
         except Stopped:
             return
         except KbError as error:
-            logger.warning("no map was made: %s", error)
+            logger.warning("could not make the map: %s", error)
         else:
             with self._lock:
                 self._kept[limit] = made

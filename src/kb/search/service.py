@@ -40,8 +40,8 @@ MOST_UNREADABLE = 3
 """The maximum number of unreadable files that an answer names; the rest are only counted."""
 
 NOT_LOADED = (
-    "The vectors are of {space} now. This engine is about to load that model; if it does not find it, its log says so."
-    " Try again in a few seconds. Searches by words alone go on."
+    "The vectors are now of {space}, and this engine is loading that model. Try again in a few seconds, or search only"
+    " by words. If the error stays, see the engine's log."
 )
 
 

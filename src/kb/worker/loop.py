@@ -171,7 +171,7 @@ class Worker:
             try:
                 self._reader.submit(self.sandbox.start).result()
             except OSError:
-                logger.exception("the parser did not start; it is tried again with the first file")
+                logger.exception("the parser did not start; kb will retry with the first file")
             try:
                 self._work_until_stopped()
             finally:
@@ -186,9 +186,9 @@ class Worker:
             except Stopped:
                 return
             except ModelChanged:
-                logger.info("another model is in use: what it worked on is begun again")
+                logger.info("another model is in use; the current jobs start again")
             except LeaseLost as error:
-                logger.warning("%s What it worked on besides is begun again", error.detail)
+                logger.warning("%s The other current jobs start again", error.detail)
             except FilesUnavailable as error:
                 self._leave_files(error)
             except StoreUnavailable as error:
@@ -200,7 +200,7 @@ class Worker:
                 self._leave_shared_files()
                 self._pause()
             except Exception:
-                logger.exception("the worker failed; it goes on in a moment")
+                logger.exception("the worker failed; it will retry in a moment")
                 self._pause()
 
     def _pause(self) -> None:
@@ -241,7 +241,7 @@ class Worker:
 
     def _leave_files(self, error: FilesUnavailable) -> None:
         """Skip files for a while."""
-        logger.error("files wait for their place: %s", error.detail)
+        logger.error("files wait until their storage is available: %s", error.detail)
         self._files_at = time.monotonic() + FILES_SECONDS
         self._instruments.worker_failed()
 
@@ -311,10 +311,10 @@ class Worker:
             self._leave_files(error)
             return False
         except LeaseLost as error:
-            logger.warning("%s The long text goes on", error.detail)
+            logger.warning("%s The long text continues", error.detail)
             return False
         except Exception:
-            logger.exception("the worker failed at short jobs; it goes on with the long text")
+            logger.exception("the worker failed at short jobs; it continues with the long text")
             self._instruments.worker_failed()
             return False
         return bool(jobs)

@@ -66,7 +66,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except _DAMAGE as error:
-            raise Unreadable("the document is damaged: its zip archive cannot be opened") from error
+            raise Unreadable("the document is damaged: kb cannot open its zip archive") from error
         self.names = set(self._zip.namelist())
         self.length = len(data)
         self._unpacked = 0
@@ -137,6 +137,6 @@ def _translated_damage(name: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
+        raise Unreadable(f"the document is damaged: kb cannot read {name} in it") from error
     except (RuntimeError, KeyError) as error:
         raise Unreadable(_ENCRYPTED) from error

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 MOST_FILES: Final = 1000
 """The maximum number of files inside another that are read; only the first of them become documents."""
 
-NO_TEXT: Final = "the file holds no text"
+NO_TEXT: Final = "the file contains no text"
 
 
 @dataclass(frozen=True, slots=True)
