@@ -72,7 +72,7 @@ async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that
 def test_where_there_is_no_database_doctor_says_so_and_makes_none(outside, here, tmp_path):
     ended = outside("doctor", env=here)
     assert (ended.returncode, ended.stdout) == (8, "")
-    assert "cannot be opened" in ended.stderr
+    assert "cannot open" in ended.stderr
     assert not (tmp_path / "data").exists()
 
 

@@ -275,7 +275,7 @@ def test_an_engine_that_lost_its_connection_comes_back(url):
 
 
 def test_a_server_that_is_not_there_says_so(url):
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(StoreError, match="cannot open"):
         PostgresStore("postgresql://127.0.0.1:1/kb", space(DIMENSIONS))
 
 

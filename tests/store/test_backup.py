@@ -384,7 +384,7 @@ def test_a_disk_without_room_makes_no_backup_and_keeps_those_that_are_there(fill
             filled_data.add_file(store, "one more " * 1000)
         with filled(disk):
             for target in ("backups", "backup.tar"):
-                with pytest.raises(StoreError, match="cannot be written"):
+                with pytest.raises(StoreError, match="cannot write"):
                     back_up(filled_data.settings, disk / target, keep=7)
         assert list(verify_backups(disk / "backups")) == []
         assert len(backup_folders(disk / "backups")) == 1
@@ -400,7 +400,7 @@ def test_a_restore_without_room_leaves_what_was_there(filled_data, backups, tmp_
         with place.open() as store:
             place.add_file(store, "what was there")
         before = place.state()
-        with filled(disk), pytest.raises(StoreError, match="cannot be restored"):
+        with filled(disk), pytest.raises(StoreError, match="cannot restore"):
             restore_backup(place.settings, backups)
         assert place.state() == before
         restore_backup(place.settings, backups)
@@ -443,7 +443,7 @@ def test_a_backup_removes_nothing_that_is_not_its_own(filled_data, backups):
 def test_a_backup_goes_into_no_folder_of_someone_else(filled_data, backups):
     backups.mkdir()
     (backups / "photo").touch()
-    with pytest.raises(StoreError, match="no backup"):
+    with pytest.raises(StoreError, match="not a backup|no backup"):
         back_up(filled_data.settings, backups, keep=1)
     assert [path.name for path in backups.iterdir()] == ["photo"]
 
@@ -457,7 +457,7 @@ def test_a_manifest_that_names_other_files_is_refused(fields):
         "staged": {"2" * 32: "3" * 64}, "missing": [],
     }  # fmt: skip
     BackupManifest.load(json.dumps(whole).encode())
-    with pytest.raises(ValueError, match=r"no backup|not a manifest"):
+    with pytest.raises(ValueError, match=r"invalid file names|not a manifest"):
         BackupManifest.load(json.dumps(whole | fields).encode())
 
 
@@ -495,6 +495,6 @@ def test_an_archive_removes_nothing_that_is_not_its_own(filled_data, tmp_path):
     other = tmp_path / "backup.tar.part" / "photo"
     other.parent.mkdir()
     other.touch()
-    with pytest.raises(StoreError, match="there already"):
+    with pytest.raises(StoreError, match="already exists"):
         back_up(filled_data.settings, tmp_path / "backup.tar", keep=7)
     assert other.exists()

@@ -323,7 +323,7 @@ def test_an_export_of_which_somebody_changed_a_file_is_refused(data, tmp_path, m
     export(data.settings, tmp_path / "export", as_notes=False)
     path = tmp_path / "export" / "documents.jsonl"
     path.write_text(path.read_text("utf-8").replace('"date": null', '"date": "2024"', 1), "utf-8")
-    assert "documents.jsonl is not what it was" in refused(
+    assert "documents.jsonl was changed or is damaged" in refused(
         RealData(tmp_path / "other", model_files), tmp_path / "export"
     )
 
@@ -437,7 +437,7 @@ def test_an_export_removes_nothing_that_is_not_its_own(data, tmp_path):
     other = tmp_path / "out.part" / "photo"
     other.parent.mkdir()
     other.touch()
-    with pytest.raises(StoreError, match="there already"):
+    with pytest.raises(StoreError, match="already exists"):
         export(data.settings, tmp_path / "out", as_notes=False)
     assert other.exists()
 

@@ -292,7 +292,7 @@ def test_an_archive_that_claims_more_than_it_has_is_refused_before_it_is_unpacke
         member.pax_headers = headers
         member.size = 512
         tar.addfile(member, io.BytesIO(b"1\n0\n1\n".ljust(512, b"\0")))
-    with pytest.raises(StoreError, match=r"sparse\.tar cannot be used"):
+    with pytest.raises(StoreError, match=r"cannot use .*sparse\.tar"):
         restore_backup(Settings(data_dir=tmp_path / "other"), path)
 
 
@@ -309,7 +309,7 @@ def test_a_part_of_a_backup_that_is_a_device_a_link_or_endless_is_not_read(backu
     (folder / "kb.db").unlink()
     with (folder / "kb.db").open("wb") as file:
         file.truncate(1 << 43)
-    with pytest.raises(StoreError, match="there is no room"):
+    with pytest.raises(StoreError, match="the disk has no space"):
         restore_backup(Settings(data_dir=tmp_path / "other"), backups)
 
 
@@ -317,5 +317,5 @@ def test_an_original_of_an_import_that_is_a_link_is_not_followed(tmp_path):
     from kb.maintenance.export_folder import _opened
 
     (tmp_path / "endless").symlink_to("/dev/zero")
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(StoreError, match="cannot read"):
         _opened(tmp_path / "endless")

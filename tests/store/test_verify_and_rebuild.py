@@ -261,7 +261,7 @@ def test_a_database_that_was_made_anew_is_not_removed_where_there_is_no_other(tm
     path, made = tmp_path / "kb.db", tmp_path / "kb.db.new"
     path.touch()
     made.write_bytes(b"all of it")
-    with pytest.raises(StoreError, match="in its place"):
+    with pytest.raises(StoreError, match="may be its only copy"):
         rebuild(path, space(DIMENSIONS), None, lambda *_: None, recompute_all=True)
     assert made.read_bytes() == b"all of it"
 

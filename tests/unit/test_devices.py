@@ -235,7 +235,7 @@ def test_a_session_that_fell_back_to_the_cpu_stops_the_start_with_the_library_th
     loadable = {"libcuda.so.1": Driver(), "libonnxruntime_providers_shared.so": object()}
     with pytest.raises(ModelError) as refused:
         OnnxEmbedder(model_files, "cuda", machine=machine_with(CUDA.provider, loadable))
-    assert refused.value.detail.startswith("KB_DEVICE: cuda cannot be used: a library is missing")
+    assert refused.value.detail.startswith("KB_DEVICE: kb cannot use cuda: a library is missing")
     assert "libonnxruntime_providers_cuda.so" in refused.value.detail
     assert "kb-local[engine,gateway,web,cuda]" in refused.value.detail
 
@@ -268,7 +268,7 @@ def test_detect_machine_preloads_with_what_onnx_runtime_has_for_it():
 def test_auto_says_what_it_passes_over_and_takes_the_cpu(model_files, caplog, dev, provider, name):
     embedder = OnnxEmbedder(model_files, machine=machine_with(provider, dev=dev))
     assert (embedder.device, embedder.provider) == ("cpu", CPU)
-    assert [record.message.startswith(f"KB_DEVICE: {name} cannot be used: the ") for record in caplog.records] == [True]
+    assert [record.message.startswith(f"KB_DEVICE: kb cannot use {name}: the ") for record in caplog.records] == [True]
 
 
 def test_auto_says_nothing_of_devices_that_the_build_is_not_for(model_files, caplog):

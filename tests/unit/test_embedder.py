@@ -177,5 +177,5 @@ def test_the_runtime_does_not_report_to_its_makers(model_files, tmp_path):
 
 def test_a_file_that_is_no_model_stops_the_start(model_files, tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"no model")
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match="cannot load"):
         OnnxEmbedder(replace(model_files, onnx=tmp_path / "model.onnx"), "cpu")

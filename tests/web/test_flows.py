@@ -292,7 +292,7 @@ def test_what_is_wrong_is_examined_shown_and_mended_after_a_question(browser, si
     site.data.joinpath("kb.db.new").touch()
     browser.get(f"{site.url}/doctor")
     find(browser, ".primary", "Examine")[0].click()
-    assert find(browser, ".found-wrong", "kb.db.new was cut off")
+    assert find(browser, ".found-wrong", "kb.db.new is left over")
     find(browser, "button", "Mend what can be now")[0].click()
     browser.switch_to.alert.accept()
     assert find(browser, ".good", "All is well")

@@ -48,7 +48,7 @@ def prepare_schema(connection: Connection) -> None:
             try:
                 connection.execute(sql)
             except psycopg.Error as error:
-                raise StoreError(f"The database cannot be migrated to version {number}: {error}.") from error
+                raise StoreError(f"kb cannot migrate the database to version {number}: {error}.") from error
             connection.execute("INSERT INTO migrations (number) VALUES (%s)", (number,))
         connection.execute(statements("search")["note_change"])
 
