@@ -36,7 +36,7 @@ async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path
     found = outside("doctor", "--json", env=here)
     assert found.returncode == 1
     report = json.loads(found.stdout)
-    assert (report["well"], report["found"]["vectors"]) == (False, ["1 chunks are without a vector, such as chunk 1"])
+    assert (report["well"], report["found"]["vectors"]) == (False, ["1 passages have no vector, such as passage 1"])
     assert outside("doctor", "--fix", env=here).returncode == 0, "the name of before"
     assert outside("doctor", env=here).returncode == 0
     assert outside("reindex", env=here).returncode == 0

@@ -128,7 +128,7 @@ def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told)
         Path(folder).chmod(mode)
         with start_server(Path(folder)) as server:
             log = server.log.read_text()
-    assert (f"other accounts can read the database: chmod go= {folder}/kb.db" in log) == is_told
+    assert (f"other accounts can read the database; run 'chmod go= {folder}/kb.db" in log) == is_told
 
 
 async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):

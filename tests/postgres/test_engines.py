@@ -345,7 +345,8 @@ def test_a_database_of_a_development_build_is_refused_and_left_alone(url):
     with engine(url), psycopg.connect(url) as other:
         other.execute("UPDATE kb.migrations SET number = 10")
     with pytest.raises(
-        StoreError, match=r"development build of kb \(schema version 10\).*'kb migrate-store'.*'kb import"
+        StoreError,
+        match=r"development build of kb made the database \(schema version 10\).*'kb migrate-store'.*'kb import",
     ) as told:
         PostgresStore(url, space(DIMENSIONS))
     assert "\n" not in told.value.detail

@@ -207,7 +207,7 @@ async def search_on(api, ended, missed):
             [first] = (await api.search(query=text, top=1))["results"]
             missed += [text] if first["text"] != text else []
         except Unavailable as error:
-            missed += [] if "The vectors are of other" in error.detail else [error.detail]
+            missed += [] if "The vectors are now of other" in error.detail else [error.detail]
 
 
 def test_a_worker_alone_makes_them_and_does_its_jobs_with_the_other_model(

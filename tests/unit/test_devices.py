@@ -139,7 +139,7 @@ def test_a_build_without_the_provider_names_the_extra_that_has_it(device):
         ({"libcuda.so.1": Driver(999)}, "error 999: see the output of nvidia-smi"),
         (
             {"libcuda.so.1": Driver(version=12_040)},
-            "the NVIDIA driver supports CUDA 12.4 and 13 is needed: install a newer",
+            "the NVIDIA driver supports CUDA 12.4, but kb needs CUDA 13: install a newer",
         ),
     ],
 )
@@ -243,7 +243,7 @@ def test_a_session_that_fell_back_to_the_cpu_stops_the_start_with_the_library_th
 def test_a_session_that_fell_back_for_no_known_reason_stops_the_start_all_the_same(model_files, seen):
     loadable = {name: object() for name in ("libonnxruntime_providers_shared.so", "libonnxruntime_providers_cuda.so")}
     machine = machine_with(CUDA.provider, loadable | {"libcuda.so.1": Driver()})
-    with pytest.raises(ModelError, match="ONNX Runtime took CPUExecutionProvider instead of CUDAExecutionProvider"):
+    with pytest.raises(ModelError, match="ONNX Runtime chose CPUExecutionProvider instead of CUDAExecutionProvider"):
         OnnxEmbedder(model_files, "cuda", machine=machine)
 
 
@@ -330,5 +330,5 @@ def test_bf16_is_the_same_files(model_files, tmp_path):
 
 def test_a_model_in_half_precision_is_taken_as_it_is_and_not_turned_back(half, tmp_path):
     assert prepare(half.onnx.parent, tmp_path).precision == "fp16"
-    with pytest.raises(ModelError, match=r"KB_PRECISION: .*is in fp16, and fp32 is only made of fp32"):
+    with pytest.raises(ModelError, match=r"KB_PRECISION: .*is in fp16, but kb converts only fp32 models to fp32"):
         prepare(half.onnx.parent, tmp_path, "fp32")

@@ -273,7 +273,7 @@ def test_styles_may_be_missing(document):
 @pytest.mark.parametrize(
     ("part", "content", "reason"),
     [
-        ("word/document.xml", b"<w:document><not closed", "damaged: word/document.xml"),
+        ("word/document.xml", b"<w:document><not closed", "damaged: kb cannot read word/document.xml"),
         ("word/document.xml", None, "damaged: its main part is missing"),
         ("_rels/.rels", None, "damaged: its main part is missing"),
     ],

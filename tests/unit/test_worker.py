@@ -188,9 +188,7 @@ def test_a_file_whose_extractor_is_out_of_reach_can_be_tried_again(store, failin
     sandbox = ExtractingSandbox(Limits(), extractors, 20, staging)
     [job_id] = queued(store, NewJob("file", staged="a", filename="a.doc", source_path="/a.doc"))
     with working(store, failing, tmp_path, sandbox=sandbox) as worker:
-        assert ended(store, job_id).error.startswith(
-            "The engine could not have it read: its extractor http://127.0.0.1:9/"
-        )
+        assert ended(store, job_id).error.startswith("The engine could not read it: its extractor http://127.0.0.1:9/")
         assert [each.name for each in staging.iterdir()] == ["a"]
         sandbox.extractors = Extractors.parse(".doc=cat")
         with store.write() as tx:

