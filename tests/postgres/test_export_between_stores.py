@@ -328,7 +328,7 @@ def test_a_path_that_postgresql_holds_in_no_index_is_named_with_its_document(fil
     path = "".join(random.Random(7).choices(string.ascii_letters + string.digits, k=4096))
     with open_store(filled) as store, store.write() as tx:
         tx.documents.move(9, path)
-    with pytest.raises(StoreError, match="does not take document 9: index row size"):
+    with pytest.raises(StoreError, match="refused document 9: index row size"):
         moved(filled, in_postgres, tmp_path / "export")
 
 

@@ -304,7 +304,7 @@ def test_what_a_table_does_not_take_is_told_in_a_line(data, tmp_path, model_file
     export(data.settings, tmp_path / "export", as_notes=False)
     [chunk] = json.loads((tmp_path / "export" / "documents.jsonl").read_text("utf-8").splitlines()[0])["chunks"]
     rewrite(tmp_path / "export" / "documents.jsonl", 2, chunks=[chunk], doc_type="text")
-    with pytest.raises(StoreError, match="does not take document 4: UNIQUE"):
+    with pytest.raises(StoreError, match="refused document 4: UNIQUE"):
         import_folder(RealData(tmp_path / "other", model_files).settings, tmp_path / "export", lambda _: None)
 
 

@@ -278,7 +278,7 @@ def test_auto_says_nothing_of_devices_that_the_build_is_not_for(model_files, cap
 
 def test_auto_in_half_precision_has_no_cpu_to_fall_back_to(model_files, dev):
     half = replace(model_files, precision="fp16")
-    with pytest.raises(ModelError, match=r"KB_DEVICE: cuda cannot .* KB_DEVICE: rocm cannot"):
+    with pytest.raises(ModelError, match=r"KB_DEVICE: kb cannot use cuda.* KB_DEVICE: kb cannot use rocm"):
         OnnxEmbedder(half, machine=machine_with(CPU, dev=dev))
 
 
