@@ -362,7 +362,7 @@ def test_the_doctor_tells_of_a_restore_that_was_killed_and_finishes_it(filled_da
         "a restore was interrupted; the next start of the engine also finishes it"
     ]
     mend(filled_data.settings, found, lambda *_: None)
-    assert examine(filled_data.settings)["restore"][0] == []
+    assert examine(filled_data.settings)["interrupted restore"][0] == []
     assert filled_data.state() == before
 
 

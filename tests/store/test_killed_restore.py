@@ -107,7 +107,7 @@ def test_the_doctor_tells_of_a_restore_that_was_killed_at_any_moment_and_finishe
         folder, was_killed = killed.copy(renames)
         settings = killed.settings_of(folder)
         before, found = contents(folder), examine(settings)
-        told.append(bool(found["restore"][0]))
+        told.append(bool(found["interrupted restore"][0]))
         assert not told[-1] or contents(folder) == before
         assert told[-1] is bool(list(folder.glob("restoring-*[0-9]")))
         mend(settings, found, lambda *_: None)

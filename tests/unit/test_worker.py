@@ -129,7 +129,7 @@ def test_a_model_that_keeps_failing_fails_the_job_with_a_reason_and_the_queue_go
     failing.failures = MAX_ATTEMPTS
     job = ended(store, submit(store, worker, text="doomed"))
     assert (job.status, job.document_id) == ("failed", None)
-    assert "log says why" in job.error
+    assert "see its log" in job.error
     assert found(store, "doomed") == []
     assert ended(store, submit(store, worker, text="next")).status == "done"
 
@@ -157,7 +157,7 @@ def test_a_job_that_alone_meets_an_io_error_fails_and_the_queue_goes_on(store, w
     monkeypatch.setattr("kb.worker.job.save", saved)
     job = ended(store, submit(store, worker, text="doomed"))
     assert (job.status, job.document_id) == ("failed", None)
-    assert "log says why" in job.error
+    assert "see its log" in job.error
     assert ended(store, submit(store, worker, text="next")).status == "done"
 
 
