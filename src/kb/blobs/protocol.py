@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
 BLOCK_SIZE: Final = 1 << 20
-"""How many bytes are held in memory at a time."""
+"""The number of bytes held in memory at a time."""
 
 STAGED: Final = "staging/"
 KEPT: Final = "files/"

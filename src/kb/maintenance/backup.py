@@ -37,7 +37,7 @@ from kb.store.sqlite.backup import Snapshot
 logger = logging.getLogger(__name__)
 
 MOST_OPEN: Final = 256
-"""How many files, new since the last look, are opened while writers wait; if there are more, they are copied first."""
+"""The number of new files that may be opened while writers wait; if more files are new, kb copies them first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class BackupResult:
     Args:
         path: the folder or archive.
         manifest: its contents.
-        added: how many files no earlier backup in the folder had.
-        absent: how many files are neither kept nor in an earlier backup: they were not kept, or are lost.
+        added: the number of files that no earlier backup in the folder contains.
+        absent: the number of files that are neither kept nor in an earlier backup: they were not kept, or are lost.
     """
 
     path: Path
@@ -58,7 +58,7 @@ class BackupResult:
 
 
 def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[], None] = lambda: None) -> BackupResult:
-    """Make a backup in the folder `target`, of which the newest `keep` stay, or in an archive (`.tar`).
+    """Make a backup in an archive (`.tar`), or in the folder `target`, which keeps its newest `keep` backups.
 
     With KB_BACKUP_KEY it is sealed. It shows one point in time: files are listed and opened while nobody can write, so
     that none is deleted before it is copied. An interrupted restore is completed first. `checkpoint` is called

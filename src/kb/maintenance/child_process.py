@@ -27,7 +27,7 @@ Step = Callable[[str], None]
 
 NICE: Final = 10
 MAX_FAULTS: Final = 100
-"""How many faults are reported."""
+"""The maximum number of reported faults."""
 
 PAUSE_SECONDS: Final = 0.5
 """The minimum interval between two progress reports."""

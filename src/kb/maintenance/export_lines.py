@@ -159,7 +159,7 @@ class DocumentLine(StateLine):
 
     @property
     def size(self) -> int:
-        """How many chunks it has."""
+        """The number of its chunks."""
         return len(self.chunks)
 
 
@@ -174,7 +174,7 @@ class VersionLine(StateLine):
 
     @property
     def size(self) -> int:
-        """How many chunks it has."""
+        """The number of its chunks."""
         return len(self.chunks or ())
 
     @property

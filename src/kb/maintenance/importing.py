@@ -115,7 +115,7 @@ def _embedder_for(settings: Settings, space: VectorSpace) -> Embedder:
 
 
 def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None:
-    """Return how many lines of each file a database has; None if it has, or ever had, other content.
+    """Return the number of lines of each file that a database has; None if it has, or ever had, other content.
 
     Raises:
         StoreError: the other content is part of another import.
@@ -131,7 +131,7 @@ def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None
 
 
 def _compared(tx: MovedTransaction, export: ExportFolder) -> tuple[dict[str, int], str | None]:
-    """Return how many lines of each file a database has, up to the first difference, and the place of that."""
+    """Return the number of lines of each file before the first difference, and the place of the difference."""
     present = dict.fromkeys(export.counts, 0)
     for name, lines in exported_lines(tx).items():
         with export.open(name) as file:

@@ -24,7 +24,7 @@ from kb.settings import Settings, reveal
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 2.0
-"""How long the process may take to remove unfinished files."""
+"""The time that the process may take to remove unfinished files."""
 
 OF_BACKUPS: Final = ("back-up", "verify")
 SECRET: Final = {"api_key", "api_key_file", "backup_key"}

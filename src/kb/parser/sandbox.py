@@ -44,7 +44,7 @@ _FREE: Final = 400_000
 """The bytes that even the smallest file may take in the database."""
 
 _FREE_OF_PART: Final = 4000
-"""The same for a file inside another, of which there may be a hundred."""
+"""The same for a file inside another file, which may contain a hundred files."""
 
 _LARGEST_PICTURE: Final = 32 << 20
 _PLACE: Final = re.compile(r"(?<=/)[\w.-]+/[\w.-]+\.py\", line \d+, in <?\w+>?|^\w*(?:Error|Exception)\b", re.MULTILINE)
@@ -179,7 +179,7 @@ class Sandbox:
         return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
 
     def count_pages(self, path: Path) -> int:
-        """Return how many pages the PDF at `path` has. Raises as `extract` does."""
+        """Return the number of pages of the PDF at `path`. Raises as `extract` does."""
         return int(self._ask(lambda process: process.draw(path, {"page": None})))
 
     def picture_to_read(self, path: Path, number: int) -> bytes:
@@ -444,7 +444,7 @@ def environment() -> dict[str, str]:
 
 
 def resident(pid: int) -> int:
-    """Return how many bytes of memory a process uses; 0 if unknown."""
+    """Return the memory that a process uses, in bytes; 0 if unknown."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
     except (OSError, IndexError):

@@ -109,7 +109,7 @@ class SearchService:
         Args:
             query: the query.
             top: the number of results.
-            grouped: whether a document's next best passages come with its best one.
+            grouped: whether a result also contains the document's next best passages.
             max_tokens: the maximum number of tokens of text in all of them.
             explain: whether each passage explains its score.
         """

@@ -44,7 +44,7 @@ AHEAD, AHEAD_BYTES = 4, 1_000_000
 """The number of jobs that are read ahead of the model: this number, or more up to this total of bytes."""
 
 PATIENCE_SECONDS = 0.5
-"""How long the worker waits for a file being read before it turns to other work."""
+"""The time that the worker waits for a file being read before it turns to other work."""
 
 
 class DraftedJob(NamedTuple):

@@ -38,19 +38,19 @@ from kb.worker.lease import Heartbeat, Lease
 logger = logging.getLogger(__name__)
 
 CLAIM = 128
-"""How many jobs are claimed at once: short notes are embedded together."""
+"""The number of jobs that are claimed at once: short notes are embedded together."""
 
 EXTRACTED = 4
-"""How many of these may be files for extractors, which take seconds each, so that a new file waits for no more."""
+"""The number of these that may be files for extractors: each takes seconds, during which new files wait."""
 
 SHORT_JOBS, SHORT_NOTE, SHORT_FILES = 32, 2000, 100_000
-"""How many notes, the size in bytes of a short note, and the bytes of files that may go first between two slices."""
+"""The number of notes, the size in bytes of a short note, and the bytes of files that may precede the next slice."""
 
 SIZES = 4096
-"""For how many files the size is cached, because asking may take a request."""
+"""The number of files whose sizes are cached, because a size may cost a request."""
 
 SHORT_ROUNDS = 4
-"""How many such batches of notes may go first."""
+"""The number of such batches of notes that may go first."""
 
 BEGUN_EVERY = 4
 """Every claim with this number takes an interrupted job first, because new jobs may arrive all the time."""
@@ -59,19 +59,19 @@ LONG_SLICES = 4
 """A text with this many slices is long."""
 
 WAITING_SLICES = 64
-"""How many slices of long texts may wait in memory for the short ones claimed with them."""
+"""The number of slices of long texts that may wait in memory for the short texts claimed with them."""
 
 STALLED_SECONDS = 120.0
 """A running job without a heartbeat for this time is restarted."""
 
 EXPIRE_SECONDS = 3600.0
-"""How often expired jobs, earlier versions and documents in the bin are deleted."""
+"""The pause between deletions of expired jobs, earlier versions and documents in the bin."""
 
 EXPIRED = 1000
-"""How many of them are deleted in one transaction, because writers wait for it."""
+"""The number of rows deleted in one transaction: writers wait for it."""
 
 EXPIRED_VERSIONS = 100
-"""How many documents in the bin, or earlier versions, are deleted in one transaction."""
+"""The number of documents in the bin, or earlier versions, deleted in one transaction."""
 
 STOPPED = "stopped"
 """A file in the staging folder: the engine was asked to stop, and if the file remains, was killed while stopping."""
@@ -79,10 +79,10 @@ STOPPED = "stopped"
 IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 FILES_SECONDS = 5.0
-"""How long files wait after their storage did not answer; notes continue."""
+"""The time that files wait after their storage did not answer; notes continue."""
 
 SWEEP_SECONDS = 86_400.0
-"""How often shared storage is searched for files that the database does not know."""
+"""The pause between searches of shared storage for files that the database does not know."""
 
 
 class Worker:

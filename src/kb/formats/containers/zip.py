@@ -112,7 +112,7 @@ class Archive:
                     del element.getparent()[0]
 
     def picture(self, name: str) -> Callable[[], bytes] | None:
-        """Return a function that reads a part; None if the part is not a picture, is too large or was requested before."""
+        """Return a function that reads a part; None if it is not a picture, is too large or was requested."""
         is_picture = name in self.names and PurePath(name.lower()).suffix in SUFFIXES["image"]
         if not is_picture or name in self._pictures or self._zip.getinfo(name).file_size > MAX_PICTURE:
             return None

@@ -31,7 +31,7 @@ class Attachment:
 
 
 def attached_room(size: int) -> int:
-    """Return how many bytes of files a file of `size` bytes may contain: they are packed in it, not compressed."""
+    """Return the maximum size of the files in a file of `size` bytes: they are packed in it, not compressed."""
     return 2 * size + (1 << 20)
 
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WAIT_SECONDS, SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 0.001, 0.01
-"""How long a read waits for a replica to catch up, and the pauses between checks."""
+"""The time that a read waits for a replica to catch up, and the pauses between checks."""
 
 LOOK_SECONDS = 1.0
 """The time between checks whether a replica answers."""
 
 QUESTION_SECONDS, STATEMENT_SECONDS = 1.0, 10.0
-"""How long a replica may be silent during a check, and during a read."""
+"""The time that a replica may be silent during a check, and during a read."""
 
 TRANSACTIONS = 1 << 32
 """The number of transactions after which their numbers start again."""

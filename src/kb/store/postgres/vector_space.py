@@ -27,7 +27,7 @@ TABLES = ("vectors_a", "vectors_b")
 IN_USE = "An engine is using the database. Stop it first."
 
 ENDED_SECONDS, PAUSE = 2.0, 0.05
-"""How long the server may need to notice that an engine has ended, and the pause between checks."""
+"""The time that the server may take to notice that an engine has ended, and the pause between checks."""
 
 
 def bind_space(connection: Connection, space: VectorSpace) -> None:

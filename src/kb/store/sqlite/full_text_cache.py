@@ -103,7 +103,7 @@ class Words:
             index.publish(number, indexed_chunks(connection, added), removed)
 
     def replace(self, connection: apsw.Connection, number: int, changed: Sequence[int]) -> None:
-        """Make the next snapshot, in which some chunks have other words."""
+        """Make the next snapshot, with the new words of some chunks."""
         if (index := self._index) and (snapshot := index.snapshot(index.newest)):
             index.replace(snapshot.with_lengths(number, *chunk_lengths(connection, changed)))
 

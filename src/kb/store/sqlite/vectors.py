@@ -38,7 +38,7 @@ KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """The range of snapshots whose vectors are from one space.
+    """The range of snapshots with vectors of one space.
 
     Args:
         first: the number of the first snapshot.
