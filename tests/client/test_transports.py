@@ -82,7 +82,7 @@ def until_closed(turn, closed):
 
 
 async def at_rest(count):
-    """What is counted, once it grows no more."""
+    """The count, when it stops growing."""
     counts = [None]
 
     def last_two():
@@ -502,7 +502,7 @@ async def test_a_file_is_sent_whole_again_when_the_connection_broke(from_disk, t
 
 
 async def app(scope, receive, send):
-    """Echoes what it is asked; stops in the middle where the path says so."""
+    """Echoes the request, or stops in the middle if the path asks for it."""
     body, more = b"", True
     while more:
         message = await receive()

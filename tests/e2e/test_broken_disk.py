@@ -1,4 +1,4 @@
-"""A disk that cannot be written is said as such: reading goes on, and nothing is lost."""
+"""A disk that refuses writes is reported as such. Reading continues, and nothing is lost."""
 
 from __future__ import annotations
 

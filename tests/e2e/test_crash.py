@@ -1,4 +1,4 @@
-"""What was accepted survives the end of the process, however it comes."""
+"""Accepted content survives any end of the process."""
 
 from __future__ import annotations
 

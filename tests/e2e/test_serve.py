@@ -1,4 +1,4 @@
-"""The one process: what it serves, what it refuses, how it ends."""
+"""The server process: its apps, its refusals, and its end."""
 
 from __future__ import annotations
 
@@ -86,16 +86,19 @@ def test_the_network_is_not_served_without_keys(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "missing"),
     [
-        ({"KB_API_KEY": "a"}, "KB_MCP_API_KEY: needed beside KB_API_KEY"),
-        ({"KB_API_KEY_FILE": "/keys"}, "KB_MCP_API_KEY: needed beside KB_API_KEY_FILE"),
-        ({"KB_MCP_API_KEY": "a"}, "KB_API_KEY: needed beside KB_MCP_API_KEY"),
-        ({"KB_MCP_API_KEY": "a", "KB_APPS": "mcp,metrics"}, "KB_METRICS_API_KEY: needed beside KB_MCP_API_KEY"),
-        ({"KB_API_KEY": "a", "KB_APPS": "mcp"}, "KB_MCP_API_KEY: needed beside KB_API_KEY"),
+        ({"KB_API_KEY": "a"}, "KB_MCP_API_KEY: required in addition to KB_API_KEY"),
+        ({"KB_API_KEY_FILE": "/keys"}, "KB_MCP_API_KEY: required in addition to KB_API_KEY_FILE"),
+        ({"KB_MCP_API_KEY": "a"}, "KB_API_KEY: required in addition to KB_MCP_API_KEY"),
+        (
+            {"KB_MCP_API_KEY": "a", "KB_APPS": "mcp,metrics"},
+            "KB_METRICS_API_KEY: required in addition to KB_MCP_API_KEY",
+        ),
+        ({"KB_API_KEY": "a", "KB_APPS": "mcp"}, "KB_MCP_API_KEY: required in addition to KB_API_KEY"),
     ],
 )
 def test_what_has_a_key_is_not_served_through_a_door_without_one(tmp_path, settings, missing):
     said = refused(tmp_path, **settings)
-    assert said.startswith(f"kb: {missing}: without it whoever can connect may use /")
+    assert said.startswith(f"kb: {missing}, because every client that can connect may use /")
     assert "KB_ALLOW_OPEN=1" in said
 
 
@@ -286,7 +289,7 @@ def test_it_checks_its_own_health(server):
     assert (healthy.returncode, healthy.stdout) == (0, "ready\n")
     nobody = healthcheck(free_port())
     assert nobody.returncode == 3
-    assert "Nothing answers at 0.0.0.0" in nobody.stderr
+    assert "No server answers at 0.0.0.0" in nobody.stderr
 
 
 @pytest.mark.requirement("E-9")
@@ -439,9 +442,9 @@ def visiting(tmp_path_factory):
 @pytest.mark.parametrize(
     ("app", "keys", "said"),
     [
-        ("guarded", {}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
-        ("guarded", {"KB_VISITOR_KEY": " "}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
-        ("guarded", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
+        ("guarded", {}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
+        ("guarded", {"KB_VISITOR_KEY": " "}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
+        ("guarded", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
         ("keyless", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_APPS: keyless has no key"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What an agent does after the first hit: reads on, lists, edits, uploads; in both eras of the protocol."""
+"""The steps of an agent after the first hit: read on, list, edit, upload, in both eras of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers fit, are cited, and say what is not to be trusted."""
+"""Answers fit the budget, have citations, and mark untrusted text."""
 
 from __future__ import annotations
 

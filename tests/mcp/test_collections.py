@@ -268,7 +268,7 @@ async def test_a_document_that_is_where_it_shall_be_is_left_unchanged(agent, eng
 @pytest.mark.requirement("C-5")
 async def test_set_collection_of_an_unknown_document(agent):
     said = await refusal(agent, "kb_set_collection", document_id=999_999, collection="memory")
-    assert said == "document_id: There is no document 999999. Find its id with kb_search or kb_list."
+    assert said == "document_id: Document 999999 does not exist. Find its id with kb_search or kb_list."
     said = await refusal(agent, "kb_set_collection", document_id="x", collection="memory")
     assert said.startswith("document_id: must be a whole number, such as 131.")
 

@@ -271,7 +271,7 @@ async def test_update_an_existing_note_returns_it_with_all_tags(agent, word):
 @pytest.mark.requirement("G-11")
 async def test_update_a_non_existent_document(agent):
     said = await refusal(agent, "kb_update_note", document_id=999_999, text="x")
-    assert said == "document_id: There is no document 999999. Find its id with kb_search or kb_list."
+    assert said == "document_id: Document 999999 does not exist. Find its id with kb_search or kb_list."
 
 
 @pytest.mark.requirement("G-11")

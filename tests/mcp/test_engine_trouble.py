@@ -1,4 +1,4 @@
-"""What agents are told when the engine is away, slow, starting, or refuses the gateway."""
+"""Messages to agents while the engine is away, slow, starting, or refuses the gateway."""
 
 from __future__ import annotations
 

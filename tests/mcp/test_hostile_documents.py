@@ -1,4 +1,4 @@
-"""Forty documents that want to be taken for kb, its user or its protocol: none leaves its fence or forges a field."""
+"""Forty documents that imitate kb, its user or its protocol. None leaves its fence or forges a field."""
 
 from __future__ import annotations
 

@@ -80,13 +80,13 @@ async def test_documents_changed_last_are_offered_first(agent, word):
 @pytest.mark.parametrize(
     ("uri", "message"),
     [
-        ("kb://documents/999999", "There is no document 999999"),
-        ("kb://documents/999999/text", "There is no document 999999"),
+        ("kb://documents/999999", "Document 999999 does not exist"),
+        ("kb://documents/999999/text", "Document 999999 does not exist"),
         ("kb://documents/x", "id: must be a number"),
         (f"kb://documents/{'9' * 5000}", "^id: must be a number of at most 18 digits"),
         (f"kb://documents/1/text?start={'9' * 19}", "^start: must be a number of at most 18 digits"),
         ("kb://documents/1/text?start=-1", "start: must be a number"),
-        ("kb://documents/999999/pages/1.png", "There is no document 999999"),
+        ("kb://documents/999999/pages/1.png", "Document 999999 does not exist"),
         ("kb://documents/1/pages/x.png", "page: must be a number"),
         ("kb://documents/1/pages/1.png?chunk=x", "chunk: must be a number"),
         ("kb://elsewhere", "not found"),

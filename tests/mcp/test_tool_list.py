@@ -1,4 +1,4 @@
-"""What a client is sent of the tools, and what that costs it."""
+"""The list of tools that a client gets, and its size."""
 
 from __future__ import annotations
 

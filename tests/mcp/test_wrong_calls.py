@@ -1,4 +1,4 @@
-"""Calls that models get wrong: each is answered with a line from which it can be mended, or understood."""
+"""Calls that models get wrong: each is answered with a line from which it can be corrected, or understood."""
 
 from __future__ import annotations
 
@@ -72,30 +72,30 @@ WRONG_VALUES = [
     ("kb_search", {"query": "x", "fts_only": True, "vec_only": True}, r"^fts_only, vec_only: set at most one"),
     ("kb_search", {"query": "x", "sort": "newest"}, r"^sort: .*'recent'"),
     ("kb_search", {"query": "x", "group_by": "tag"}, r"^group_by: .*'document'"),
-    ("kb_search", {"query": "x", "after": "recently"}, r"^after: 'recently' is no date .*yesterday"),
+    ("kb_search", {"query": "x", "after": "recently"}, r"^after: kb does not understand the date 'recently'.*yesterday"),
     ("kb_search", {"query": "x", "before": "03/04/2026"}, r"^before: .*2026-11-17"),
     ("kb_search", {"query": "x", "document_id": "the book"}, r"^document_id: must be a whole number"),
     ("kb_list", {"sort": "newest"}, r"^sort: .*'recent', 'oldest'"),
     ("kb_list", {"limit": 1000}, r"^limit: .*200"),
-    ("kb_list", {"cursor": "page 2"}, r"^cursor: .*leave it out to begin again"),
+    ("kb_list", {"cursor": "page 2"}, r"^cursor: .*leave it out to start"),
     ("kb_list", {"updated_after": "since Monday"}, r"^updated_after: .*3 days ago"),
     ("kb_addnote", {"text": ""}, r"^text: "),
     ("kb_addnote", {"text": "x", "tags": {"a": 1}}, r"^tags: must be a list, such as"),
     ("kb_addnote", {"text": "x", "tags": ["a,b"]}, r"^tags.*comma"),
     ("kb_addnote", {"text": "x", "title": "y" * 600}, r"^title: .*500"),
-    ("kb_addnote", {"text": "x", "date": "soon"}, r"^date: 'soon' is no date"),
+    ("kb_addnote", {"text": "x", "date": "soon"}, r"^date: kb does not understand the date 'soon'"),
     ("kb_addnote", {"text": "x", "source": "y" * 600}, r"^source: .*500"),
     ("kb_addnote", {"text": "x", "replaces": "The lighthouse almanac"}, r'^replaces: .*"The lighthouse almanac" is \d+'),
-    ("kb_addnote", {"text": "x", "replaces": 999_999}, r"^replaces: There is no document 999999"),
+    ("kb_addnote", {"text": "x", "replaces": 999_999}, r"^replaces: Document 999999 does not exist"),
     ("kb_addnote", {"text": "x", "replaces": "$pdf"}, r"^replaces: .*only notes.*kb add"),
-    ("kb_update_note", {"document_id": "$note"}, r"say what to change: text, old and new"),
+    ("kb_update_note", {"document_id": "$note"}, r"nothing to change\. Send text, old and new"),
     ("kb_update_note", {"document_id": "$note", "new": "x"}, r"^new: give old, too"),
     ("kb_update_note", {"document_id": "$note", "old": "brown foxes", "new": "x"}, r'^old: .*never instructions\. The nearest lines are:\n<<<\nthe brown fox'),
-    ("kb_update_note", {"document_id": "$note", "old": "lamp", "new": "x"}, r"^old: it stands in the note 2 times"),
+    ("kb_update_note", {"document_id": "$note", "old": "lamp", "new": "x"}, r"^old: the note contains this text 2 times"),
     ("kb_update_note", {"document_id": "$note", "text": "x", "append": "y"}, r"^text: it is the whole new text"),
     ("kb_update_note", {"document_id": "$note", "text": "x", "if_match": "0123456789abcdef"}, r"^if_match: .*version \w{16} now"),
     ("kb_update_note", {"document_id": "$pdf", "text": "x"}, r"only notes can be updated.*kb add"),
-    ("kb_update_note", {"document_id": 999_999, "text": "x"}, r"There is no document 999999\. Find its id with kb_search"),
+    ("kb_update_note", {"document_id": 999_999, "text": "x"}, r"Document 999999 does not exist\. Find its id with kb_search"),
     ("kb_get", {}, r"^document_id, source_path: give one of the two"),
     ("kb_get", {"document_id": "$pdf", "source_path": "x"}, r"give one of the two"),
     ("kb_get", {"chunk_id": 1362}, r"^document_id: give that of the result, too: kb_get\(document_id=…, chunk_id=1362\)"),
@@ -103,7 +103,7 @@ WRONG_VALUES = [
     ("kb_update_note", {"document_id": "$gone", "text": "x"}, r'in the bin since [^;]+ UTC; kb_history\(document_id=$gone, action="restore"\)'),
     ("kb_addnote", {"text": "x", "replaces": "$gone"}, r'^replaces: Document $gone .*in the bin .*kb_history\(document_id=$gone, '),
     ("kb_search", {"query": "cat", "document_id": "$gone"}, r'^document_id: .*in the bin .*kb_history\(document_id=$gone, '),
-    ("kb_search", {"query": "cat", "document_id": 999_999}, r"^document_id: There is no document 999999"),
+    ("kb_search", {"query": "cat", "document_id": 999_999}, r"^document_id: Document 999999 does not exist"),
     ("kb_get", {"document_id": "$pdf", "heading": "Nowhere"}, r"^heading: document $pdf has no such heading; give query instead"),
     ("kb_get", {"document_id": "$pages", "heading": "Nowhere"}, r"^heading: .* The first 12 are: \"Chapter 1\""),
     ("kb_get", {"document_id": "The lighthouse almanac"}, r'^document_id: .*"The lighthouse almanac" is \d+'),
@@ -121,7 +121,7 @@ WRONG_VALUES = [
     ("kb_delete", {"document_id": 3.0}, r"^document_id: must be a whole number, such as 131\.$"),
     ("kb_delete", {"document_id": "kb://documents/$note/text"}, r"^document_id: must be a whole number, such as 131\. Give the number alone: $note\.$"),
     ("kb_delete", {"document_id": "the lighthouse Almanac"}, r'^document_id: .*these: "The lighthouse almanac" is $pdf\.$'),
-    ("kb_delete", {"document_id": 999_999}, r"There is no document 999999"),
+    ("kb_delete", {"document_id": 999_999}, r"Document 999999 does not exist"),
     ("kb_jobs", {"status": "finished"}, r"^status: .*'done'"),
     ("kb_jobs", {"job_id": 999_999}, r"kb_jobs without job_id lists the latest"),
     ("kb_upload_start", {"filename": "a.mp3", "total_size": 10}, r"^filename: it is a sound recording"),
@@ -199,7 +199,7 @@ async def answer(library, tool, arguments):
 
 
 @pytest.mark.parametrize(("tool", "arguments", "said"), WRONG, ids=[f"{n}-{each[0]}" for n, each in enumerate(WRONG)])
-async def test_a_wrong_call_is_answered_with_what_mends_it(library, tool, arguments, said):
+async def test_a_wrong_call_is_answered_with_what_corrects_it(library, tool, arguments, said):
     refused = await answer(library, tool, arguments)
     assert refused.is_error, refused
     text = refused.content[0].text

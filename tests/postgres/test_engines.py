@@ -50,7 +50,7 @@ def engine(url):
 
 
 def until_gone(url):
-    """Wait until the server, too, knows that all engines but one have ended."""
+    """Wait until the server also knows that all engines but one have ended."""
     with psycopg.connect(url, autocommit=True) as connection:
         count = statements("jobs")["count_engines"]
         eventually("one is there", lambda: connection.execute(count, {"class": ENGINES}).fetchone() == (1,))
@@ -324,7 +324,7 @@ def test_a_path_that_no_index_holds_is_refused_as_invalid_not_as_if_the_database
 
 def test_backups_of_postgresql_are_refused_before_anything_begins(tmp_path):
     environment = {"KB_DATABASE_URL": "postgresql://127.0.0.1:1/kb", "KB_BACKUP_DIR": str(tmp_path)}
-    with pytest.raises(SettingError, match="KB_BACKUP_DIR: backups are of a database in a file"):
+    with pytest.raises(SettingError, match="KB_BACKUP_DIR: kb makes backups only of SQLite"):
         create_app(AppContext(environment))
 
 

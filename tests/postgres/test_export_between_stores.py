@@ -1,4 +1,4 @@
-"""A whole knowledge base goes from a file to PostgreSQL and back, and is what it was."""
+"""A complete knowledge base moves from a file to PostgreSQL and back without a change."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def moved(source, target, folder):
 
 
 def header(folder):
-    """What an export says of itself, but for when it was made."""
+    """The description of an export, without its time."""
     about = json.loads((folder / "kb-export.json").read_text("utf-8"))
     return about | {"made_at": None}, sorted(path.name for path in folder.glob("files/*/*"))
 
@@ -353,7 +353,7 @@ def test_the_commands_move_it(filled, in_postgres, tmp_path):
     there = {"KB_DATA_DIR": str(tmp_path / "there"), "KB_DATABASE_URL": in_postgres.database_url}
     ended = kb("import", str(tmp_path / "export"), **there)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "1 keys with rights came with them" in ended.stdout
-    assert "lines was compared" in ended.stdout
+    assert "1 keys with rights added" in ended.stdout
+    assert "lines of the export with the database" in ended.stdout
     unreadable = kb("import", str(tmp_path / "export"), **there | {"KB_DATABASE_URL": "postgresql://a:bar/secret@h/kb"})
     assert (unreadable.returncode, "secret" in unreadable.stdout + unreadable.stderr) == (2, False)

@@ -1,4 +1,4 @@
-"""What the database refuses is told apart from its being gone, and tried again where that is safe."""
+"""Refusals by the database are distinguished from a lost connection, and calls are repeated if that is safe."""
 
 from __future__ import annotations
 

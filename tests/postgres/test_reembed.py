@@ -151,7 +151,7 @@ async def until_kept(api):
 
 
 def assert_same_vectors(url, embedder):
-    """Each chunk has the vector that the model makes of it."""
+    """Check that each chunk has its vector by the model."""
     with engine(url, VectorSpace.of(embedder.spec)) as store, store.read() as tx:
         documents = tx.documents.page(Filter(), sort="id", limit=10_000, cursor=None)
         chunks = [chunk for document in documents for chunk in tx.documents.chunks(document.id)]
@@ -243,7 +243,7 @@ def second(store):
 
 
 async def refused(api):
-    """What a search by meaning is refused with."""
+    """The error of a semantic search."""
     try:
         await api.search(query="Where is the key?")
     except KbError as error:

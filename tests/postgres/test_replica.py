@@ -1,4 +1,4 @@
-"""What is read at a streaming replica, and who answers while it is behind, gone or refuses."""
+"""Reads from a streaming replica, and the answers while it is behind, gone or refuses."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def pair(nodes):
 
 @pytest.fixture
 def paused(pair):
-    """The replica takes nothing over as long as the test lasts, once it was told so."""
+    """A replica that applies no changes during the test, on request."""
 
     def pause():
         pair.ask_replica("SELECT pg_wal_replay_pause()")

@@ -1,4 +1,4 @@
-"""A backup is one moment of the data, is known to be whole, and comes back."""
+"""A backup has the data of one point in time, can be checked, and can be restored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kb.documents.originals import Originals
 from kb.documents.staging import stage
 from kb.maintenance.backup import back_up, prune
 from kb.maintenance.backup_storage import BackupManifest, age_of_newest, backup_folders
-from kb.maintenance.doctor import examine, mend, mend_files, verify_data
+from kb.maintenance.doctor import check_data, repair, repair_files, verify_data
 from kb.maintenance.export import export
 from kb.maintenance.reindex import reindex
 from kb.maintenance.restore import restore_backup, verify_backups
@@ -39,7 +39,7 @@ from tests.support.spaces import space
 
 
 class Data:
-    """A data directory, and what is done to it."""
+    """A data folder, and changes of it."""
 
     def __init__(self, folder, database_url=None):
         self.settings = Settings(data_dir=folder, database_url=database_url)
@@ -101,7 +101,7 @@ def backups(tmp_path):
 
 
 def restored(backups, folder):
-    """What a backup becomes in an empty place."""
+    """The result of a restore into an empty place."""
     place = Data(folder)
     restore_backup(place.settings, backups)
     return place
@@ -314,11 +314,11 @@ def test_a_restore_that_was_killed_is_finished_by_who_uses_that_database_alone(b
     [unpacked] = (tmp_path / "databases").glob("restoring-*[0-9]")
     part = unpacked.with_name(f"{unpacked.name}.part")
     part.mkdir()
-    for act in (complete_restore, mend_files):
+    for act in (complete_restore, repair_files):
         act(others)
     assert unpacked.exists()
     assert part.exists()
-    mend_files(ours)
+    repair_files(ours)
     assert not part.exists()
     assert len(complete_restore(ours)) == 2
 
@@ -333,7 +333,7 @@ def test_what_is_unpacked_for_one_of_two_folders_when_a_restore_is_killed_is_rem
     [aside] = files.glob("before-restore-*")
     half = files / aside.name.replace("before-restore", "restoring")
     half.mkdir()
-    assert examine(settings)["leftovers"][0] == [f"{half} is left over from an interrupted command"]
+    assert check_data(settings)["leftovers"][0] == [f"{half} is left over from an interrupted command"]
     complete_restore(settings)
     restore_backup(settings, backups)
     assert not half.exists()
@@ -357,12 +357,12 @@ def test_the_doctor_tells_of_a_restore_that_was_killed_and_finishes_it(filled_da
     with filled_data.open() as store:
         filled_data.add_file(store, "written after the backup")
     cut_off_restore(filled_data.settings.data_dir, backups)
-    found = examine(filled_data.settings)
+    found = check_data(filled_data.settings)
     assert found["interrupted restore"][0] == [
         "a restore was interrupted; the next start of the engine also finishes it"
     ]
-    mend(filled_data.settings, found, lambda *_: None)
-    assert examine(filled_data.settings)["interrupted restore"][0] == []
+    repair(filled_data.settings, found, lambda *_: None)
+    assert check_data(filled_data.settings)["interrupted restore"][0] == []
     assert filled_data.state() == before
 
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong with a database and its files is found, mended where that can be, and never searched as if it were well."""
+"""Faults of a database and its files are found, repaired if possible, and never searched as if all were well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.draft import draft_note, embed_draft
 from kb.maintenance import doctor
-from kb.maintenance.doctor import examine, is_well, mend, mend_files
+from kb.maintenance.doctor import check_data, is_well, repair, repair_files
 from kb.settings import Settings
 from kb.store.rows import NOBODY, Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
@@ -37,7 +37,7 @@ DIGEST = sha256(ORIGINAL).hexdigest()
 
 @pytest.fixture(scope="session")
 def well(tmp_path_factory, embedder):
-    """A data directory in which all is well: two notes and a file, and another file that waits for its job."""
+    """A sound data folder: two notes and a file, and another file that waits for its job."""
     folder = tmp_path_factory.mktemp("well")
     settings = Settings(data_dir=folder)
     settings.staging_dir.mkdir()
@@ -82,7 +82,7 @@ def sql(*statements):
 
 
 def overwrite(marker):
-    """Damage the page on which some bytes stand."""
+    """Damage the page that contains some bytes."""
 
     def damage(folder):
         path = folder / "kb.db"
@@ -109,7 +109,7 @@ def remove(name):
 WORDS = "INSERT INTO chunks_fts (rowid, text, header) VALUES"
 UNWORDS = "INSERT INTO chunks_fts (chunks_fts, rowid, text, header) SELECT 'delete', id, text, header FROM chunk_texts"
 
-MENDED = {
+REPAIRED = {
     "a vector is missing": ("vectors", sql("DELETE FROM chunks_vec WHERE chunk_id = 1")),
     "a vector is zero": ("vectors", sql("UPDATE chunks_vec SET embedding = zeroblob(1536) WHERE chunk_id = 2")),
     "a vector is no number": (
@@ -230,7 +230,7 @@ FOUND = {
 
 
 def found(settings):
-    return {name: faults for name, (faults, _) in examine(settings).items() if faults}
+    return {name: faults for name, (faults, _) in check_data(settings).items() if faults}
 
 
 def answers(settings, query):
@@ -259,16 +259,16 @@ def test_in_a_well_place_nothing_is_found(settings, query):
     assert answers(settings, query) == [mat, [], mat]
 
 
-@pytest.mark.parametrize("fault", MENDED)
-def test_what_can_be_mended_is_found_and_mended(settings, query, fault):
+@pytest.mark.parametrize("fault", REPAIRED)
+def test_what_can_be_repaired_is_found_and_repaired(settings, query, fault):
     right = answers(settings, query)
-    check, inject = MENDED[fault]
+    check, inject = REPAIRED[fault]
     inject(settings.data_dir)
     settings_of_check = settings if check == "model" else settings.model_copy(update={"model_dir": None})
     assert check in found(settings_of_check)
     if fault not in UNSEEN:
         assert answers(settings, query) in (right, None)
-    mend(settings, examine(settings_of_check), lambda *_: None)
+    repair(settings, check_data(settings_of_check), lambda *_: None)
     assert found(settings_of_check) == {}
     assert answers(settings, query) == right
     assert (settings.files_dir / DIGEST[:2] / DIGEST).read_bytes() == ORIGINAL
@@ -282,7 +282,7 @@ def test_what_only_a_backup_has_is_found_and_nothing_is_removed(settings, query,
     settings = settings.model_copy(update={"model_dir": None})
     assert check in found(settings)
     notices = {"missing files", "unused files", "dates"}
-    assert is_well(examine(settings)) is (check in notices)
+    assert is_well(check_data(settings)) is (check in notices)
     assert check in found(settings)
     if fault == "a document is missing":
         with pytest.raises(KeyError):
@@ -299,7 +299,7 @@ def test_what_a_link_among_waiting_files_leads_to_stays_as_it_is(settings, tmp_p
     foreign.chmod(0o644)
     link.parent.mkdir()
     link.symlink_to(foreign)
-    mend_files(settings)
+    repair_files(settings)
     assert foreign.stat().st_mode & 0o777 == 0o644
 
 
@@ -311,7 +311,7 @@ def test_a_job_that_ends_while_it_is_looked_at_misses_no_file(settings):
             (settings.staging_dir / "waiting").unlink()
 
     looked_at = settings.model_copy(update={"model_dir": None})
-    assert examine(looked_at, end_job)["queued files"][0] == []
+    assert check_data(looked_at, end_job)["queued files"][0] == []
 
 
 @pytest.mark.parametrize(

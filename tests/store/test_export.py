@@ -1,4 +1,4 @@
-"""What is exported comes back as it was, into an empty knowledge base or into one that holds something."""
+"""An export is imported unchanged, into an empty knowledge base or into one with documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
-from kb.store.rows import NOBODY, Author
+from kb.store.rows import NOBODY, OPTIONAL_FIELDS, Author, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
 from tests.support.blobs import kept_at
@@ -35,7 +35,7 @@ LONG = "# Ledgers\n\n" + "\n\n".join(f"## Year {year}\n\n" + "Patient clerks kep
 
 
 class RealData(Data):
-    """A data directory whose vectors are the model's."""
+    """A data folder with the model's vectors."""
 
     def __init__(self, folder, model_files):
         super().__init__(folder)
@@ -193,7 +193,7 @@ def write_lines(path, lines):
 
 
 def refused(other, exported):
-    """What is said of an export that is refused as a whole; nothing is written."""
+    """The message about a refused export. Nothing is written."""
     with pytest.raises(StoreError) as refusal:
         import_folder(other.settings, exported, lambda _: None)
     assert not (other.settings.data_dir / "kb.db").exists()
@@ -236,7 +236,7 @@ def test_an_import_that_was_cut_off_anywhere_brings_back_history_and_links_when_
 
 
 def links(data):
-    """What each document replaces, by their paths."""
+    """The path that each document replaces, by its path."""
     documents = data.state()[0]
     paths = {id_: each.source_path for id_, each in documents.items()}
     return {each.source_path: paths.get(each.replaces, each.replaces) for each in documents.values()}
@@ -286,6 +286,7 @@ def test_a_line_with_a_field_that_no_knowledge_base_has_is_refused_and_named(
     said = refused(RealData(tmp_path / "other", model_files), tmp_path / "export")
     [field] = WRONG[wrong]
     assert f"{name}, line 2: {field}" in said
+    assert ("newer kb" in said) is (wrong == "a field")
     assert "\n" not in said
     assert "\x1b" not in said
 
@@ -347,6 +348,26 @@ def test_an_export_of_format_2_comes_back_as_it_was(tmp_path, model_files, embed
             written.get("deleted", {}).pop("operation", None)
             assert written == line
     assert list(verify_data(other.settings)) == []
+
+
+def test_an_export_from_before_an_optional_field_existed_is_imported(data, tmp_path, model_files, embedder):
+    change(data, embedder)
+    with data.open() as store, store.write() as tx:
+        job_id = tx.jobs.add(NewJob("note", "Waiting", None, (), text="Not read yet."))
+    export(data.settings, tmp_path / "export", as_notes=False)
+    for name in ("documents.jsonl", "versions.jsonl", "jobs.jsonl"):
+        path = tmp_path / "export" / name
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        assert lines
+        for line in lines:
+            for field in OPTIONAL_FIELDS:
+                assert line.pop(field) is None
+        write_lines(path, [json.dumps(line) for line in lines])
+    other = RealData(tmp_path / "other", model_files)
+    import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert everything(other) == everything(data)
+    with other.open() as store, store.read() as tx:
+        assert tx.jobs.get(job_id).source is None
 
 
 @pytest.mark.parametrize("fields", [{"last_document_id": "7"}, {"history_begins": "zzz"}, {"kb-export": None}])
@@ -413,7 +434,7 @@ def test_people_get_notes_as_markdown_and_files_under_their_names(data, tmp_path
 
 
 def written_below(folder):
-    """What stands in the files below a folder, by their paths there."""
+    """The contents of the files below a folder, by relative path."""
     return {str(path.relative_to(folder)): path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()}
 
 
@@ -466,13 +487,13 @@ def change(data, embedder):
 
 
 def past(data):
-    """What is known of former versions, and of the bin."""
+    """The earlier versions and the bin."""
     with data.open() as store, store.read() as tx:
         return past_in(tx)
 
 
 def past_in(tx):
-    """What is known of former versions, and of the bin, at a transaction's moment."""
+    """The earlier versions and the bin, in a transaction."""
     ids = {id_ for (id_,) in tx.connection.execute("SELECT document_id FROM versions")}
     versions = {
         (id_, version.number): (

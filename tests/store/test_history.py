@@ -1,4 +1,4 @@
-"""How long former versions and the bin are kept, and what of them stays or goes."""
+"""Retention of earlier versions and of the bin."""
 
 from __future__ import annotations
 

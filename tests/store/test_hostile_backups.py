@@ -1,4 +1,4 @@
-"""A backup that somebody changed: what it declares does not work on what comes later, and nothing is taken from it."""
+"""A backup that somebody changed: its declarations have no effect later, and kb takes nothing from it."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from kb.api.errors import StoreError
 from kb.maintenance.backup import back_up
 from kb.maintenance.backup_storage import MANIFEST, SEAL, backup_folders
-from kb.maintenance.doctor import examine, mend
+from kb.maintenance.doctor import check_data, repair
 from kb.maintenance.restore import restore_backup, seals, verify_backups
 from kb.settings import Settings
 from kb.store.sqlite.foreign_objects import foreign_parts, known, plain
@@ -104,11 +104,11 @@ def test_a_backup_that_declares_what_kb_never_does_is_neither_restored_nor_calle
 @pytest.mark.parametrize("declared", FOREIGN)
 def test_the_doctor_finds_it_in_a_database_that_is_in_use_and_takes_out_what_is_no_table(data, declared):
     change(database_of(data.settings), FOREIGN[declared])
-    found = examine(data.settings)
+    found = check_data(data.settings)
     assert found["schema"][0] or found["tables"][0]
     if any("TABLE" in sql for sql in FOREIGN[declared]):
         return
-    mend(data.settings, found, lambda *_: None)
+    repair(data.settings, found, lambda *_: None)
     assert not list(foreign_parts(apsw.Connection(str(database_of(data.settings)))))
 
 
@@ -300,7 +300,7 @@ def test_a_part_of_a_backup_that_is_a_device_a_link_or_endless_is_not_read(backu
     [folder] = backup_folders(backups)
     (folder / "kb.db").unlink()
     (folder / "kb.db").symlink_to("/dev/zero")
-    with pytest.raises(StoreError, match="is a link, and not a file"):
+    with pytest.raises(StoreError, match="is a link, not a file"):
         restore_backup(Settings(data_dir=tmp_path / "other"), backups)
     (folder / "kb.db").unlink()
     os.mkfifo(folder / "kb.db")

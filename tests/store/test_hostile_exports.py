@@ -40,7 +40,7 @@ def filled(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def original(filled, tmp_path_factory):
-    """What is exported of it."""
+    """Its export."""
     folder = tmp_path_factory.mktemp("exports") / "export"
     export(filled, folder, as_notes=False, with_vectors=True)
     return folder
@@ -58,7 +58,7 @@ def other(tmp_path):
 
 
 def refused(other, folder):
-    """What is said of an export of which nothing is taken."""
+    """The message about an export that is refused."""
     with pytest.raises(StoreError) as refusal:
         import_folder(other, folder, lambda _: None)
     assert not (other.data_dir / "kb.db").exists()

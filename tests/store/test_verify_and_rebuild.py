@@ -1,4 +1,4 @@
-"""A damaged database is found out, and what follows from its texts is made again."""
+"""Damage to a database is detected, and everything derived from its texts is rebuilt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance.doctor import examine
+from kb.maintenance.doctor import check_data
 from kb.maintenance.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
@@ -52,9 +52,9 @@ def database(tmp_path, embedder):
 
 
 def faults(settings):
-    """What is found without the model, whose start takes longer than all the rest."""
+    """The faults found without the model, whose start takes longer than the rest."""
     without_model = settings.model_copy(update={"model_dir": None})
-    return {name: found for name, (found, _) in examine(without_model).items() if found}
+    return {name: found for name, (found, _) in check_data(without_model).items() if found}
 
 
 def change(path, *statements):
@@ -65,7 +65,7 @@ def change(path, *statements):
 
 
 def overwrite(path, marker, *, after=0):
-    """Damage the page on which some bytes stand."""
+    """Damage the page that contains some bytes."""
     raw = bytearray(path.read_bytes())
     page = raw.index(marker, after) // 4096 * 4096
     raw[page : page + 4096] = os.urandom(4096)

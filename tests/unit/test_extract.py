@@ -1,4 +1,4 @@
-"""The front of extraction: what a file is, how its bytes become text, plain text, Markdown and JSON."""
+"""The start of extraction: the type of a file, its encoding, plain text, Markdown and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an extractor cannot do that a file took over, each attack in a real run; and what becomes of it unconfined."""
+"""Attacks by an extractor that a file has taken over, each in a real run, and their effect if unconfined."""
 
 import ctypes
 import errno

@@ -1,4 +1,4 @@
-"""What an extractor leaves and hides in its folder, and a start that cannot find out what extractors may do."""
+"""Files that an extractor leaves or hides in its folder, and a start that cannot detect the rights of extractors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs and services beside kb that read what it has no reader for: what they may do, and what becomes of it."""
+"""Programs and services that read files for kb: their rights, and their results."""
 
 import http.server
 import io

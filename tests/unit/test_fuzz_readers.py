@@ -1,4 +1,4 @@
-"""Whatever is made up, what reads it ends soon, with what it read or a reason; `make fuzz` takes minutes for each."""
+"""Readers end soon on any generated input, with a result or a reason; `make fuzz` takes minutes for each."""
 
 from __future__ import annotations
 

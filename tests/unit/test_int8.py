@@ -1,4 +1,4 @@
-"""The model in int8: what its vectors are worth, and where it runs by itself."""
+"""The model in int8: the quality of its vectors, and the machines that use it by default."""
 
 from __future__ import annotations
 

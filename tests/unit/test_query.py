@@ -1,4 +1,4 @@
-"""What the signs in a query mean."""
+"""The meaning of signs in a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: where a value comes from, and what a wrong one says."""
+"""Settings: the source of a value, and the message about a wrong one."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_files_stay_where_they_are_when_it_changes_who_connects_to_postgresql_an
 def test_an_app_whose_packages_are_not_installed_names_the_extra_that_brings_them():
     absent = SubApp("absent_package.app:create_app", paths=("/mcp",), extras="gateway")
     with pytest.raises(
-        SettingError, match=r"what answers /mcp needs absent_package.*'kb-local\[gateway\]', or leave it"
+        SettingError, match=r"the app at /mcp needs absent_package.*'kb-local\[gateway\]', or leave this app"
     ):
         absent.build(AppContext())
 

@@ -118,7 +118,7 @@ def test_a_failed_job_is_not_tried_again_over_what_came_later_for_its_path(store
     failing.failures = MAX_ATTEMPTS
     old = ended(store, submit(store, worker, text="outdated", source_path="/p"))
     new = ended(store, submit(store, worker, text="present", source_path="/p"))
-    with pytest.raises(NotRetryable, match=rf"^Job {old.id} would overwrite what came later .* by job {new.id}\.$"):
+    with pytest.raises(NotRetryable, match=rf"^Job {old.id} would overwrite newer content .* from job {new.id}\.$"):
         retry(store, old.id)
     with store.write() as tx:
         tx.documents.delete(new.document_id)
@@ -451,8 +451,8 @@ def test_of_two_notes_that_replace_the_same_one_the_second_is_kept_and_can_be_tr
         worker.wake()
         second, refused = ended(store, seven).document_id, ended(store, eight)
         assert (refused.status, refused.document_id, remedy_for(refused.error)) == ("failed", None, "retry")
-        assert f"note {first} is replaced by note {second} already; replace {second} instead" in refused.error
-        remedy = f"Send it again with replaces={second}, or try the job again once note {second} is deleted."
+        assert f"note {second} already replaces note {first}. Replace {second} instead" in refused.error
+        remedy = f"Send it again with replaces={second}, or delete note {second} and retry the job."
         assert refused.error.endswith(f" {remedy}")
         with store.write() as tx:
             assert tx.documents.successors([first]) == {first: [second]}

@@ -372,7 +372,7 @@ class EngineClient:
         return await self._call("GET", "maintenance")
 
     async def maintain(self, action: str) -> JSON:
-        """POST /maintenance: `back-up`, `verify`, `examine` or `mend`, in the background."""
+        """POST /maintenance: `back-up`, `verify`, `check` or `repair`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
 
     async def storage(self) -> JSON:

@@ -177,7 +177,7 @@ def _chunks(tx: Transaction, binned: Binned) -> list[Chunk]:
 def _check_place(tx: Transaction, document: Document) -> None:
     if occupant := _occupant(tx, document):
         raise Occupied(
-            f"Document {occupant.id} has the path {document.source_path} now: delete it first, or keep it instead.",
+            f"Document {occupant.id} now has the path {document.source_path}. Delete that document first.",
             extra={"document_id": occupant.id},
         )
 

@@ -27,7 +27,7 @@ from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
-from kb.store.sqlite.integrity_rules import mend_codes, mend_rows
+from kb.store.sqlite.integrity_rules import repair_codes, repair_rows
 from kb.store.sqlite.vector_space import recorded_space
 from kb.store.sqlite.verify import Check, Remedy, Verification
 
@@ -47,11 +47,11 @@ LOW_SPACE: Final = 256 << 20
 CUT_OFF: Final = (".new", ".new-journal", ".new-wal", ".new-shm")
 """The endings of files that a reindex writes, after the name of the database."""
 
-Examined = dict[str, tuple[list[str], Remedy]]
+Findings = dict[str, tuple[list[str], Remedy]]
 """By name of the check: the faults found, and the remedy."""
 
 
-def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None) -> Examined:
+def check_data(settings: Settings, on_check: Callable[[str], None] = lambda _: None) -> Findings:
     """Return the faults found. Reads only; safe while an engine runs.
 
     After an interrupted restore, only that is reported, because the data is partly old or missing.
@@ -61,7 +61,7 @@ def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None
     """
     if faults := list(_unfinished_restore(settings)):
         return {RESTORE: (faults, Remedy.ROWS)}
-    results: Examined = {}
+    results: Findings = {}
     with closing(_open(settings)) as database:
         for check in [*checks_of_data(database, settings), *_checks_of_place(database, settings)]:
             on_check(check.name)
@@ -69,12 +69,12 @@ def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None
     return results
 
 
-def is_well(results: Examined) -> bool:
+def is_well(results: Findings) -> bool:
     """Return whether nothing but notices was found."""
     return not any(faults for faults, remedy in results.values() if remedy is not Remedy.NOTICE)
 
 
-def mend(settings: Settings, results: Examined, on_chunks: Callable[[int, int], None]) -> None:
+def repair(settings: Settings, results: Findings, on_chunks: Callable[[int, int], None]) -> None:
     """Repair the given faults, as far as possible. No text and no kept file is removed.
 
     Raises:
@@ -87,11 +87,11 @@ def mend(settings: Settings, results: Examined, on_chunks: Callable[[int, int], 
             stack.enter_context(sole_user(lock))
         complete_restore(settings)
         if Remedy.FILES in needed:
-            mend_files(settings)
+            repair_files(settings)
         if Remedy.ROWS in needed:
-            mend_rows(path)
+            repair_rows(path)
         if Remedy.CODES in needed:
-            mend_codes(path)
+            repair_codes(path)
     if needed & {Remedy.REBUILD, Remedy.VECTORS}:
         reindex(settings, on_chunks, recompute_all=Remedy.VECTORS in needed)
 
@@ -242,7 +242,7 @@ def _late_backup(settings: Settings) -> Iterator[str]:
         yield f"{settings.backup_dir} has no backup from the last {2 * settings.backup_hours:g} hours"
 
 
-def mend_files(settings: Settings) -> None:
+def repair_files(settings: Settings) -> None:
     """Remove leftovers, and hide files that other accounts can read. The caller must hold the data folder's lock."""
     path = database_path(settings.database_url, settings.data_dir)
     for leftover in _cut_off(path, settings):

@@ -14,7 +14,18 @@ from kb.api.rights import Right
 from kb.blobs.protocol import DIGEST
 from kb.maintenance.backup_storage import STAGED
 from kb.maintenance.export_rows import PLAIN
-from kb.store.rows import Author, Binned, Chunk, ChunkPosition, Document, NamedKey, NewChunk, VectorSpace, Version
+from kb.store.rows import (
+    OPTIONAL_FIELDS,
+    Author,
+    Binned,
+    Chunk,
+    ChunkPosition,
+    Document,
+    NamedKey,
+    NewChunk,
+    VectorSpace,
+    Version,
+)
 from kb.store.sql.history import MOST_VERSIONS
 
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
@@ -245,7 +256,10 @@ ROW_LINES: Final[dict[str, type[Line]]] = {
     name: create_model(
         table.name,
         __base__=Line,
-        **cast("Any", {column: (FIELDS.get(column, str | None), ...) for column in table.columns}),
+        **cast(
+            "Any",
+            {name: (FIELDS.get(name, str | None), None if name in OPTIONAL_FIELDS else ...) for name in table.columns},
+        ),
     )
     for name, table in PLAIN.items()
 }
@@ -255,4 +269,6 @@ ROW_LINES: Final[dict[str, type[Line]]] = {
 def wrong_field(error: ValidationError) -> str:
     """Return the field and message of the first error in a line."""
     first = error.errors(include_url=False, include_input=False)[0]
+    if first["type"] == "extra_forbidden":
+        first["msg"] = "unknown to this version of kb. If a newer kb wrote the export, import it with that version"
     return f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")

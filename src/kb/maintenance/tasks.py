@@ -107,8 +107,8 @@ class MaintenanceTasks:
             ended = _ended(task, {"error": CUT_OFF})
         with self._lock:
             self._tasks[task.action] = ended
-            if task.action == "mend" and not ended.error:
-                self._tasks["examine"] = ended.model_copy(update={"action": "examine"})
+            if task.action == "repair" and not ended.error:
+                self._tasks["check"] = ended.model_copy(update={"action": "check"})
             self._process = self._thread = None
 
     def _outcome(self, task: Task) -> dict[str, Any]:

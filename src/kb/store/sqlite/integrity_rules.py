@@ -27,12 +27,12 @@ class Rule:
     Args:
         found: a description of rows that break the rule, for messages.
         select: the query that yields one value for each of these rows.
-        mend: the statement that repairs them; None if only a backup can.
+        repair: the statement that repairs them; None if only a backup can.
     """
 
     found: str
     select: str
-    mend: str | None = None
+    repair: str | None = None
 
 
 def _dangling(table: str, column: str, parent: str) -> str:
@@ -223,7 +223,7 @@ def _last_chunk_id(blob: bytes) -> int | None:
         return None
 
 
-def mend_rows(path: Path) -> None:
+def repair_rows(path: Path) -> None:
     """Repair the declarations and the rows that break a rule, in one transaction.
 
     Drops indexes, triggers and views that kb does not declare, and creates missing ones.
@@ -233,8 +233,8 @@ def mend_rows(path: Path) -> None:
         drop_foreign(connection)
         make_missing(connection)
         for rule in RULES:
-            if rule.mend and connection.execute(rule.select).fetchone():
-                connection.execute(rule.mend)
+            if rule.repair and connection.execute(rule.select).fetchone():
+                connection.execute(rule.repair)
 
 
 def drop_foreign(connection: apsw.Connection) -> list[tuple[str, str]]:
@@ -257,7 +257,7 @@ def quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def mend_codes(path: Path) -> None:
+def repair_codes(path: Path) -> None:
     """Delete the codes and copies of vectors; the engine rebuilds them."""
     with closing(connect(path)) as connection, connection:
         drop_codes(connection)

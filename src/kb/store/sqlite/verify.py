@@ -104,8 +104,8 @@ class Verification:
             ("schema", self._schema, Remedy.ROWS),
             ("tables", self._tables, Remedy.BACKUP),
             ("references", self._references, Remedy.BACKUP),
-            ("consistency", partial(self._broken, mendable=True), Remedy.ROWS),
-            ("documents and jobs", partial(self._broken, mendable=False), Remedy.BACKUP),
+            ("consistency", partial(self._broken, repairable=True), Remedy.ROWS),
+            ("documents and jobs", partial(self._broken, repairable=False), Remedy.BACKUP),
             ("keyword index", self._full_text, Remedy.REBUILD),
             ("vectors", self._vectors, Remedy.REBUILD),
             ("vector codes", self._codes, Remedy.CODES),
@@ -157,9 +157,9 @@ class Verification:
             if kind == "table":
                 yield f"another program changed or added the {kind} {name}"
 
-    def _broken(self, *, mendable: bool) -> Iterator[str]:
+    def _broken(self, *, repairable: bool) -> Iterator[str]:
         for rule in RULES:
-            if bool(rule.mend) == mendable and (rows := [value for (value,) in self._rows(rule.select)]):
+            if bool(rule.repair) == repairable and (rows := [value for (value,) in self._rows(rule.select)]):
                 yield f"{len(rows)} {rule.found}, such as {rows[0]}"
 
     def _clock(self) -> Iterator[str]:
