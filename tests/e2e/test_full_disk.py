@@ -157,7 +157,7 @@ async def test_each_kind_of_write_is_refused_when_there_is_no_room_and_what_was_
             assert {id_ for id_ in before.keys() & after.keys() if after[id_] != before[id_]} <= {1}
             assert await found(api, "lighthouse")
             fill()  # the worker may have emptied the log
-            with pytest.raises(StoreError, match="cannot be written"):
+            with pytest.raises(StoreError, match="cannot write"):
                 back_up(Settings(data_dir=disk), disk / "backups", keep=1)
         await write(api, done)
         await until_idle(api)

@@ -274,9 +274,9 @@ def test_a_primary_is_no_replica_and_is_asked_as_the_primary(pair):
 def test_a_replica_of_another_database_is_refused(pair, tmp_path):
     other = database_url(tmp_path)
     any_server = f"{other}{'&' if '?' in other else '?'}target_session_attrs=any"
-    with pytest.raises(StoreError, match="KB_DATABASE_READ_URL: what answers is no replica"):
+    with pytest.raises(StoreError, match="KB_DATABASE_READ_URL: this server is not a replica"):
         PostgresStore(pair.url, space(8), read_url=any_server)
-    with pytest.raises(StoreError, match="KB_DATABASE_READ_URL: what answers is no replica"):
+    with pytest.raises(StoreError, match="KB_DATABASE_READ_URL: this server is not a replica"):
         PostgresStore(pair.url, space(8), read_url=pair.read_url.replace(f"/{pair.name}", "/postgres"))
 
 

@@ -205,7 +205,7 @@ def test_a_place_is_one_databases_alone(url, tmp_path):
         before = open_blobs(None, store, tmp_path)
         for _ in range(2):
             open_blobs(outside, store, tmp_path)
-        with pytest.raises(FilesUnavailable, match="in another place by now"):
+        with pytest.raises(FilesUnavailable, match="moved to another place"):
             before.put(staged_as("a"), io.BytesIO(b"content"))
         for wanted, why in ((None, "storage outside the database"), (empty, "Is it mounted, and")):
             with pytest.raises(SettingError, match=why):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import StoreError
-from kb.documents.existing import existing_version
+from kb.documents.lookup import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
@@ -305,7 +305,7 @@ def test_what_a_table_does_not_take_is_told_in_a_line(data, tmp_path, model_file
     export(data.settings, tmp_path / "export", as_notes=False)
     [chunk] = json.loads((tmp_path / "export" / "documents.jsonl").read_text("utf-8").splitlines()[0])["chunks"]
     rewrite(tmp_path / "export" / "documents.jsonl", 2, chunks=[chunk], doc_type="text")
-    with pytest.raises(StoreError, match="does not take document 4: UNIQUE"):
+    with pytest.raises(StoreError, match="refused document 4: UNIQUE"):
         import_folder(RealData(tmp_path / "other", model_files).settings, tmp_path / "export", lambda _: None)
 
 
@@ -315,7 +315,7 @@ def test_an_export_with_a_line_twice_is_refused(data, tmp_path, model_files, emb
     path = tmp_path / "export" / "versions.jsonl"
     first, *rest = path.read_text("utf-8").splitlines()
     write_lines(path, [first, first, *rest])
-    assert "versions.jsonl, line 2: it belongs before" in refused(
+    assert "versions.jsonl, line 2: the lines are not in order" in refused(
         RealData(tmp_path / "other", model_files), tmp_path / "export"
     )
 
@@ -324,7 +324,7 @@ def test_an_export_of_which_somebody_changed_a_file_is_refused(data, tmp_path, m
     export(data.settings, tmp_path / "export", as_notes=False)
     path = tmp_path / "export" / "documents.jsonl"
     path.write_text(path.read_text("utf-8").replace('"date": null', '"date": "2024"', 1), "utf-8")
-    assert "documents.jsonl is not what it was" in refused(
+    assert "documents.jsonl was changed or is damaged" in refused(
         RealData(tmp_path / "other", model_files), tmp_path / "export"
     )
 
@@ -411,7 +411,7 @@ def test_what_is_not_what_it_was_is_refused(data, tmp_path, model_files, damage)
 def test_nothing_is_overwritten_and_no_engine_is_imported_under(data, tmp_path):
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / "mine").touch()
-    with pytest.raises(StoreError, match="holds something"):
+    with pytest.raises(StoreError, match="is not empty"):
         export(data.settings, tmp_path / "export", as_notes=False)
     (tmp_path / "export" / "mine").unlink()
     with pytest.raises(StoreError, match=f"not an export .*'kb add {tmp_path / 'export'}'"):
@@ -458,7 +458,7 @@ def test_an_export_removes_nothing_that_is_not_its_own(data, tmp_path):
     other = tmp_path / "out.part" / "photo"
     other.parent.mkdir()
     other.touch()
-    with pytest.raises(StoreError, match="there already"):
+    with pytest.raises(StoreError, match="already exists"):
         export(data.settings, tmp_path / "out", as_notes=False)
     assert other.exists()
 

@@ -15,7 +15,7 @@ import pytest
 from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
-from kb.documents.existing import existing_version
+from kb.documents.lookup import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.documents.update import NoteChange, change_tags, update_note

@@ -619,7 +619,7 @@ def test_lengths_of_other_chunks_refuse_the_start(tmp_path, sql):
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
         Writer(store, 1, phrases=0).add(20)
     damage(tmp_path, sql)
-    with pytest.raises(StoreError, match="words are not those of its chunks"):
+    with pytest.raises(StoreError, match="the keyword index does not match the passages"):
         SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))
 
 

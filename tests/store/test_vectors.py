@@ -472,7 +472,7 @@ def test_codes_whose_beginning_could_not_be_committed_begin_again(open_store, tm
     with open_store() as store:
         with first_change_of_the_keeper(store, before_commit=fail):
             fill(store, 41)
-            eventually("it failed", lambda: "could not be made" in caplog.text)
+            eventually("it failed", lambda: "could not compute the codes" in caplog.text)
         fill(store, 1, start=500)
         coded(store)
         assert found(store, 505) == ["text 505"]
@@ -649,7 +649,7 @@ def test_a_database_made_anew_with_other_vectors_keeps_no_codes_of_the_old_ones(
     def embed(chunks):
         return np.stack([unit(next(others)) for _ in chunks])
 
-    rebuild(tmp_path / "kb.db", space(DIMENSIONS), embed, lambda *_: None, anew=True)
+    rebuild(tmp_path / "kb.db", space(DIMENSIONS), embed, lambda *_: None, recompute_all=True)
     with open_store() as store:
         assert found(store, 10_077) == ["text 77"]
         coded(store)

@@ -9,7 +9,7 @@ from typing import Final
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
 from kb.api.models import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
-from kb.documents.existing import existing_document
+from kb.documents.lookup import existing_document
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
 from kb.embed.protocol import Embedder

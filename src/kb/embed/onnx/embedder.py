@@ -78,7 +78,7 @@ class OnnxEmbedder:
 
         def open_on(count: int) -> InferenceSession:
             if files.stamps() != before:  # its vectors might differ
-                raise ModelError(f"The model {files.onnx} was changed or removed while it was in use.")
+                raise ModelError(f"The model {files.onnx} was changed or removed while kb used it. Restart the engine.")
             return open_session(files, chosen, machine, count)
 
         is_spread = chosen.provider == CPU and cores > 1
@@ -305,7 +305,7 @@ class CorePool:
                 try:
                     self._session = self._open()
                 except ModelError as error:
-                    log.warning("until the next start ingestion and many searches take longer: %s", error.detail)
+                    log.warning("ingestion and many searches take longer until the next start: %s", error.detail)
                     self._session = self._shared
             return self._session
 

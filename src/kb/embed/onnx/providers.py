@@ -10,8 +10,8 @@ from kb.api.errors import ModelError
 
 OPENVINO_BF16 = '{"CPU": {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": "%d"}}'
 PRECISION_HINTS = {
-    "fp16": " (a CPU turns it into fp32 and back, which only costs time)",
-    "int8": " (a GPU is fast in fp16)",
+    "fp16": " (a CPU converts it to fp32 and back, which is only slower)",
+    "int8": " (a GPU is faster in fp16)",
 }
 GPU_MEMORY = 4 << 30
 """The maximum GPU memory for one session's arena, in bytes; a full batch needs an eighth of it."""
@@ -82,9 +82,7 @@ def candidates(device_name: str, precision: str) -> list[Device]:
     if not matching:
         possible = " or ".join(dict.fromkeys(other for device in named for other in device.precisions))
         subject = "no device here computes" if device_name == "auto" else f"{device_name} does not compute"
-        raise ModelError(
-            f"KB_PRECISION: {subject} in {precision}{PRECISION_HINTS.get(precision, '')}: take {possible}."
-        )
+        raise ModelError(f"KB_PRECISION: {subject} in {precision}{PRECISION_HINTS.get(precision, '')}. Use {possible}.")
     return matching
 
 

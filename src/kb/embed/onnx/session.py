@@ -57,7 +57,7 @@ def open_session(
         ModelError: the device or the model cannot be used, or the model would run on another device.
     """
     if fault := machine.fault(device):
-        raise ModelError(f"KB_DEVICE: {device.name} cannot be used: {fault}.")
+        raise ModelError(f"KB_DEVICE: kb cannot use {device.name}: {fault}.")
     if cache and device.lengths:
         cache.mkdir(parents=True, exist_ok=True)
     providers = [(device.provider, provider_options(device, threads, cache))]
@@ -67,11 +67,11 @@ def open_session(
         session = onnxruntime.InferenceSession(files.onnx, options, providers=providers, enable_fallback=0)
     except RUNTIME_ERRORS as error:
         if device.provider == CPU:
-            raise ModelError(f"The model {files.onnx} cannot be loaded: {fault_in(error)}") from error
+            raise ModelError(f"kb cannot load the model {files.onnx}: {fault_in(error)}") from error
         raise _refusal(device, machine, fault_in(error)) from error
     # If a provider fails to load, the session runs on the CPU without a warning.
     if session.get_providers()[0] != device.provider:
-        raise _refusal(device, machine, f"ONNX Runtime took {session.get_providers()[0]} instead of {device.provider}")
+        raise _refusal(device, machine, f"ONNX Runtime chose {session.get_providers()[0]} instead of {device.provider}")
     if device.is_gpu:
         _try_out(session, device)
     return session
@@ -94,13 +94,11 @@ def _try_out(session: onnxruntime.InferenceSession, device: Device) -> None:
     try:
         session.run(["embedding"], {"input_ids": ids, "attention_mask": ids})
     except RUNTIME_ERRORS as error:
-        raise ModelError(
-            f"KB_DEVICE: {device.name} cannot be used: it computes nothing ({fault_in(error)})."
-        ) from error
+        raise ModelError(f"KB_DEVICE: kb cannot use {device.name}: it computes nothing ({fault_in(error)}).") from error
 
 
 def _refusal(device: Device, machine: Machine, reason: str) -> ModelError:
-    return ModelError(f"KB_DEVICE: {device.name} cannot be used: {machine.library_fault(device) or reason}.")
+    return ModelError(f"KB_DEVICE: kb cannot use {device.name}: {machine.library_fault(device) or reason}.")
 
 
 def detect_machine() -> Machine:
