@@ -67,6 +67,13 @@ class Endpoint:
             connection.request("POST", self._url.path, json.dumps(message).encode(), headers)
             yield from _answers(connection.getresponse(), message)
 
+    def identify(self, message: Message) -> None:
+        """Send the name of the client, which is only in its first message, with each later one."""
+        info = (message.get("params") or {}).get("clientInfo") or {}
+        name = " ".join(str(info.get(field, "")) for field in ("name", "version")).strip()
+        if name and name.isascii() and name.isprintable():
+            self._headers["User-Agent"] = name
+
     def await_server(self) -> None:
         """Wait until the server is ready; start it unless another process does.
 
@@ -139,6 +146,7 @@ class Bridge:
                 if message is None:
                     continue
                 if message.get("method") == "initialize":
+                    self._endpoint.identify(message)
                     self._pass_on(message)  # later messages use the negotiated version
                     continue
                 pending = {future for future in pending if not future.done()} | {pool.submit(self._pass_on, message)}

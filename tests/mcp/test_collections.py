@@ -281,7 +281,6 @@ async def test_the_descriptions_document_the_convention(agent):
         assert "(documents, memory, workspace), stored as the tag collection:<name>" in tools[name].description
     for name in ("kb_addnote", "kb_upload_start"):
         assert tools[name].input_schema["properties"]["collection"]["default"] == "documents"
-    assert tools["kb_get"].output_schema["properties"]["collection"] == {"type": ["string", "null"]}
     assert "anyOf" not in str([tool.input_schema for tool in tools.values()])
 
 

@@ -49,6 +49,8 @@ def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         normal["chunk_id"] = chunk
     for name in ID_PARAMETERS & normal.keys():
         normal[name] = _exact_id(normal[name]) if tool == "kb_delete" else parse_id(normal[name])
+    if normal.get("group_by") == "":
+        del normal["group_by"]
     if type(normal.get("cursor")) is int:
         normal["cursor"] = str(normal["cursor"])
     return normal

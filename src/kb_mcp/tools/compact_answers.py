@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kb.api.models import NOTE
 from kb.client.client import JSON
 
 MARKS: Final = "#*_-> \t\n"
@@ -67,34 +68,35 @@ def passage_text(record: JSON) -> str:
     return KNOWN_FRONT_MATTER.sub("", text).lstrip("\r\n") if record["index"] == 0 else text
 
 
-def passage(record: JSON) -> JSON:
+def passage(record: JSON, doc_type: str) -> JSON:
+    """Return a passage; its place only if it is not the beginning of a note."""
+    index = record["index"]
     return given(
         chunk_id=record["chunk_id"],
-        place=compact_place(record["place"]),
+        index=index or None,
+        place=compact_place(record["place"]) if index or doc_type != NOTE else None,
         score=round(record["score"], 3),
         text=passage_text(record),
-    ) | {"index": record["index"]}
+    )
 
 
 def search_result(record: JSON) -> JSON:
     """Return a passage with its document, without the title if the text begins with it."""
+    doc_type = record["doc_type"]
     return {
         "document_id": record["document_id"],
-        "chunk_id": record["chunk_id"],
-        "index": record["index"],
         **given(
             title=None if _begins_with_title(record) else record["title"],
-            doc_type=record["doc_type"],
+            doc_type=doc_type,
             source_path=record["source_path"],
-            place=compact_place(record["place"]),
             date=document_date(record),
+            updated_at=record["updated_at"],
             **origin(record),
             by=author_label(record),
         ),
         "tags": record["tags"],
-        "score": round(record["score"], 3),
-        "text": passage_text(record),
-        **given(more=[passage(other) for other in record["more"]], copies=copies(record)),
+        **passage(record, doc_type),
+        **given(more=[passage(other, doc_type) for other in record["more"]], copies=copies(record)),
     }
 
 
@@ -112,7 +114,7 @@ def copies(record: JSON) -> JSON:
 
 def document(record: JSON) -> JSON:
     """Return the fields of a document, without its text."""
-    note = record["doc_type"] == "note"
+    note = record["doc_type"] == NOTE
     return {
         "id": record["id"],
         "title": record["title"],
@@ -157,4 +159,4 @@ def job(record: JSON) -> JSON:
 
 def _begins_with_title(record: JSON) -> bool:
     words = " ".join(passage_text(record).lstrip(MARKS).split())
-    return record["doc_type"] == "note" and words.startswith(record["title"].removesuffix("…"))
+    return record["doc_type"] == NOTE and words.startswith(record["title"].removesuffix("…"))

@@ -23,6 +23,7 @@ from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted
 from kb_mcp.tools.token_budget import STEP, AnswerLimiter, check_from_chunk, shorten_names, tool_result, with_notice
+from kb_mcp.tools.weaker_results import without_weaker
 
 MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
@@ -56,9 +57,10 @@ WHOLE = BeforeValidator(_check_integer)
 
 Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
-DocumentId = Annotated[int, Field(ge=1), WHOLE]
-AllTags = Annotated[list[str], Field(fail_fast=True, description="With all of these.")]
-FilterTags = Annotated[list[str], Field(fail_fast=True)]
+DocumentId = Annotated[int, Field(ge=1, description="From search: 131."), WHOLE]
+AllTags = Annotated[list[str], Field(fail_fast=True, description="With all.")]
+AnyTags = Annotated[list[str], Field(fail_fast=True, description="With any.")]
+NoTags = Annotated[list[str], Field(fail_fast=True, description="With none.")]
 DocType = Annotated[str, Field(description="Such as note or pdf.")]
 SourcePrefix = Annotated[str, Field(description="Start of path: /work/.")]
 Name = Annotated[str, Field(description="File name: memo*.")]
@@ -78,8 +80,8 @@ class DocumentTools:
         query: Annotated[str, Field(description="A question, phrase or words.")],
         top: Annotated[int, Field(ge=1, le=100, description="Number of passages."), WHOLE] = 10,
         tags: AllTags = [],  # noqa: B006 - pydantic copies it
-        tag_any: FilterTags = [],  # noqa: B006 - pydantic copies it
-        tag_not: FilterTags = [],  # noqa: B006 - pydantic copies it
+        tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
+        tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         doc_type: DocType = "",
         lang: Annotated[str, Field(description="Such as en.")] = "",
         source_prefix: SourcePrefix = "",
@@ -88,10 +90,13 @@ class DocumentTools:
         after: After = "",
         before: Before = "",
         updated_after: UpdatedAfter = "",
-        sort: Literal["relevance", "recent"] = "relevance",
-        group_by: Annotated[Literal["", "document"], Field(description="One result per document.")] = "",
+        sort: Annotated[Literal["relevance", "recent"], Field(description="Order.")] = "relevance",
+        group_by: Annotated[
+            Literal["passage", "document"], Field(description="document: one result each.")
+        ] = "passage",
         fts_only: Annotated[bool, Field(description="Words only: names, codes, errors.")] = False,
         vec_only: Annotated[bool, Field(description="Meaning only.")] = False,
+        all: Annotated[bool, Field(description="Also weaker results.")] = False,  # noqa: A002 - agents read it
     ) -> ToolResult:
         """Search the user's notes and files for passages that answer a question, best first.
 
@@ -111,14 +116,15 @@ class DocumentTools:
             after=moment(after, "after"),
             before=moment(before, "before"),
             updated_after=moment(updated_after, "updated_after"),
-            group_by=group_by,
+            group_by="document" if group_by == "document" else "",
         )
         modes = {"query": query, "top": top, "sort": sort, "fts_only": fts_only, "vec_only": vec_only}
         reply = await self._engine.search(**modes, **request)
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
-        data = self._limiter.search_results(reply)
+        is_whole = all or fts_only or vec_only or top > models.DEFAULT_TOP
+        data = self._limiter.search_results(reply if is_whole else without_weaker(reply, top))
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
@@ -134,17 +140,17 @@ class DocumentTools:
 
     async def kb_list(
         self,
-        tags: Annotated[list[Tag], Field(fail_fast=True, description="With all of these.")] = [],  # noqa: B006 - pydantic copies it
-        tag_any: FilterTags = [],  # noqa: B006 - pydantic copies it
-        tag_not: FilterTags = [],  # noqa: B006 - pydantic copies it
-        doc_type: str = "",
+        tags: Annotated[list[Tag], Field(fail_fast=True, description="With all.")] = [],  # noqa: B006 - pydantic copies it
+        tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
+        tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
+        doc_type: DocType = "",
         source_prefix: SourcePrefix = "",
         name: Name = "",
         after: After = "",
         before: Before = "",
         updated_after: UpdatedAfter = "",
         sort: Annotated[Literal["recent", "oldest", "id"], Field(description="By last change.")] = "recent",
-        limit: Annotated[int, Field(ge=1, le=200), WHOLE] = 50,
+        limit: Annotated[int, Field(ge=1, le=200, description="Page size."), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
         """List all documents with certain tags, type, folder or dates, one per line, and their total.
@@ -239,12 +245,12 @@ class DocumentTools:
         document_id: DocumentId,
         text: Annotated[str, Field(description="The whole new text.")] = "",
         old: Annotated[str, Field(description="Text that new replaces; must occur once.")] = "",
-        new: str = "",
+        new: Annotated[str, Field(description="Replaces old.")] = "",
         append: Annotated[str, Field(description="Lines for the end.")] = "",
         prepend: Annotated[str, Field(description="Lines for the start.")] = "",
-        title: str = "",
-        tags_add: Tags = [],  # noqa: B006 - pydantic copies it
-        tags_remove: Tags = [],  # noqa: B006 - pydantic copies it
+        title: Annotated[str, Field(description="New title.")] = "",
+        tags_add: Annotated[Tags, Field(description="To add.")] = [],  # noqa: B006 - pydantic copies it
+        tags_remove: Annotated[Tags, Field(description="To remove.")] = [],  # noqa: B006 - pydantic copies it
         if_match: Annotated[str, Field(description="version from kb_get: 3f2a9c0d.")] = "",
     ) -> ToolResult:
         """Change part of a note, its whole text, title or tags.
@@ -398,7 +404,7 @@ class DocumentTools:
         self,
         status: Literal["any", "queued", "running", "done", "failed"] = "any",
         job_id: Annotated[int, Field(ge=0, description="Only this job."), WHOLE] = 0,
-        limit: Annotated[int, Field(ge=1, le=500), WHOLE] = 20,
+        limit: Annotated[int, Field(ge=1, le=500, description="Page size."), WHOLE] = 20,
         cursor: Cursor = "",
     ) -> ToolResult:
         """See the progress of added notes and files, newest first.

@@ -55,7 +55,7 @@ def search_text(data: JSON) -> str:
             lines += [head(result, passage), begin, visible(passage["text"]), end]
     if results and "rest" in data:
         lines.append(data["rest"])
-    lines += filter(None, [pending_text(data["pending"])])
+    lines += filter(None, [pending_text(data.get("pending", 0))])
     return with_quotes_notice("\n".join(lines) or "Nothing found.", is_there=bool(results))
 
 
@@ -69,10 +69,10 @@ def pending_text(count: int) -> str:
 def head(result: JSON, passage: JSON) -> str:
     """Return the line above a passage."""
     is_note = result["doc_type"] == NOTE
-    chunk = f", chunk {passage['chunk_id']}" if passage["index"] else ""
+    chunk = f", chunk {passage['chunk_id']}" if "index" in passage else ""
     number = f"[{'note' if is_note else 'document'} {result['document_id']}{chunk}]"
     title = quoted(result["title"]) if "title" in result else ""
-    where = place_text(passage["place"]) if not is_note or passage["index"] else ""
+    where = place_text(passage["place"]) if "place" in passage else ""
     place = " ".join(filter(None, (number, title, where, quoted_date(result))))
     return joined([place, file_text(result), tags_text(result), *origin(result), *copies_text(result)])
 

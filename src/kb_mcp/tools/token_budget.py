@@ -16,6 +16,7 @@ from kb.client.client import JSON
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.invisible_characters import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
+from kb_mcp.tools.weaker_results import weaker_text
 
 ENVELOPE_TOKENS: Final = 300
 """Reserved for the parts of an answer other than its items."""
@@ -81,11 +82,10 @@ class AnswerLimiter:
         results = [shorten_names(compact_answers.search_result(result)) for result in reply["results"]]
         shown = self.fitting(results)
         omitted = reply["omitted"] + len(results) - len(shown)
-        data = {"notice": NOTICE, "results": shown, "omitted": omitted, "pending": reply["pending"]}
-        if omitted:
-            data["rest"] = (
-                f"{omitted} more did not fit. Narrow the search with tags or doc_type, or use kb_list or kb_get."
-            )
+        counts = {"omitted": omitted, "weaker": reply.get("weaker", 0), "pending": reply["pending"]}
+        data = {"notice": NOTICE, "results": shown} | {name: count for name, count in counts.items() if count}
+        if rest := " ".join(filter(None, (weaker_text(counts["weaker"]), _omitted_text(omitted)))):
+            data["rest"] = rest
         return data
 
     def chunk_page(self, document: JSON, *, is_window: bool = False) -> JSON:
@@ -142,6 +142,11 @@ class AnswerLimiter:
             )
             data["rest"] = f"Characters {start} to {end} of {total}. Read on with {call}."
         return data
+
+
+def _omitted_text(count: int) -> str:
+    how = "Narrow the search with tags or doc_type, or use kb_list or kb_get."
+    return f"{count} more did not fit. {how}" if count else ""
 
 
 def check_from_chunk(document: JSON, from_chunk: int) -> None:

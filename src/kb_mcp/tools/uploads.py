@@ -52,10 +52,10 @@ class UploadTools:
 
     async def kb_upload_start(
         self,
-        filename: Annotated[str, Field(min_length=1, max_length=255)],
+        filename: Annotated[str, Field(min_length=1, max_length=255, description="With its suffix.")],
         total_size: Annotated[int, Field(ge=0, description="In bytes."), WHOLE] = 0,
         text: Annotated[str, Field(description="Text of a text file, instead of total_size.")] = "",
-        tags: Tags = [],  # noqa: B006 - pydantic copies it
+        tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
         source_path: Annotated[
             str, Field(description="Path to store it under: /work/plan.pdf; replaces the file there.")
         ] = "",
