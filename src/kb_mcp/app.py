@@ -39,8 +39,8 @@ from kb_mcp.middleware.arguments import ArgumentNormalizer
 from kb_mcp.middleware.body_limit import BoundedBody
 from kb_mcp.middleware.call_metering import CallMetrics, RateLimit
 from kb_mcp.middleware.faceted_instructions import FacetedInstructions
-from kb_mcp.middleware.text_answers import TextAnswers
 from kb_mcp.middleware.jsonrpc import FriendlyJSONRPCErrors, JSONResponses, TrimmedHeaders
+from kb_mcp.middleware.text_answers import TextAnswers
 from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
 from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter

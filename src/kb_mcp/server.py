@@ -1,4 +1,4 @@
-"""The default MCP server: twelve tools, resources, three prompts (requirements G-5 to G-16)."""
+"""The default MCP server: thirteen tools, resources, three prompts (requirements G-5 to G-16)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from kb.client.client import EngineClient
 from kb_mcp.auth import needs
 from kb_mcp.errors import translate_errors
 from kb_mcp.tools.documents import DocumentTools
+from kb_mcp.tools.history import HistoryTools
 from kb_mcp.tools.prompts import register_prompts
 from kb_mcp.tools.resources import register_resources
 from kb_mcp.tools.token_budget import AnswerLimiter
@@ -80,12 +81,12 @@ def create_server(middleware: Sequence[Middleware], instructions: str = INSTRUCT
 
 
 def register_surface(server: FastMCP, engine: EngineClient, uploads: UploadStore, limiter: AnswerLimiter) -> None:
-    register_tools(server, DocumentTools(engine, limiter), UploadTools(engine, uploads))
+    register_tools(server, DocumentTools(engine, limiter), UploadTools(engine, uploads), HistoryTools(engine, limiter))
     register_resources(server, engine, limiter)
     register_prompts(server, engine)
 
 
-def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadTools) -> None:
+def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadTools, history: HistoryTools) -> None:
     """Register every tool with its title, required right and hints, in the order of lists."""
     rows: tuple[tuple[Any, str, Right, dict[str, bool]], ...] = (
         (documents.kb_search, "Search the knowledge base", "read", READ_ONLY),
@@ -97,7 +98,8 @@ def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadToo
         (documents.kb_update_note, "Update a note", "write", DESTRUCTIVE),
         (documents.kb_get, "Read a document", "read", READ_ONLY),
         (documents.kb_delete, "Delete a document", "write", DESTRUCTIVE_IDEMPOTENT),
-        (documents.kb_history, "History of a document", "read", ADDITIVE),
+        (history.kb_history, "History of a document", "read", READ_ONLY),
+        (history.kb_undo, "Undo", "write", DESTRUCTIVE),
         (documents.kb_status, "Status of the knowledge base", "read", READ_ONLY),
         (documents.kb_jobs, "Progress of added documents", "read", READ_ONLY),
     )
@@ -121,6 +123,12 @@ def register_tool(
     for parameter in registered.parameters["properties"].values():
         if not parameter.get("default", True):
             del parameter["default"]  # an empty default says nothing, and costs three tokens
+        if parameter.get("minimum", 0) >= 0:  # kb checks all bounds, and agents expect these
+            parameter.pop("minimum", None)
+        for bound in ("maximum", "minLength", "maxLength"):
+            parameter.pop(bound, None)
+        if parameter.get("default") == parameter.get("enum", [None])[0]:
+            parameter.pop("default", None)
     server.add_tool(registered)
 
 

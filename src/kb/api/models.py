@@ -47,7 +47,7 @@ NOTE: Final = "note"
 Restriction = Literal["files", "network", "processes", "writing"]
 """A restriction of the parser: no access to files, to the network, to other processes, or no writing of files."""
 
-Sort = Literal["id", "recent", "oldest"]
+Sort = Literal["id", "recent", "oldest", "date"]
 SearchSort = Literal["relevance", "recent"]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
@@ -104,8 +104,13 @@ def _sort(value: object) -> object:
 
 ListSorted = Annotated[
     Sort,
-    BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest"]),
-    Field(description="`recent` or `newest`: last changed or added first; `oldest`: the reverse; `id`: by id."),
+    BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest", "date"]),
+    Field(
+        description=(
+            "`recent` or `newest`: last changed or added first; `oldest`: the reverse; `date`: latest document date"
+            " first; `id`: by id."
+        )
+    ),
 ]
 SearchSorted = Annotated[
     SearchSort,
@@ -337,7 +342,7 @@ class UndoRequest(Request):
 
     `since` undoes the changes of all operations after a time; with `key`, only the changes of this key. `key` without
     `since` undoes the last operation of this key. `operation` cannot be combined with either. `dry_run` only shows the
-    changes.
+    changes. With `mine`, `since` undoes only the changes made by the same key and program as this request.
     """
 
     model_config = ConfigDict(json_schema_extra={"not": TWO_SCOPES})
@@ -345,6 +350,7 @@ class UndoRequest(Request):
     operation: Annotated[DocumentId | None, Field(description="The number of an operation.")] = None
     since: Instant | None = None
     key: Annotated[str | None, Field(min_length=1, max_length=200, description="The name of a key.")] = None
+    mine: bool = False
     dry_run: bool = False
 
 

@@ -275,11 +275,12 @@ class EngineClient:
         *,
         operation: int | None = None,
         key: str | None = None,
+        mine: bool = False,
         dry_run: bool = False,
         why: str | None = None,
     ) -> JSON:
         """POST /undo: undo an operation, the last one by default, or all since a moment; or show what would change."""
-        body = _given(since=since, operation=operation, key=key) | {"dry_run": dry_run}
+        body = _given(since=since, operation=operation, key=key, mine=mine or None) | {"dry_run": dry_run}
         return await self._call("POST", "undo", params=_given(why=why), json=body, timeout=LONG_SECONDS)
 
     async def operations(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:

@@ -187,10 +187,13 @@ def undo_changes(undo_request: UndoRequest, services: ServicesDep, author: Autho
     """
     if undo_request.operation is not None and (undo_request.since or undo_request.key):
         raise Invalid("operation: cannot be combined with since or key.")
+    if undo_request.mine and not undo_request.since:
+        raise Invalid("mine: give it only with since.")
     operation = None
     if undo_request.since is None:
         operation = find_operation(services.store, undo_request.operation, Caller(undo_request.key or author.by))
-    planned = plan(services.store, Scope(operation, undo_request.since, undo_request.key))
+    mine = author if undo_request.mine else None
+    planned = plan(services.store, Scope(operation, undo_request.since, undo_request.key, mine))
     steps = planned.steps
     with services.store.view() as tx:
         shown = operation and operation_model(tx, operation)

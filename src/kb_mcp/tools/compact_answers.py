@@ -135,7 +135,21 @@ def document(record: JSON) -> JSON:
 
 def listed_document(record: JSON) -> JSON:
     """Return the fields of a document in a list."""
-    return {name: value for name, value in document(record).items() if name != "content_hash"}
+    fields = {name: value for name, value in document(record).items() if name != "content_hash"}
+    return fields | given(**{name: record.get(name) for name in ("changed", "change", "deleted_at", "text")})
+
+
+def change_between(versions: list[JSON]) -> str:
+    """Return the kind of a document's last change, from its newest versions, newest first."""
+    newest = versions[0]
+    if (newest["why"] or "").startswith(("reverted", "undo", "restored")):
+        return str(newest["why"])
+    if len(versions) == 1:
+        return "added" if newest["number"] == 1 else "changed"
+    earlier = versions[1]
+    fields = {"content_hash": "text", "title": "title", "tags": "tags", "source_path": "path"}
+    kinds = [kind for name, kind in fields.items() if newest[name] != earlier[name]]
+    return ", ".join(kinds) or "nothing visible"
 
 
 def chunk(record: JSON) -> JSON:

@@ -54,18 +54,16 @@ class UploadTools:
         self,
         filename: Annotated[str, Field(min_length=1, max_length=255, description="With its suffix.")],
         total_size: Annotated[int, Field(ge=0, description="In bytes."), WHOLE] = 0,
-        text: Annotated[str, Field(description="Text of a text file, instead of total_size.")] = "",
+        text: Annotated[str, Field(description="Text of a text file, without total_size.")] = "",
         tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[
-            str, Field(description="Path to store it under: /work/plan.pdf; replaces the file there.")
-        ] = "",
+        source_path: Annotated[str, Field(description="Path, such as /work/plan.pdf; replaces the file there.")] = "",
         sha256: Digest = "",
     ) -> ToolResult:
         """Add a file: PDF, Office, EPUB, mail, HTML, code or text. For a note, use kb_addnote.
 
-        With a shell on kb's machine, run `kb add FILE` instead. Otherwise send the file to the returned upload_url
-        within ten minutes. Example: kb_upload_start(filename="report.pdf", total_size=2500000), then
-        `curl -T report.pdf URL`. Without curl, send parts of 1 MiB with kb_upload_chunk, then call kb_upload_finish.
+        With a shell on kb's machine, run `kb add FILE` instead. Otherwise send the file to upload_url within ten
+        minutes. Example: kb_upload_start(filename="a.pdf", total_size=2500000), then `curl -T a.pdf URL`. Without curl,
+        send parts of 1 MiB with kb_upload_chunk, then call kb_upload_finish.
         """
         _check_type(filename)
         if not (text or total_size):
@@ -99,8 +97,8 @@ class UploadTools:
     ) -> ToolResult:
         """Send one part of a file after kb_upload_start, if you cannot use its upload_url.
 
-        Send the parts in any order; sending a part again replaces it. Example: kb_upload_chunk(upload_id="…",
-        chunk_index=0, data="JVBERi0xLjcK"). When received equals total_size, call kb_upload_finish.
+        A part sent again replaces the first. Example: kb_upload_chunk(upload_id="…", chunk_index=0, data="JVBERi0=").
+        When received equals total_size, call kb_upload_finish.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         received, total_size = await run_in_threadpool(self._store.add_chunk, upload_id, chunk_index, data, sha256)
@@ -111,8 +109,7 @@ class UploadTools:
     async def kb_upload_finish(self, upload_id: UploadId, sha256: Digest = "") -> ToolResult:
         """Finish a file that you sent in parts with kb_upload_chunk; a file sent with curl needs no call.
 
-        If parts are missing, the error names them. Returns a job_id; kb_jobs shows when you can search the file, or why
-        kb could not read it.
+        An error names missing parts. Returns a job_id; kb_jobs shows when you can search the file, or why not.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         upload, file = await run_in_threadpool(self._store.take, upload_id, sha256)
