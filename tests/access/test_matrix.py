@@ -61,6 +61,7 @@ TOOLS = {
         "kb_upload_finish",
         "kb_update_note",
         "kb_delete",
+        "kb_undo",
         "kb_set_collection",
     },
 }

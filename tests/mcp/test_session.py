@@ -17,7 +17,7 @@ from tests.support.pdf import pdf
 
 TOOLS = {
     "kb_search", "kb_list", "kb_addnote", "kb_upload_start", "kb_upload_chunk", "kb_upload_finish",
-    "kb_update_note", "kb_get", "kb_delete", "kb_history", "kb_status", "kb_jobs",
+    "kb_update_note", "kb_get", "kb_delete", "kb_history", "kb_undo", "kb_status", "kb_jobs",
 }  # fmt: skip
 
 
@@ -28,7 +28,7 @@ def era(request):
 
 
 @pytest.mark.requirement("G-16")
-async def test_there_are_eleven_tools_and_none_knows_collections(agent):
+async def test_there_are_thirteen_tools_and_none_knows_collections(agent):
     tools = await agent.list_tools()
     assert {tool.name for tool in tools} == TOOLS
     for tool in tools:
