@@ -46,6 +46,7 @@ from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_store import UploadLimits, UploadStore
 from kb_mcp.upload_url import UploadAddresses
+from kb_mcp.url_fetch import Fetcher
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,8 @@ def create_app(context: AppContext | None = None) -> Starlette:
     pause = settings.mcp_upload_seconds / 40
     parts = partial(lifespan, client=client, uploads=uploads, pause=pause, stop_tracing=stop_tracing)
     server = create_server(middleware, lifespan=parts)
-    register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens))
+    fetcher = Fetcher(listed(settings.mcp_fetch_hosts.lower()), settings.mcp_max_upload_mb << 20)
+    register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens), fetcher)
     own = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
     identify = with_named_keys(own, client) if own else None
     over_http = partial(http_app, path="/mcp", settings=settings, identify=identify)

@@ -25,6 +25,7 @@ from kb_mcp.tools.resources import register_resources
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.tools.uploads import UploadTools
 from kb_mcp.upload_store import UploadStore
+from kb_mcp.url_fetch import Fetcher
 
 INSTRUCTIONS: Final = (
     "kb is the user's own knowledge base: notes and files on their machine. Before you answer a question about their"
@@ -80,14 +81,22 @@ def create_server(middleware: Sequence[Middleware], instructions: str = INSTRUCT
     )
 
 
-def register_surface(server: FastMCP, engine: EngineClient, uploads: UploadStore, limiter: AnswerLimiter) -> None:
-    register_tools(server, DocumentTools(engine, limiter), UploadTools(engine, uploads), HistoryTools(engine, limiter))
+def register_surface(
+    server: FastMCP, engine: EngineClient, uploads: UploadStore, limiter: AnswerLimiter, fetcher: Fetcher
+) -> None:
+    documents, files = DocumentTools(engine, limiter), UploadTools(engine, uploads, fetcher)
+    register_tools(server, documents, files, HistoryTools(engine, limiter), without=() if fetcher.is_on else ("url",))
     register_resources(server, engine, limiter)
     register_prompts(server, engine)
 
 
-def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadTools, history: HistoryTools) -> None:
-    """Register every tool with its title, required right and hints, in the order of lists."""
+def register_tools(
+    server: FastMCP, documents: DocumentTools, uploads: UploadTools, history: HistoryTools, without: Sequence[str] = ()
+) -> None:
+    """Register every tool with its title, required right and hints, in the order of lists.
+
+    Parameters in `without` are not listed.
+    """
     rows: tuple[tuple[Any, str, Right, dict[str, bool]], ...] = (
         (documents.kb_search, "Search the knowledge base", "read", READ_ONLY),
         (documents.kb_list, "List documents", "read", READ_ONLY),
@@ -104,7 +113,9 @@ def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadToo
         (documents.kb_jobs, "Progress of added documents", "read", READ_ONLY),
     )
     for row in rows:
-        register_tool(server, *row)
+        tool = register_tool(server, *row)
+        for name in without:
+            tool.parameters["properties"].pop(name, None)
 
 
 def register_tool(
@@ -114,7 +125,7 @@ def register_tool(
     right: Right,
     hints: dict[str, bool],
     output_schema: dict[str, Any] | None = None,
-) -> None:
+) -> Tool:
     """Register a tool. Each client pays for an output schema in every conversation, and most do not read it."""
     annotations = ToolAnnotations(title=title, open_world_hint=False, **hints)
     translated = translate_errors(needs(right, tool))
@@ -130,6 +141,7 @@ def register_tool(
         if parameter.get("default") == parameter.get("enum", [None])[0]:
             parameter.pop("default", None)
     server.add_tool(registered)
+    return registered
 
 
 def description(tool: object) -> str:

@@ -30,6 +30,9 @@ class GatewaySettings(EngineKey):
             default, each process has a folder of its own and loses its uploads when it ends.
         mcp_upload_seconds: the maximum duration of an upload in seconds.
         mcp_max_upload_mb: the maximum size of an uploaded file in MiB.
+        mcp_fetch_hosts: the hosts from which agents can add files by URL, separated by commas: example.org,
+            *.example.org or * for each host with a public address. A host with a private address must be listed by
+            name. By default, the gateway fetches nothing.
         mcp_chatgpt: serve the tools search and fetch at /chatgpt/mcp, for clients that support no others.
         mcp_collections: also serve the collections surface at /collections/mcp.
         mcp_collection_names: the names of the collections, separated by commas; new documents go to the first.
@@ -46,6 +49,7 @@ class GatewaySettings(EngineKey):
     mcp_upload_dir: UserPath | None = None
     mcp_upload_seconds: Annotated[float, Field(gt=0)] = 600
     mcp_max_upload_mb: Annotated[int, Field(ge=1)] = 512
+    mcp_fetch_hosts: str = ""
     mcp_chatgpt: bool = False
     mcp_collections: bool = False
     mcp_collection_names: str = "documents,memory,workspace"

@@ -276,7 +276,7 @@ async def test_set_collection_of_an_unknown_document(agent):
 @pytest.mark.requirement("C-6")
 async def test_the_descriptions_document_the_convention(agent):
     tools = {tool.name: tool for tool in await agent.list_tools()}
-    assert len(tools) == 13
+    assert len(tools) == 14
     for name in ("kb_search", "kb_addnote", "kb_upload_start", "kb_set_collection"):
         assert "(documents, memory, workspace), stored as the tag collection:<name>" in tools[name].description
     for name in ("kb_addnote", "kb_upload_start"):

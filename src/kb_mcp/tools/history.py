@@ -50,7 +50,7 @@ class HistoryTools:
         """Restore a document, revert it to a version, or undo all your own changes since a time.
 
         since first shows the changes; confirm=true undoes them. kb_list(deleted=true) lists the bin, kb_history
-        versions; no text is lost.
+        versions.
         """
         if bool(document_id) == bool(since):
             raise Invalid("document_id, since: give exactly one of them.")

@@ -1,0 +1,102 @@
+"""Fetch a file from a host that the gateway's settings allow."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import ipaddress
+import socket
+import tempfile
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from fnmatch import fnmatchcase
+from typing import BinaryIO, Final, cast
+
+import httpx2
+
+from kb import __version__
+from kb.api.errors import Invalid
+
+SECONDS: Final = 60
+MOST_REDIRECTS: Final = 5
+OFF: Final = "url: this gateway fetches no files. Send the file itself, or ask the user to set KB_MCP_FETCH_HOSTS."
+
+
+class Fetcher:
+    """Fetches files.
+
+    Args:
+        hosts: the allowed hosts in lower case, with wildcards; only a host without a wildcard may have a private
+            address.
+        max_bytes: the maximum size of a file.
+    """
+
+    def __init__(self, hosts: Sequence[str], max_bytes: int) -> None:
+        self._hosts = hosts
+        self._max_bytes = max_bytes
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self._hosts)
+
+    async def fetch(self, url: str) -> BinaryIO:
+        """Return the content of a URL.
+
+        Raises:
+            Invalid: the host is not allowed, the download fails, is too large or takes too long.
+        """
+        if not self._hosts:
+            raise Invalid(OFF)
+        try:
+            async with asyncio.timeout(SECONDS), AsyncExitStack() as stack:
+                client = await stack.enter_async_context(httpx2.AsyncClient(timeout=SECONDS, trust_env=False))
+                for _ in range(MOST_REDIRECTS + 1):
+                    request = await self._request(client, url)
+                    answer = await client.send(request, stream=True)
+                    stack.push_async_callback(answer.aclose)
+                    if not answer.has_redirect_location:
+                        return await self._content(answer)
+                    url = str(httpx2.URL(url).join(answer.headers["location"]))
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            reason = str(error) or type(error).__name__
+            raise Invalid(f"url: the gateway cannot fetch it: {reason}.") from error
+        raise Invalid(f"url: it redirects more than {MOST_REDIRECTS} times.")
+
+    async def _request(self, client: httpx2.AsyncClient, url: str) -> httpx2.Request:
+        """Return a request to the checked address of the host, so that a second lookup cannot change it."""
+        parsed = httpx2.URL(url)
+        host = parsed.host.lower().rstrip(".")
+        if parsed.scheme not in ("http", "https") or not host or parsed.userinfo:
+            raise Invalid("url: give an http or https address without a user name: https://example.org/report.pdf.")
+        if not any(fnmatchcase(host, pattern) for pattern in self._hosts):
+            raise Invalid(f"url: this gateway may not fetch from {host}. Ask the user to add it to KB_MCP_FETCH_HOSTS.")
+        port = parsed.port or (443 if parsed.scheme == "https" else 80)
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+        if host not in self._hosts and not all(_is_public(address) for address in addresses):
+            raise Invalid(
+                f"url: {host} has a private address. The user can list this host by name in KB_MCP_FETCH_HOSTS."
+            )
+        headers = {"Host": parsed.netloc.decode(), "User-Agent": f"kb/{__version__}"}
+        pinned = parsed.copy_with(host=str(addresses[0]), fragment=None)
+        return client.build_request("GET", pinned, headers=headers, extensions={"sni_hostname": host})
+
+    async def _content(self, answer: httpx2.Response) -> BinaryIO:
+        if not answer.is_success:
+            raise Invalid(f"url: the server answered {answer.status_code}.")
+        content = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller closes it
+        try:
+            async for block in answer.aiter_bytes():
+                content.write(block)
+                if content.tell() > self._max_bytes:
+                    raise Invalid(f"url: the file is larger than {self._max_bytes >> 20} MiB.")
+        except BaseException:
+            content.close()
+            raise
+        content.seek(0, io.SEEK_SET)
+        return content
+
+
+def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
+    return bool(inner.is_global and not inner.is_multicast)
