@@ -70,7 +70,7 @@ class DocumentTools:
         self,
         query: Annotated[str, Field(description="A question, a phrase or words.")],
         top: Annotated[int, Field(ge=1, le=100, description="How many passages."), WHOLE] = 10,
-        tags: Annotated[list[str], Field(fail_fast=True, description="All of these; a finds a/b.")] = [],  # noqa: B006 - pydantic copies it
+        tags: Annotated[list[str], Field(fail_fast=True, description="All of these.")] = [],  # noqa: B006 - pydantic copies it
         tag_any: FilterTags = [],  # noqa: B006 - likewise
         tag_not: FilterTags = [],  # noqa: B006 - likewise
         doc_type: Annotated[str, Field(description="Such as note or pdf.")] = "",
