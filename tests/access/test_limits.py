@@ -1,4 +1,4 @@
-"""A key that is limited to tags or a folder: what is beyond its limit does not exist for it, and it writes nothing there."""
+"""A key limited to tags or a folder: documents beyond its limit do not exist for it, and it cannot write there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what, asked of every route, tool and mount that there is: whoever adds one must say what it needs."""
+"""Rights of callers for every route, tool and mount. A new one must declare its right."""
 
 from __future__ import annotations
 

@@ -309,7 +309,7 @@ def test_a_vault_shows_titles_tags_and_dates_as_written_and_no_passage_is_front_
     [passage] = kb.json("search", f"Alias42{tag}", "-n", "1")["results"]
     assert passage["place"]["line_start"] == 9  # as in the file, below its front matter
     (vault / "bare.md").write_text(" \n")
-    assert "bare.md: the file holds no text" in kb("sync", "vault").stderr
+    assert "bare.md: the file contains no text" in kb("sync", "vault").stderr
     again = kb("sync", "vault")
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.startswith("302 files: 301 up to date, 1 unreadable")

@@ -71,7 +71,7 @@ def test_something_that_is_no_engine(outside, tmp_path):
         elsewhere = outside("tags", env={"KB_ENGINE_URL": f"http://127.0.0.1:{port}/mcp"})
         web.kill()
     assert ended.returncode == 7
-    assert ended.stderr == f"kb: What answers at http://127.0.0.1:{port} is not a kb engine.\n"
+    assert ended.stderr == f"kb: The server at http://127.0.0.1:{port} is not a kb engine.\n"
     assert elsewhere.returncode == 7
     assert f"The server at http://127.0.0.1:{port}/mcp is not a kb engine. Check KB_ENGINE_URL." in elsewhere.stderr
 

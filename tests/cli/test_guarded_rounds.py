@@ -1,4 +1,4 @@
-"""Rounds of a sync, one after another: what was said in one does not count in the next."""
+"""Rounds of a sync, one after another: a confirmation in one round does not count in the next."""
 
 from __future__ import annotations
 

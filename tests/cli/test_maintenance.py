@@ -38,7 +38,7 @@ async def test_a_fault_is_shown_and_repaired(outside, here, start_server, tmp_pa
     found = outside("doctor", "--json", env=here)
     assert found.returncode == 1
     report = json.loads(found.stdout)
-    assert (report["well"], report["found"]["vectors"]) == (False, ["1 chunks are without a vector, such as chunk 1"])
+    assert (report["well"], report["found"]["vectors"]) == (False, ["1 passages have no vector, such as passage 1"])
     assert outside("doctor", "--fix", env=here).returncode == 0, "the name of before"
     assert outside("doctor", env=here).returncode == 0
     assert outside("reindex", env=here).returncode == 0
@@ -61,7 +61,8 @@ async def test_the_doctor_finishes_a_restore_that_was_killed_and_repairs_what_th
     told = outside("doctor", env=here)
     assert (told.returncode, told.stderr) == (1, "")
     assert told.stdout == (
-        "restore: a restore was cut off; the next start finishes it, too (kb doctor --repair repairs it)\n"
+        "interrupted restore: a restore was interrupted; the next start of the engine also finishes it"
+        " (stop the engine and run 'kb doctor --repair')\n"
         "1 of 1 checks found a fault. To repair it, stop the engine and run 'kb doctor --repair'.\n"
     )
     repaired = outside("doctor", "--repair", env=here)
@@ -74,7 +75,7 @@ async def test_the_doctor_finishes_a_restore_that_was_killed_and_repairs_what_th
 def test_where_there_is_no_database_doctor_says_so_and_makes_none(outside, here, tmp_path):
     ended = outside("doctor", env=here)
     assert (ended.returncode, ended.stdout) == (8, "")
-    assert "cannot be opened" in ended.stderr
+    assert "cannot open" in ended.stderr
     assert not (tmp_path / "data").exists()
 
 
@@ -128,7 +129,7 @@ def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
     for words in (("backup", "verify", tmp_path), ("backup", "restore", tmp_path)):
         ended = outside(*words, env=here)
         assert (ended.returncode, ended.stdout) == (8, "")
-        assert "There is no backup in" in ended.stderr
+        assert "contains no backup" in ended.stderr
     assert outside("backup", env=here).returncode == 2
 
 

@@ -1,4 +1,4 @@
-"""What is refused is told in the words of a shell, not of the API."""
+"""Refusals use the words of a shell, not of the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kb mcp --plugin and kb hook: an agent that knows at the start what is new, and keeps what was said."""
+"""kb mcp --plugin and kb hook: an agent that knows recent changes at the start, and keeps its conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kb sync: the knowledge base holds what a folder holds."""
+"""kb sync: the knowledge base contains the files of a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file in a synced folder has one name in the knowledge base, wherever a person stands and however they call it."""
+"""A file in a synced folder has one name in the knowledge base, from any working folder and in any spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of the web, fetched by the command line: what people come for goes in, and what stands around it does not."""
+"""Web pages, fetched by the command line: kb keeps the main text, and drops menus and other parts around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A home as the documents assume it: some folders, a knowledge base with notes and a file, an editor."""
+"""The home folder that the docs assume: some folders, a knowledge base with notes and a file, and an editor."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.support.eventually import SECONDS
 from tests.support.pdf import pdf
 
 NOTE, LEASE = 42, 7
-"""The ids by which the documents call a note and a file."""
+"""The ids of a note and a file in the examples of the docs."""
 
 
 @pytest.fixture(scope="session")
 def filled(start_server, tmp_path_factory):
-    """A server without keys that has documents up to the note 42; number 7 is a PDF."""
+    """A server without keys, with documents up to note 42. Document 7 is a PDF."""
     with (
         start_server(tmp_path_factory.mktemp("filled"), KB_APPS=ALL_APPS) as server,
         httpx2.Client(base_url=f"{server.url}/api/v1") as engine,
@@ -64,7 +64,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def run_in_home(filled, home):
-    """Runs a script of bash in that home, with `kb` on the path."""
+    """Runs a bash script in that home folder, with `kb` on the path."""
     environment = without_settings() | {
         "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -1,4 +1,4 @@
-"""What the documents name exists, and what exists is documented."""
+"""Names in the docs exist, and all settings, commands and types are documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk is said as such, and loses nothing."""
+"""A full disk is reported as such, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_what_does_not_fit_is_refused_and_what_was_there_stays(on_a_small_
             api.add_note(text=LONG),
             api.add_file("ships.txt", LONG.encode()),
         ):
-            with pytest.raises(DiskFull, match="Make room"):
+            with pytest.raises(DiskFull, match="Free some space"):
                 await attempt
         assert await found(api, "lighthouse") == [note]
         assert not [file for file in (disk / "staging").iterdir() if file.stat().st_size]
@@ -157,7 +157,7 @@ async def test_each_kind_of_write_is_refused_when_there_is_no_room_and_what_was_
             assert {id_ for id_ in before.keys() & after.keys() if after[id_] != before[id_]} <= {1}
             assert await found(api, "lighthouse")
             fill()  # the worker may have emptied the log
-            with pytest.raises(StoreError, match="cannot be written"):
+            with pytest.raises(StoreError, match="cannot write"):
                 back_up(Settings(data_dir=disk), disk / "backups", keep=1)
         await write(api, done)
         await until_idle(api)
@@ -182,7 +182,7 @@ async def until_refused(api, write):
 def faults_of(folder):
     """What the doctor finds but that the disk is small."""
     checked = check_data(Settings(data_dir=folder))
-    return [fault for name, (faults, _) in checked.items() for fault in faults if name != "space"]
+    return [fault for name, (faults, _) in checked.items() for fault in faults if name != "disk space"]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The one process: what it serves, what it refuses, how it ends."""
+"""The server process: its apps, its refusals, and its end."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told)
         Path(folder).chmod(mode)
         with start_server(Path(folder)) as server:
             log = server.log.read_text()
-    assert (f"other accounts can read the database: chmod go= {folder}/kb.db" in log) == is_told
+    assert (f"other accounts can read the database; run 'chmod go= {folder}/kb.db" in log) == is_told
 
 
 async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):
@@ -309,7 +309,7 @@ def test_an_engine_whose_database_cannot_be_read_is_alive_but_not_ready(start_se
         alive, ready = (httpx2.get(f"{server.url}/{probe}") for probe in ("healthz", "readyz"))
     assert alive.text == "ok"
     assert (ready.status_code, ready.text) == (503, "not ready")
-    assert "cannot be read: " in server.log.read_text()
+    assert "kb cannot read the database" in server.log.read_text()
 
 
 @pytest.mark.requirement("G-2")

@@ -1,4 +1,4 @@
-"""The engine ends within five seconds of being told to, whatever it does, and begins anew what it had not done."""
+"""The engine stops within five seconds in any state, and repeats its unfinished work after the next start."""
 
 from __future__ import annotations
 

@@ -355,7 +355,7 @@ async def test_a_letter_of_a_script_without_spaces_is_found_wherever_it_stands_a
 
 
 async def test_more_exclusions_than_can_be_are_refused(api):
-    with pytest.raises(Invalid, match="at most 32 words and phrases that are excluded; there are 33"):
+    with pytest.raises(Invalid, match="at most 32 excluded words and phrases are allowed; this query has 33"):
         await api.search(query=" ".join(["lamp", *(f'-"blue lamp {number}"' for number in range(33))]))
 
 

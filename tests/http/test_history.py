@@ -1,4 +1,4 @@
-"""Versions, the bin and former moments over HTTP."""
+"""Versions, the bin and points in time over HTTP."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from kb.api.errors import AtWork
+from kb.api.errors import MaintenanceRunning
 from kb.maintenance import child_process, restore
 from kb.maintenance import tasks as maintenance_tasks
 from kb.maintenance.backup import back_up
@@ -90,7 +90,7 @@ def test_a_damaged_backup_is_told_apart(cared):
     faults = done(engine, "verify")["faults"]
     assert any(victim.name in fault for fault in faults)
     (victim / "manifest.json").write_text("{}")
-    assert any(victim.name in fault and "cannot be used" in fault for fault in done(engine, "verify")["faults"])
+    assert any(victim.name in fault and "cannot use" in fault for fault in done(engine, "verify")["faults"])
     shutil.rmtree(victim)
     assert victim.name not in {each["name"] for each in engine.get("maintenance").json()["backups"]}
 
@@ -103,7 +103,7 @@ def test_what_the_doctor_finds_is_told_and_what_can_be_is_repaired_while_the_eng
     assert len(found) > 15
     assert any("kb.db.new" in fault for fault in found["leftovers"]["faults"])
     assert found["leftovers"]["is_repairable"]
-    assert not found["rows"]["is_repairable"], "the engine must not run for that"
+    assert not found["consistency"]["is_repairable"], "the engine must not run for that"
     repaired = {each["check"]: each["faults"] for each in done(engine, "repair")["findings"]}
     assert repaired["leftovers"] == []
     assert not (data / "kb.db.new").exists()
@@ -118,7 +118,9 @@ def test_one_thing_is_done_at_a_time(cared):
         begin(engine, "check")
         return begin(engine, "verify")
 
-    eventually("the second is refused", lambda: second().json().get("type") == f"urn:kb:problem:{AtWork.code}")
+    eventually(
+        "the second is refused", lambda: second().json().get("type") == f"urn:kb:problem:{MaintenanceRunning.code}"
+    )
     ended(engine, "check")
 
 

@@ -1,4 +1,4 @@
-"""A note takes the place of another one, and says where it comes from."""
+"""A note replaces another one, and names its source."""
 
 from __future__ import annotations
 

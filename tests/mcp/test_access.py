@@ -1,4 +1,4 @@
-"""Who may call, how often, and what strangers learn."""
+"""Access to the gateway: keys, limits of calls, and the information that strangers get."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ async def test_each_key_has_its_own_calls_a_minute_on_all_surfaces_together(star
             assert "does not exist" in await refusal(other, "kb_set_collection", document_id=999_999)
             for client in (agent, other):
                 said = await refusal(client, "kb_status")
-                assert said.startswith("Too many calls: this key has 3 a minute (KB_MCP_CALLS_PER_MINUTE). Wait ")
+                assert said.startswith("Too many calls: this key has 3 per minute (KB_MCP_CALLS_PER_MINUTE). Wait ")
                 with pytest.raises(MCPError, match="Too many calls"):
                     await client.read_resource("kb://documents/1")
             assert len(await agent.list_tools()) == 12

@@ -50,7 +50,7 @@ def engine(url):
 
 
 def until_gone(url):
-    """Wait until the server, too, knows that all engines but one have ended."""
+    """Wait until the server also knows that all engines but one have ended."""
     with psycopg.connect(url, autocommit=True) as connection:
         count = statements("jobs")["count_engines"]
         eventually("one is there", lambda: connection.execute(count, {"class": ENGINES}).fetchone() == (1,))
@@ -275,7 +275,7 @@ def test_an_engine_that_lost_its_connection_comes_back(url):
 
 
 def test_a_server_that_is_not_there_says_so(url):
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(StoreError, match="cannot open"):
         PostgresStore("postgresql://127.0.0.1:1/kb", space(DIMENSIONS))
 
 
@@ -345,7 +345,8 @@ def test_a_database_of_a_development_build_is_refused_and_left_alone(url):
     with engine(url), psycopg.connect(url) as other:
         other.execute("UPDATE kb.migrations SET number = 10")
     with pytest.raises(
-        StoreError, match=r"development build of kb \(schema version 10\).*'kb migrate-store'.*'kb import"
+        StoreError,
+        match=r"development build of kb made the database \(schema version 10\).*'kb migrate-store'.*'kb import",
     ) as told:
         PostgresStore(url, space(DIMENSIONS))
     assert "\n" not in told.value.detail
@@ -363,7 +364,7 @@ def test_a_model_that_the_vectors_are_not_of_is_refused(url):
 
     with engine(url) as store:
         add(store, "text")
-    with pytest.raises(StoreError, match=r"holds vectors of .*: run 'kb reembed'"):
+    with pytest.raises(StoreError, match=r"has vectors of .*run 'kb reembed'"):
         PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))
 
 

@@ -107,7 +107,7 @@ def test_the_doctor_tells_of_a_restore_that_was_killed_at_any_moment_and_finishe
         folder, was_killed = killed.copy(renames)
         settings = killed.settings_of(folder)
         before, found = contents(folder), check_data(settings)
-        told.append(bool(found["restore"][0]))
+        told.append(bool(found["interrupted restore"][0]))
         assert not told[-1] or contents(folder) == before
         assert told[-1] is bool(list(folder.glob("restoring-*[0-9]")))
         repair(settings, found, lambda *_: None)
@@ -139,7 +139,7 @@ def test_nothing_is_put_over_what_was_set_aside(killed, name, came):
     [aside] = folder.glob(f"before-restore-*/{name}")
     before = contents(folder)
     for _ in range(2):
-        with pytest.raises(StoreError, match="A restore was cut off") as refused:
+        with pytest.raises(StoreError, match="An interrupted restore had moved") as refused:
             complete_restore(settings)
         assert f"{aside}, " in refused.value.detail
         assert f" {folder / name} " in refused.value.detail

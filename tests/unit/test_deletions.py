@@ -1,4 +1,4 @@
-"""What a sync takes for a deletion, and what not."""
+"""The files that a sync treats as deleted, and the files that it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kb does not do at the word of a document, a page, a name or another program on the machine."""
+"""Actions that kb refuses although a document, a page, a name or another program asks for them."""
 
 import logging
 import subprocess
@@ -171,7 +171,7 @@ def test_a_crash_of_the_parser_is_logged_by_its_place_and_not_by_what_the_file_s
     assert 'parser/process.py", line 80, in _answer' in said
     assert "salary" not in said
     assert "Zanzibar" not in said
-    assert places_in("my very private salary") == "no word of where"
+    assert places_in("my very private salary") == "no place in the code"
 
 
 def test_a_key_that_goes_into_a_repository_is_warned_of(tmp_path, capsys):
@@ -219,5 +219,5 @@ def test_the_inbox_logs_no_names(caplog, tmp_path, make_store):
         inbox = Inbox(tmp_path / "inbox", store, FolderBlobs(tmp_path), tmp_path / "data", 1000, lambda: None)
         inbox.look()
         inbox.look()
-    assert "taken in from the inbox" in caplog.text
+    assert "added from the inbox" in caplog.text
     assert "Zanzibar" not in caplog.text

@@ -1,4 +1,4 @@
-"""The model in int8: what its vectors are worth, and where it runs by itself."""
+"""The model in int8: the quality of its vectors, and the machines that use it by default."""
 
 from __future__ import annotations
 
@@ -124,7 +124,10 @@ def test_without_the_converter_a_new_database_begins_in_fp32_and_the_log_says_wh
     with caplog.at_level(logging.INFO, "kb.embed.open"):
         opened = open_embedder(model_files.onnx.parent, tmp_path, "cpu", "auto")
     assert opened.spec.precision == "fp32"
-    assert "the model runs in fp32: KB_PRECISION: making the model in int8 needs the package onnx" in caplog.text
+    assert (
+        "the model runs in fp32: KB_PRECISION: the conversion of the model to int8 needs the package onnx"
+        in caplog.text
+    )
     with pytest.raises(ModelError, match="needs the package onnx"):
         open_embedder(model_files.onnx.parent, tmp_path, "cpu", "int8")
 
@@ -144,7 +147,7 @@ def test_a_model_whose_vectors_come_out_otherwise_is_not_run_in_int8(model_files
     """In a process of its own: a conversion takes half a gigabyte."""
     command = [sys.executable, "-c", OTHERWISE, model_files.onnx, model_files.tokenizer]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert re.search(r"ModelError: .* differ too much .*set KB_PRECISION=fp32", ended.stderr), ended.stderr
+    assert re.search(r"ModelError: .* differ too much .*Set KB_PRECISION=fp32", ended.stderr), ended.stderr
 
 
 def test_one_that_an_earlier_version_made_is_made_again(int8_files, model_files, tmp_path):

@@ -1,4 +1,4 @@
-"""A page of a PDF as a picture: what is marked is the passage, as the index has it; and how many pages there are."""
+"""A page of a PDF as a picture: the marked text is the indexed passage. Also the number of pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that are made anew while the disk is full or bad for a moment."""
+"""Recomputing vectors continues after a disk was full or failed for a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A system that can watch no more folders: a sync looks for changes by itself, says so once and stays with it."""
+"""A system that can watch no more folders: a sync checks for changes at intervals and reports this once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do on the pages, in a browser."""
+"""Tasks of people in the web interface, in a browser."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_what_is_wrong_is_checked_shown_and_repaired_after_a_question(browser, s
     site.data.joinpath("kb.db.new").touch()
     browser.get(f"{site.url}/doctor")
     find(browser, ".primary", "Check")[0].click()
-    assert find(browser, ".found-wrong", "kb.db.new was cut off")
+    assert find(browser, ".found-wrong", "kb.db.new is left over")
     find(browser, "button", "Repair now")[0].click()
     browser.switch_to.alert.accept()
     assert find(browser, ".good", "No faults found")

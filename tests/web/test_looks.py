@@ -1,4 +1,4 @@
-"""How the pages look, to the eye and to what reads them aloud; what they weigh and how fast they are."""
+"""The web interface's appearance, accessibility, size and speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages without a browser's script: what they answer, and to whom."""
+"""The web interface without scripts: its answers, and who gets them."""
 
 from __future__ import annotations
 
@@ -662,7 +662,7 @@ def test_a_failed_job_says_why_and_offers_only_what_can_help(read, site):
     site.engine.post("jobs", params={"wait": 30}, files=broken).raise_for_status()
     reader = read(f"{site.url}/jobs?status=failed")
     [job] = reader.page.xpath("//li[contains(@class, 'failed')][contains(., 'cut-off.pdf')]")
-    assert "the PDF is damaged: it cannot be opened" in job.text_content()
+    assert "the PDF is damaged: kb cannot open it" in job.text_content()
     assert [each.text for each in job.xpath(".//button")] == ["Dismiss"]
     place = job.xpath(".//form/@action")[0].rpartition("jobs/")[2]
     reader.submit(f"jobs/{place}$")

@@ -108,7 +108,7 @@ class NoBackupFolder(KbError, status=409, code="no-backup-folder"):
     """Set KB_BACKUP_DIR, the folder for backups, and restart kb. 'kb backup DIR' needs no setting."""
 
 
-class AtWork(KbError, status=409, code="at-work"):
+class MaintenanceRunning(KbError, status=409, code="at-work"):
     """A backup, check or repair is already running. Wait until it ends."""
 
 

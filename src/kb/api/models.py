@@ -81,7 +81,7 @@ def _in_utc(instant: datetime) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        raise PydanticCustomError("instant", "must be between the years 1 and 9999 in UTC") from None
+        raise PydanticCustomError("instant", "must be within the years 1 to 9999 in UTC") from None
 
 
 def _in_calendar(instant: datetime) -> datetime:
@@ -408,7 +408,7 @@ class ExplainedLeg(Reply):
     """The rank and score of a passage by words, or by meaning.
 
     `place` is its rank in this list, from 1, or null if it is not listed. `score` is its own score; `in_context` is its
-    score together with its neighbours, or null without neighbours. `share` is the part of the result's score.
+    score together with its neighbours, or null without neighbours. `share` is its part of the result's score.
     """
 
     place: int | None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kb.api.errors import AlreadyReplaced, NotANote, NotFound
 from kb.api.models import NOTE
-from kb.documents.existing import missing_document
+from kb.documents.lookup import missing_document
 from kb.store.protocol import Transaction
 from kb.store.rows import Content
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from kb.api.errors import NotInBin, Occupied
-from kb.documents.existing import existing_document, existing_version, missing_document
+from kb.documents.lookup import existing_document, existing_version, missing_document
 from kb.documents.originals import Originals
 from kb.documents.preconditions import check_match
 from kb.documents.replacement import drop_taken_link

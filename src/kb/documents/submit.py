@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from kb.api.errors import JobDone, KeyReused, NotRetryable, Unconfirmed
 from kb.api.models import NOTE, FileRequest, JobAccepted, JobDropped, NoteRequest
 from kb.blobs.protocol import Blobs
-from kb.documents.existing import existing_job
+from kb.documents.lookup import existing_job
 from kb.documents.replacement import check_current, check_replaceable
 from kb.documents.staging import discard, stage
 from kb.formats.text.base64_data import without_embedded

@@ -10,7 +10,7 @@ from kb.api.errors import Changed, Invalid, NotANote, NotFound, PathTaken, TooMa
 from kb.api.models import MAX_TAG_CHARS, MAX_TAGS, NOTE
 from kb.api.tag_tree import is_in_branch, renamed, stem
 from kb.documents.edit import Edit
-from kb.documents.existing import existing_document
+from kb.documents.lookup import existing_document
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
 from kb.embed.protocol import Embedder

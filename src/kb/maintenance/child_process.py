@@ -27,7 +27,7 @@ Step = Callable[[str], None]
 
 NICE: Final = 10
 MAX_FAULTS: Final = 100
-"""How many faults are reported."""
+"""The maximum number of reported faults."""
 
 PAUSE_SECONDS: Final = 0.5
 """The minimum interval between two progress reports."""
@@ -69,12 +69,10 @@ def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
     target = backup_folder(settings)
     step(f"backing up to {target}")
     made = back_up(settings, target, settings.backup_keep, _counted(step))
-    faults = [
-        f"{name} is damaged or not there: the backup has it at most from before" for name in made.manifest.missing
-    ]
+    faults = [f"{name} is damaged or missing; the backup has at most an earlier copy" for name in made.manifest.missing]
     faults = first_faults(faults)
     if made.absent:
-        faults.append(f"{made.absent} files are in no backup: KB_KEEP_FILES was off, or they are lost")
+        faults.append(f"{made.absent} files are not in the backup: KB_KEEP_FILES was off, or the files are lost")
     return {"faults": faults}
 
 

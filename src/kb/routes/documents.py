@@ -53,7 +53,7 @@ from kb.api.models import (
 from kb.documents import update
 from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
-from kb.documents.existing import author_of, existing_document, existing_version
+from kb.documents.lookup import author_of, existing_document, existing_version
 from kb.routes.dependencies import (
     MAX_ID,
     READ,

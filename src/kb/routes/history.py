@@ -31,7 +31,7 @@ from kb.api.models import (
 )
 from kb.api.rights import Caller
 from kb.documents.diff import diff
-from kb.documents.existing import existing_document, existing_version
+from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep

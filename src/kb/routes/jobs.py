@@ -14,7 +14,7 @@ from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
 from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
-from kb.documents.existing import existing_job
+from kb.documents.lookup import existing_job
 from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
 from kb.routes.dependencies import MAX_ID, READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
 from kb.routes.problems import problems

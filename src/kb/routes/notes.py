@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Request
 from kb.api.errors import Invalid
 from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
-from kb.documents.existing import author_of
+from kb.documents.lookup import author_of
 from kb.documents.update import NoteChange, update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import to_models, with_chunks

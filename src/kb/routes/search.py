@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from kb.api.date_parsing import own_day
 from kb.api.errors import Invalid
 from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
-from kb.documents.existing import existing_document
+from kb.documents.lookup import existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep, turn
 from kb.routes.documents import to_filter
 from kb.routes.problems import problems

@@ -8,7 +8,7 @@ from contextlib import suppress
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import AtWork, Invalid
+from kb.api.errors import Invalid, MaintenanceRunning
 from kb.web.document_html import Row
 from kb.web.pages import redirect, render
 from kb.web.sessions import Visit
@@ -48,7 +48,7 @@ async def begin(request: Request, visit: Visit, actions: tuple[str, ...]) -> Res
     action = str(form.get("action", ""))
     if action not in actions:
         raise Invalid(f"action: must be {' or '.join(actions)}.")
-    with suppress(AtWork):
+    with suppress(MaintenanceRunning):
         await visit.engine.maintain(action)
     return redirect(visit, request.url.path.lstrip("/"))
 

@@ -23,6 +23,6 @@ def reindex(
     settings = data_settings()
     with status_line(quiet=False) as show_status:
         require("kb.maintenance.reindex").reindex(
-            settings, lambda done, total: show_status(f"{done:,} of {total:,} passages"), anew=vectors
+            settings, lambda done, total: show_status(f"{done:,} of {total:,} passages"), recompute_all=vectors
         )
     output.print_line("the database is rebuilt")
