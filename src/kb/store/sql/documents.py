@@ -47,6 +47,9 @@ ALL: Final = 1 << 62
 WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
 """Keeps the names to documents that a key may see."""
 
+AMONG: Final = "WHERE +document_id IN (SELECT id FROM documents WHERE {condition})"
+"""Keeps the tags to such documents; with a plus, SQLite does not look up each of these for each of the tags."""
+
 
 class Documents(ABC):
     """See `kb.store.protocol.Documents`.
@@ -247,8 +250,8 @@ class Documents(ABC):
         above = {tag: list(tags_above(tag)) for tag in tags}
         parents = {parent for parents in above.values() for parent in parents}
         pairs = [(branch, tag) for tag in tags for branch in {*above[tag], *({tag} & parents)}]
-        condition, parameters = self.conditions.admitted(Filter(limit=limit))
-        sql = self._sql["count_branches"].format(condition=condition)
+        condition, parameters = EVERY_DOCUMENT if limit is None else self.conditions.admitted(Filter(limit=limit))
+        sql = self._sql["count_branches"].format(admitted_only=AMONG.format(condition=condition) if limit else "")
         return dict(self._execute(sql, (json.dumps(pairs), *parameters)).fetchall()) if pairs else {}
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
