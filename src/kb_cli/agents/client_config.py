@@ -61,7 +61,7 @@ def _merged(before: object, additions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _extended(present: object, value: object) -> object:
-    """Return a list of tables with the new ones at its end; any other value as it is."""
+    """Return a list of tables with the new ones at its end; any other value unchanged."""
     if not (isinstance(present, list) and isinstance(value, list) and all(isinstance(item, dict) for item in value)):
         return value
     return [*present, *(item for item in value if item not in present)]

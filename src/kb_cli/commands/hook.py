@@ -69,8 +69,8 @@ def print_context(event: dict[str, Any]) -> None:
 async def make_brief(client: "EngineClient", session: str, folder: str = "") -> str:
     """Return a text for the start of a session, within a budget.
 
-    It has preferences, decisions and open questions with their text, those of the folder's project first, then recent
-    changes without reverts, and the saved conversation.
+    It has preferences, decisions and open questions with their text, the project's own first, then recent changes
+    without reverts, and the saved conversation.
     """
     lines = [
         f"The user's knowledge base, kb, has {await client.count_documents()} documents; kb_search finds passages."
@@ -95,7 +95,7 @@ def fitting(heading: str, lines: list[str], characters: int) -> list[str]:
 
 
 async def find_memories(client: "EngineClient", folder: str) -> list[dict[str, Any]]:
-    """Return the latest preferences, decisions and open questions: first those of the project, by kind."""
+    """Return the latest preferences, decisions and open questions: first the notes of the project, by kind."""
     own = {folder, f"project:{folder}", f"thread:{folder}"} if folder else set[str]()
     found: list[tuple[bool, int, dict[str, Any]]] = []
     for kind, tags in enumerate(KINDS):

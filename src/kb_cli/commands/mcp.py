@@ -159,7 +159,7 @@ def stdio_config(url: str, headers: dict[str, str]) -> str:
 
 def codex_config(url: str, headers: dict[str, str]) -> str:
     """Return TOML; every JSON string is a TOML string. Codex reads the key from the environment."""
-    key = f'\nbearer_token_env_var = "{KEY}"  # set it where you start Codex' if headers else ""
+    key = f'\nbearer_token_env_var = "{KEY}"  # set it before you start Codex' if headers else ""
     return f"[mcp_servers.{NAME}]\nurl = {json_.dumps(url)}{key}"
 
 

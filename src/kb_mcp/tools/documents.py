@@ -367,7 +367,7 @@ class DocumentTools:
         limiter = self._limiter.within(max_tokens)
         if document_ids:
             if document_id or source_path or from_chunk or chunk_id or page or heading or query or outline:
-                raise Invalid("document_ids: give it alone, or with max_tokens.")
+                raise Invalid("document_ids: give only it, or also max_tokens.")
             check_number(document_ids)
             return rendered("kb_get", await read_several(self._engine, limiter, document_ids))
         if not document_id and not source_path and chunk_id:
