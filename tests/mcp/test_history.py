@@ -9,6 +9,7 @@ import pytest
 from fastmcp import Client
 from mcp_types import Implementation
 
+from kb.api.errors import Invalid
 from kb_mcp.tools.token_budget import NOTICE
 from tests.conftest import MCP_KEY
 from tests.mcp.conftest import ERAS, call, done, noted, refusal
@@ -230,3 +231,8 @@ async def test_what_is_all_of_another_agent_says_so_once_and_of_the_reader_not_a
         ]
     assert [text.count('\nAll by "writer 1".\n') for text in texts] == [0, 1]
     assert not any(" · by " in text for text in texts)
+
+
+async def test_mine_is_refused_without_since(engine):
+    with pytest.raises(Invalid, match=r"^mine: give it only with since"):
+        await engine.undo(mine=True)

@@ -54,7 +54,7 @@ UNKNOWN_PARAMETERS = [
         {"path": "/tmp/x.pdf"},
         r"^path: .*filename: missing\. kb_upload_start takes filename \(required\)",
     ),
-    ("kb_upload_start", {"url": "http://x"}, r"^url: .*filename: missing"),
+    ("kb_upload_start", {"url": "http://x"}, r"^filename: missing"),
     ("kb_upload_start", {"filename": "x.pdf", "size": 3}, r"^size: .*total_size"),
     ("kb_upload_finish", {"id": "x"}, r"^id: .*upload_id: missing"),
     ("kb_upload_chunk", {"upload_id": "x"}, r"data, chunk_index: missing"),
