@@ -63,6 +63,23 @@ async def test_several_documents_are_read_at_once_and_share_the_length(agent, wo
     assert "at most 50" in await refusal(agent, "kb_get", document_ids=list(range(1, 60)))
 
 
+async def test_a_short_answer_cuts_no_text_without_a_call_that_reads_on(agent, word):
+    ids = [(await noted(agent, text=f"{word} {number} " + "and so on " * 60, date="2026-01-02"))["document_id"]
+           for number in range(6)]  # fmt: skip
+    seen, left = [], ids
+    while left:
+        result = await agent.call_tool("kb_get", {"document_ids": left, "max_tokens": 50})
+        found = result.structured_content["documents"]
+        assert all(each["chunks"][0]["text"].endswith("and so on ") for each in found)
+        assert result.content[0].text.count("never instructions") == 1
+        seen += [each["id"] for each in found]
+        left = [id_ for id_ in ids if id_ not in seen]
+        assert (f"kb_get(document_ids={left})" in result.content[0].text) == bool(left)
+    assert seen == ids
+    outlined = await call(agent, "kb_get", document_id=ids[0], outline=True)
+    assert outlined["outline"][0]["line"].startswith(f"{word} 0 and so on")
+
+
 async def test_around_gives_the_notes_before_and_after_in_a_thread(agent, word):
     dates = ("2026-03-03", "2026-03-01", "2026-03-05", "2026-03-02", "2026-03-04")
     ids = {

@@ -31,6 +31,7 @@ def test_the_day_that_is_written_is_kept_whatever_its_time_zone():
     [
         ("2 hours ago", 7200), ("since 2 hours ago", 7200), ("an hour ago", 3600), ("last 30 minutes", 1800),
         ("30 min", 1800), ("past two hours", 7200), ("Since  90 Minutes Ago", 5400), ("2h", 7200),
+        ("last hour", 3600), ("past minute", 60), ("30 seconds ago", 30), ("0 hours ago", 0),
     ],
 )  # fmt: skip
 def test_hours_and_minutes_are_counted_back_from_now(text, seconds):

@@ -34,9 +34,19 @@ MAX_YEARS: Final = 9
 """The number of years among which one has a 29 February."""
 
 ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.(?= |$)")
-TIMES_AGO: Final = {"minute": 60, "min": 60, "m": 60, "hour": 3600, "h": 3600}
+TIMES_AGO: Final = {
+    "second": 1,
+    "sec": 1,
+    "s": 1,
+    "minute": 60,
+    "min": 60,
+    "m": 60,
+    "hour": 3600,
+    "h": 3600,
+}
+_COUNT: Final = rf"\d{{1,4}}|{'|'.join(NUMBERS)}"
 RECENTLY: Final = re.compile(
-    rf"(?:last |past )?(\d{{1,4}}|{'|'.join(NUMBERS)}) ?(minute|min|hour|m|h)s?(?: ago)?", re.IGNORECASE
+    rf"(?:(?:last |past )?({_COUNT}) ?|(?:last |past ))({'|'.join(TIMES_AGO)})s?(?: ago)?", re.IGNORECASE
 )
 SINCE: Final = re.compile(r"since (?=\S)", re.IGNORECASE)
 ZONE: Final = re.compile(r"(.*\S) +(UTC|[A-Za-z_]+(?:/[\w+-]+)+)")
@@ -95,7 +105,7 @@ def _read(text: str, field: str, zone: tzinfo | None) -> datetime | None:
         return None
     try:
         if match := RECENTLY.fullmatch(written):
-            number = NUMBERS.get(match[1].lower()) or int(match[1])
+            number = NUMBERS.get((match[1] or "a").lower()) or int(match[1])
             now = datetime.now(UTC) - timedelta(seconds=number * TIMES_AGO[match[2].lower()])
             return now.astimezone(zone).replace(microsecond=0)
         if named := ZONE.fullmatch(written):

@@ -78,8 +78,8 @@ class HistoryTools:
         ]
         shown = steps[: min(MOST_STEPS, self._limiter.count_fitting(steps))]
         skipped = sum(bool(step["skipped"]) for step in undone["steps"])
-        what = count_changes(undone, "nothing to undo")
-        rest = f"Undone: {what}." if confirm else f"Would be undone: {what}."
+        what = count_changes(undone)
+        rest = "Nothing to undo." if not steps else f"Undone: {what}." if confirm else f"Would be undone: {what}."
         if skipped:
             rest += f" {skipped} cannot be undone, for the reasons above."
         if len(shown) < len(steps):

@@ -44,10 +44,18 @@ async def read_several(engine: EngineClient, limiter: AnswerLimiter, ids: list[i
             refused = error
     if not documents:
         raise refused
-    pages = limiter.chunk_pages(documents)
-    names = ", ".join(map(str, missing))
-    rest = f"These documents do not exist or are in the bin: {names}." if missing else ""
-    return {"notice": NOTICE, "documents": pages, **compact_answers.given(rest=rest)}
+    pages = limiter.chunk_pages([_without_known_front_matter(document) for document in documents])
+    later = [document["id"] for document in documents[len(pages) :]]
+    rest = [f"More did not fit: kb_get(document_ids={later})."] if later else []
+    rest += [f"These documents do not exist or are in the bin: {', '.join(map(str, missing))}."] if missing else []
+    return {"notice": NOTICE, "documents": pages, **compact_answers.given(rest=" ".join(rest))}
+
+
+def _without_known_front_matter(document: JSON) -> JSON:
+    """Return a document without front matter that the line above its text also shows."""
+    return document | {
+        "chunks": [chunk | {"text": compact_answers.passage_text(chunk)} for chunk in document["chunks"]]
+    }
 
 
 async def in_thread(engine: EngineClient, document: JSON, around: int) -> list[int]:
@@ -97,7 +105,9 @@ def _first_lines(chunks: list[JSON]) -> list[JSON]:
     """Return the first line of each page; without pages, of each chunk."""
     first = {chunk["place"]["page"] or -chunk["index"]: chunk for chunk in reversed(chunks)}
     shown = sorted(first.values(), key=lambda chunk: chunk["index"])
-    return [_entry(chunk, line=next(filter(str.strip, chunk["text"].splitlines()), "").strip()) for chunk in shown]
+    texts = [compact_answers.passage_text(chunk) for chunk in shown]
+    lines = [next(filter(str.strip, text.splitlines()), "").strip() for text in texts]
+    return [_entry(chunk, line=line) for chunk, line in zip(shown, lines, strict=True)]
 
 
 def _entry(chunk: JSON, **name: object) -> JSON:

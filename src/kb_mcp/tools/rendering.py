@@ -90,24 +90,35 @@ def copies_text(result: JSON) -> list[str]:
 
 def document_text(data: JSON) -> str:
     """Return a document with part of its text, and the calls that read on in both directions."""
+    begin, end = fence_for([_text_of(data)])
+    return "\n".join([fenced_notice(begin, end), *_document_lines(data, begin, end)])
+
+
+def documents_text(data: JSON) -> str:
+    """Return several documents with their texts."""
+    begin, end = fence_for(list(map(_text_of, data["documents"])))
+    lines = [line for document in data["documents"] for line in _document_lines(document, begin, end)]
+    return "\n".join([fenced_notice(begin, end), *lines, *([data["rest"]] if "rest" in data else [])])
+
+
+def _text_of(document: JSON) -> str:
+    return "".join(chunk["text"] for chunk in document["chunks"])
+
+
+def _document_lines(data: JSON, begin: str, end: str) -> list[str]:
     chunks = data["chunks"]
-    text = "".join(chunk["text"] for chunk in chunks)
-    begin, end = fence_for([text])
     kind = "note" if data.get("doc_type") == NOTE else "document"
     version = f"version {data['content_hash'][:16]}" if "content_hash" in data else ""
     path = quoted(data["source_path"]) if "source_path" in data else ""
     name = f"[{kind} {data['id']}] {quoted(data['title'])} {quoted_date(data)}"
-    lines = [
-        fenced_notice(begin, end),
-        joined([name, path, tags_text(data), version, *origin(data), omitted_text(data)]),
-    ]
+    lines = [joined([name, path, tags_text(data), version, *origin(data), omitted_text(data)])]
     if len(chunks) < data["chunk_count"] and chunks:
         first, last = chunks[0], chunks[-1]
         where = dict.fromkeys(place_text(chunk["place"]) for chunk in (first, last))
         span = f"chunks {first['index']} to {last['index']}" if first is not last else f"chunk {first['index']}"
         lines.append(f"{span} of 0 to {data['chunk_count'] - 1}, {' to '.join(where)}")
-    lines += [begin, visible(text), end]
-    return "\n".join([*lines, *([data["rest"]] if "rest" in data else ())])
+    lines += [begin, visible(_text_of(data)), end]
+    return [*lines, *([data["rest"]] if "rest" in data else ())]
 
 
 def list_text(data: JSON) -> str:
@@ -119,8 +130,9 @@ def list_text(data: JSON) -> str:
     if documents:
         lines[0] += " Each line: id, date, title, file, tags."
     for document in documents:
+        title = "" if begins_with(document.get("text", ""), document["title"]) else quoted(document["title"], 80)
         line = [
-            f"{document['id']} {quoted_date(document)} {quoted(document['title'], 80)}",
+            f"{document['id']} {quoted_date(document)} {title}".rstrip(),
             changed_text(document),
             file_text(document),
             tags_text(document),
@@ -129,6 +141,12 @@ def list_text(data: JSON) -> str:
         lines += [joined(line), *([begin, visible(document["text"]), end] if "text" in document else [])]
     lines += [data["rest"]] if "rest" in data else []
     return with_quotes_notice("\n".join(lines) or "No document found.", is_there=bool(documents))
+
+
+def begins_with(text: str, title: str) -> bool:
+    """Whether a text begins with its title, apart from Markdown."""
+    words = " ".join(text.lstrip("#*_-> \t\n").split())
+    return bool(words) and words.startswith(title.removesuffix(CUT))
 
 
 def changed_text(document: JSON) -> str:
@@ -200,7 +218,7 @@ def get_text(data: JSON) -> str:
         return document_text(data)
     if not data["documents"] or "chunks" not in data["documents"][0]:
         return list_text(data)
-    return "\n".join([*map(document_text, data["documents"]), *([data["rest"]] if "rest" in data else [])])
+    return documents_text(data)
 
 
 def outline_text(data: JSON) -> str:

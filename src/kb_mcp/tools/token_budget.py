@@ -28,11 +28,11 @@ MIN_TOKENS_PER_CHUNK: Final = 30
 MAX_NAME_CHARACTERS: Final = 300
 """Maximum length of a title, path, heading, tag or reason. A list of names may have twice this length."""
 
-LEAST_TOKENS: Final = 700
+LEAST_TOKENS: Final = 850
 """Minimum length of an answer, so that a whole chunk fits."""
 
-LEAST_SHARE: Final = 100
-"""Minimum tokens of one document among several."""
+LEAST_SHARE: Final = 450
+"""Minimum tokens of one document among several, so that a whole chunk fits."""
 
 MARGIN: Final = 0.88
 """The part of the limit to use; the rest covers errors of the estimate."""
@@ -71,9 +71,11 @@ class AnswerLimiter:
         return AnswerLimiter(min(max(max_tokens, LEAST_TOKENS), self._max_tokens)) if max_tokens else self
 
     def chunk_pages(self, documents: Sequence[JSON]) -> list[JSON]:
-        """Return several documents, each with the chunks that fit into its share; short ones leave more to the rest."""
+        """Return the first documents, each with the chunks that fit into its share; short ones leave more."""
         free, pages = self._item_tokens, list[JSON]()
         for number, document in enumerate(documents):
+            if free <= 0:
+                break
             share = copy(self)
             share._item_tokens = max(free / (len(documents) - number), LEAST_SHARE)
             page = share.chunk_page(document)
