@@ -69,7 +69,10 @@ class Endpoint:
 
     def identify(self, message: Message) -> None:
         """Send the name of the client, which is only in its first message, with each later one."""
-        info = (message.get("params") or {}).get("clientInfo") or {}
+        params = message.get("params")
+        info = params.get("clientInfo") if isinstance(params, dict) else None
+        if not isinstance(info, dict):
+            return
         name = " ".join(str(info.get(field, "")) for field in ("name", "version")).strip()
         if name and name.isascii() and name.isprintable():
             self._headers["User-Agent"] = name

@@ -65,6 +65,18 @@ def test_the_start_sequence_of_a_desktop_client_is_answered_line_by_line(server)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(("name", "is_text"), [("claude-code", True), ("claude-ai", False), ("claude\ncode", False)])
+def test_the_name_of_the_client_reaches_the_gateway(server, name, is_text):
+    lines = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize",
+         "params": INITIALIZE | {"clientInfo": {"name": name, "version": "2.1"}}},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "kb_list", "arguments": {}}},
+    ]  # fmt: skip
+    ended = run(server.url, "\n".join(map(json.dumps, lines)))
+    [listed] = [each["result"] for each in map(json.loads, ended.stdout.splitlines()) if each["id"] == 1]
+    assert ("structuredContent" not in listed) == is_text
+
+
 def run(url, text, key=MCP_KEY):
     environment = without_settings() | {"KB_MCP_URL": f"{url}/mcp", "KB_MCP_API_KEY": key}
     return subprocess.run(
