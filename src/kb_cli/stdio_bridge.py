@@ -9,12 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, BinaryIO, Final, TextIO
 from urllib.parse import SplitResult, urlsplit
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
@@ -77,6 +77,13 @@ class Endpoint:
         if name and name.isascii() and name.isprintable():
             self._headers["User-Agent"] = name
 
+    def put(self, url: str, file: BinaryIO, size: int) -> tuple[int, bytes]:
+        """Send a file to a URL of the server; return the status and the body of the response."""
+        with closing(self._connect(ANSWER_SECONDS)) as connection:
+            connection.request("PUT", urlsplit(url).path, file, {"Content-Length": str(size)})
+            response = connection.getresponse()
+            return response.status, response.read()
+
     def await_server(self) -> None:
         """Wait until the server is ready; start it unless another process does.
 
@@ -133,10 +140,19 @@ class Endpoint:
 
 
 class Bridge:
-    """Passes messages on, several at once, and writes each response as one line."""
+    """Passes messages on, several at once, and writes each response as one line.
 
-    def __init__(self, endpoint: Endpoint, output: TextIO) -> None:
+    Args:
+        endpoint: receives the messages.
+        output: gets the responses.
+        answers: yields the responses to a message, by default those of the endpoint.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, output: TextIO, answers: Callable[[Message], Iterator[Message]] | None = None
+    ) -> None:
         self._endpoint = endpoint
+        self._answers = answers or endpoint.post
         self._output = output
         self._lock = threading.Lock()
 
@@ -173,7 +189,7 @@ class Bridge:
 
     def _pass_on(self, message: Message) -> None:
         try:
-            for answer in self._endpoint.post(message):
+            for answer in self._answers(message):
                 if message.get("method") == "initialize":
                     self._endpoint.version = (answer.get("result") or {}).get("protocolVersion")
                 self._write(answer)

@@ -77,11 +77,46 @@ def test_the_name_of_the_client_reaches_the_gateway(server, name, is_text):
     assert ("structuredContent" not in listed) == is_text
 
 
-def run(url, text, key=MCP_KEY):
+def run(url, text, key=MCP_KEY, more=()):
     environment = without_settings() | {"KB_MCP_URL": f"{url}/mcp", "KB_MCP_API_KEY": key}
     return subprocess.run(
-        [sys.executable, *COMMAND], input=text, capture_output=True, encoding="utf-8", env=environment, check=False
+        [sys.executable, *COMMAND, *more],
+        input=text,
+        capture_output=True,
+        encoding="utf-8",
+        env=environment,
+        check=False,
     )
+
+
+@pytest.mark.parametrize("name", ["claude-ai", "claude-code"])
+def test_agents_add_files_below_allowed_folders_by_their_path(server, tmp_path, name):
+    (tmp_path / "shelf").mkdir()
+    file = tmp_path / "shelf" / "Häuser.txt"
+    file.write_text("The house at the harbour is blue. " * 5)
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "shelf" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    paths = [file, tmp_path / "secret.txt", tmp_path / "shelf" / "link.txt", tmp_path / "shelf" / "none.txt",
+             tmp_path / "shelf", f"{tmp_path}/shelf/../secret.txt", "shelf/Häuser.txt"]  # fmt: skip
+    lines = [
+        {"jsonrpc": "2.0", "id": 90, "method": "initialize",
+         "params": INITIALIZE | {"clientInfo": {"name": name, "version": "1"}}},
+        {"jsonrpc": "2.0", "id": 91, "method": "tools/list", "params": {}},
+        *({"jsonrpc": "2.0", "id": number, "method": "tools/call",
+           "params": {"name": "kb_upload_start", "arguments": {"path": str(path), "tags": ["shelf"]}}}
+          for number, path in enumerate(paths)),
+    ]  # fmt: skip
+    ended = run(server.url, "\n".join(map(json.dumps, lines)), more=["--root", str(tmp_path / "shelf")])
+    answers = {each["id"]: each["result"] for each in map(json.loads, ended.stdout.splitlines())}
+    [tool] = [tool for tool in answers[91]["tools"] if tool["name"] == "kb_upload_start"]
+    assert "path" in tool["inputSchema"]["properties"]
+    receipt = json.loads(answers[0]["content"][0]["text"])
+    assert receipt["document_id"]
+    assert answers[0].get("structuredContent") == (receipt if name == "claude-ai" else None)
+    for number in range(1, len(paths)):
+        assert answers[number]["isError"], number
+        assert answers[number]["content"][0]["text"].startswith("path: ")
+    assert "is outside of the folders" in answers[2]["content"][0]["text"]
 
 
 def test_a_wrong_key_is_said_in_the_answer_and_stands_in_no_output(server):
