@@ -113,7 +113,7 @@ async def test_a_list_says_what_changed_and_when(agent, word):
     kinds = {each["id"]: each["change"] for each in result.structured_content["documents"]}
     assert kinds == dict(zip(ids, ("tags", "text", "reverted to version 1", "added"), strict=True))
     changed = result.structured_content["documents"][0]["changed"][11:16]
-    assert f" · changed {changed}, reverted to version 1 · " in result.content[0].text
+    assert f" · changed {changed}, reverted to version 1\n" in result.content[0].text
 
 
 async def test_a_list_by_date_is_in_the_order_of_the_dates_it_shows(agent, word):
@@ -129,3 +129,18 @@ async def test_a_list_by_date_is_in_the_order_of_the_dates_it_shows(agent, word)
     assert "changed" not in page["documents"][0]
     recent = await call(agent, "kb_list", tags=[word], sort="recent")
     assert [each["title"] for each in recent["documents"]] == [f"{word} {number}" for number in (3, 2, 1, 0)]
+
+
+async def test_a_date_and_tags_that_all_results_have_are_said_once(agent, word):
+    for number in range(3):
+        await noted(agent, text=f"{word} {number}", date="2026-02-03", tags=[word, f"only-{number}"])
+    for tool, arguments in (("kb_search", {"query": word, "tags": [word]}), ("kb_list", {"tags": [word]})):
+        result = await agent.call_tool(tool, arguments)
+        text = result.content[0].text
+        assert text.count(f"tags {word}") == 1, tool
+        assert all(f" · tags only-{number}" in text for number in range(3)), tool
+        found = next(value for value in result.structured_content.values() if isinstance(value, list))
+        assert all(word in each["tags"] for each in found), tool
+    assert f"\nAll: tags {word}.\n" in text
+    searched = (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
+    assert f"\nAll: 2026-02-03 · tags {word}.\n" in searched
