@@ -249,6 +249,9 @@ class NoteRequest(Request):
     thread: Annotated[Tag | None, Field(description="What it is a part of: becomes the tag `thread:…`.")] = None
     source: Annotated[Source | None, Field(description="Where it comes from: an address, a book, a person.")] = None
     replaces: Annotated[DocumentId | None, Field(description="The note whose place it takes.")] = None
+    if_new: Annotated[
+        bool, Field(description="Store nothing if a note says nearly the same; the answer names it in `alike`.")
+    ] = False
 
     @property
     def all_tags(self) -> list[str]:
@@ -546,18 +549,31 @@ class Deleted(Reply):
     title: str
 
 
+class Alike(Reply):
+    """A note that says nearly the same as a new one, with the beginning of its text."""
+
+    document_id: int
+    title: str
+    text: str
+
+
 class JobAccepted(Reply):
     """The receipt for a note or a file; its content is on disk. When waited for, it says how the job ended.
 
-    `existed` says that the document held what was sent already, `omitted` as in `Document` what was not read.
+    A note usually has its `document_id` at once, and searches by words find it; while its job is queued, its vectors
+    are missing. `existed` says that the document held what was sent already, `omitted` as in `Document` what was not
+    read. `alike` are the notes that say nearly the same as a new one, the nearest first. `stored` is false if nothing
+    was stored because of `if_new`; then there is no job.
     """
 
-    job_id: int
+    job_id: int | None
     status: JobStatus
     document_id: int | None = None
     existed: bool = False
     omitted: dict[str, int] = {}
     error: str | None = None
+    stored: bool = True
+    alike: list[Alike] = []
 
 
 class JobDropped(Reply):
