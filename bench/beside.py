@@ -1,9 +1,9 @@
-"""Searches of 16 clients beside ingestion: what each takes from the other.
+"""Measure searches of 16 clients during ingestion, and ingestion during searches.
 
-    python -m bench.beside [PASSAGES]      100,000 when not given
+    python -m bench.beside [PASSAGES]      default: 100,000
 
-Abstracts are added alone, queries are asked alone, then both at once, in turn and several times, over a database of
-`bench.corpus`.
+Over a database of `bench.corpus`, only abstracts are added, then only queries are searched, then both at once, in
+turn and several times.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 PASSAGES: Final = 100_000
 PORTIONS, PORTION = 7, 200
-"""Of so many abstracts each; the first portion only warms up."""
+"""The number of abstracts in a portion. The first portion only warms up."""
 
 SECONDS: Final = 20
 """How long is searched at a time without ingestion."""
 
 MOST_WAITING, LEAST_KEPT = 3.0, 0.6
-"""How many times as long the 95th of a hundred searches may take, and what ingestion shall keep of its rate."""
+"""The limits of the factor on the 95th percentile of searches, and of the rate that ingestion keeps."""
 
 
 def searched(client: Client, texts: Sequence[str], is_over: Callable[[], bool]) -> list[float]:
@@ -54,7 +54,7 @@ def searched(client: Client, texts: Sequence[str], is_over: Callable[[], bool]) 
 
 
 def measure(url: str, client: Client, portions: Iterator[Documents], texts: Sequence[str]) -> dict[str, list[float]]:
-    """Return how many abstracts a second were added, and each search's milliseconds, alone and beside each other."""
+    """Return the abstracts per second and the milliseconds of searches, separately and at the same time."""
 
     async def added(documents: Documents) -> None:
         async with EngineClient(url) as engine:
@@ -64,33 +64,33 @@ def measure(url: str, client: Client, portions: Iterator[Documents], texts: Sequ
         documents = next(portions)
         return 1000 * len(documents) / timed(lambda: asyncio.run(added(documents)))
 
-    found: dict[str, list[float]] = {name: [] for name in ("alone", "beside", "searches alone", "searches beside")}
+    found: dict[str, list[float]] = {name: [] for name in ("alone", "both", "searches", "searches during ingestion")}
     with ThreadPoolExecutor(1) as thread:
         add()
         for _ in range((PORTIONS - 1) // 2):
             found["alone"].append(add())
             waiting = thread.submit(time.sleep, SECONDS)
-            found["searches alone"] += searched(client, texts, waiting.done)
+            found["searches"] += searched(client, texts, waiting.done)
             adding = thread.submit(add)
-            found["searches beside"] += searched(client, texts, adding.done)
-            found["beside"].append(adding.result())
+            found["searches during ingestion"] += searched(client, texts, adding.done)
+            found["both"].append(adding.result())
     return found
 
 
 def report(found: dict[str, list[float]]) -> bool:
     """Print both and their ratios; return whether they are within the limits."""
-    alone, beside = (statistics.quantiles(found[f"searches {name}"], n=20)[18] for name in ("alone", "beside"))
-    rates = [statistics.median(found[name]) for name in ("alone", "beside")]
-    print(f"searches, p95: alone {alone:.0f} ms, beside ingestion {beside:.0f} ms")
-    print(f"  ratio {beside / alone:.2f} (at most {MOST_WAITING})")
-    print(f"abstracts a second: alone {rates[0]:.1f}, beside searches {rates[1]:.1f}")
+    idle, busy = (statistics.quantiles(found[name], n=20)[18] for name in ("searches", "searches during ingestion"))
+    rates = [statistics.median(found[name]) for name in ("alone", "both")]
+    print(f"searches, p95: {idle:.0f} ms, during ingestion {busy:.0f} ms")
+    print(f"  ratio {busy / idle:.2f} (at most {MOST_WAITING})")
+    print(f"abstracts per second: {rates[0]:.1f}, during searches {rates[1]:.1f}")
     print(f"  ratio {rates[1] / rates[0]:.2f} (at least {LEAST_KEPT})")
-    return beside <= MOST_WAITING * alone and rates[1] >= LEAST_KEPT * rates[0]
+    return busy <= MOST_WAITING * idle and rates[1] >= LEAST_KEPT * rates[0]
 
 
 def main() -> int:
     """Return 0 if both are within their limits."""
-    parser = argparse.ArgumentParser(description="Measure searches beside ingestion.")
+    parser = argparse.ArgumentParser(description="Measure searches during ingestion.")
     parser.add_argument("passages", metavar="PASSAGES", type=int, nargs="?", default=PASSAGES)
     size = parser.parse_args().passages
     documents = iter(collection("scifact").documents.items())

@@ -1,7 +1,7 @@
-"""How long commands take to start, as ratios to what they cannot do without, in one run.
+"""Measure the start of commands as ratios to the parts that they need at least, in one run.
 
-The engine behind them answers at once: what is measured is the command line alone. Rounds are interleaved, so that a
-busy machine slows all alike; the ratio is that of the medians.
+The engine of the test answers immediately, so only the command line counts. Rounds are interleaved, so that a busy
+machine slows all of them; the ratio is the ratio of the medians.
 """
 
 from __future__ import annotations

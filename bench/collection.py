@@ -1,4 +1,4 @@
-"""The test collections, in BEIR's form, and others made of them."""
+"""The test collections in BEIR's form, and collections derived from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = re.compile(r"[A-Z\d]")
 """A word with one of these, unless it begins the query, names something."""
 
 NAMED: Final = 4
-"""A query is of names if one of so many words that tell something names something."""
+"""A query has names if at least one in this number of significant words is a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def halved(whole: Collection) -> Collection:
 
 
 def named(whole: Collection) -> Collection:
-    """Return the queries of which a quarter of the words that tell something are names, codes or numbers."""
+    """Return the queries in which a quarter of the significant words are names, codes or numbers."""
     return replace(whole, queries={key: query for key, query in whole.queries.items() if _has_names(query["text"])})
 
 

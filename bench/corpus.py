@@ -1,4 +1,4 @@
-"""Databases of any size: passages of real sentences drawn with a seed, with vectors made of the sentences' own."""
+"""Databases of any size: passages of real sentences, drawn with a seed, with vectors composed of their vectors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHUNKS = 10
 """How many passages a document has."""
 
 SHARES = {"50 %": 2, "10 %": 10, "1 %": 100, "0.1 %": 1000}
-"""One document in so many carries the tag."""
+"""One document in this number has the tag."""
 
 BATCH = 100
 END = re.compile(r"(?<=[.?!])\s+")

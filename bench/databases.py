@@ -1,4 +1,4 @@
-"""The databases that are measured: files of SQLite, or those of a PostgreSQL server in the same folder."""
+"""The measured databases: SQLite files, or databases of a PostgreSQL server in the same folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Database(Protocol):
 
     @property
     def folder(self) -> Path:
-        """The data directory of the engine over it."""
+        """The data folder of its engine."""
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -46,7 +46,7 @@ class Database(Protocol):
         """Return how many bytes it takes."""
 
     def held(self) -> AbstractContextManager[None]:
-        """Have the system keep it in memory meanwhile."""
+        """Keep it in memory during the measurement."""
 
 
 class SqliteDatabase:

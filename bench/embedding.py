@@ -1,11 +1,10 @@
-"""Embedding speed: kb in several precisions, and against sentence-transformers, on the same device.
+"""Measure the speed of embedding: kb in several precisions and sentence-transformers, on the same device.
 
-All run in turns within one process. On a CPU a round's figure is texts per second of CPU time (all threads), on a GPU
-texts per second; the ratio, to the first of the columns, is the median of the rounds' ratios. sentence-transformers
-runs in fp32, and takes part where it is installed. Texts of mixed lengths come in calls of several sizes:
-sentence-transformers pads a batch to its longest text, so that the fewer it can sort, the more it computes in vain.
-Queries come one by one. Below the table stands how near the vectors are to those in fp32.
-Needs kb[engine] with the device's extra:
+All run in turns within one process. On a CPU, a figure is texts per second of CPU time (all threads), on a GPU texts
+per second. The ratio to the first column is the median of the rounds' ratios. sentence-transformers runs in fp32, if
+it is installed. Texts of mixed lengths come in calls of several sizes, because sentence-transformers pads a batch to
+its longest text: the fewer texts it can sort, the more computation is wasted. Queries come one by one. The last lines
+compare the vectors with fp32. Needs kb[engine] with the device's extra:
 
     python -m bench.embedding --model MODEL_DIR --device cuda --precision fp32 fp16
 """

@@ -1,9 +1,9 @@
-"""What the engine adds to its model: ingestion and search against the embedder alone, in one run.
+"""Compare the engine with its model: ingestion and search, and only embedding, in one run.
 
-    python -m bench.engine [NUMBER_OF_DOCUMENTS]      all of SciFact when not given
+    python -m bench.engine [NUMBER_OF_DOCUMENTS]      default: all of SciFact
 
-Documents go in through the API in several portions, and before each the embedder alone embeds the same chunks, so
-that both see the same machine. Then each query is embedded alone and searched, in turn.
+Documents are added through the API in several portions. Before each portion, the embedder embeds the same chunks, so
+that both use the same machine. Then each query is embedded and searched, in turn.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def portions(documents: Documents) -> Iterator[Documents]:
 
 
 def embed_alone(documents: Documents, embedder: Embedder) -> tuple[float, int]:
-    """Seconds for embedding what the engine makes of the documents, and how many chunks that is."""
+    """Return the seconds to embed the chunks of the documents, and the number of chunks."""
     drafts = [draft_note(document["text"], document["title"], embedder) for _, document in documents]
     inputs = list(itertools.chain.from_iterable(draft.inputs for draft in drafts))
     begun = time.perf_counter()

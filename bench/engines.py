@@ -1,12 +1,12 @@
-"""What more engines over one PostgreSQL add: searches a second with 1, 2 and 4 of them, notes a second with 1, 4 and 8.
+"""Measure several engines with one PostgreSQL: searches per second of 1, 2 and 4, notes per second of 1, 4 and 8.
 
-And what a streaming replica adds that one engine's searches are read at.
+Also measure searches of one engine that reads from a streaming replica.
 
     python -m bench.engines [--passages N] [--folder FOLDER] [--json FILE] [searches] [replica] [notes]
 
-Engines are pinned to a core each, in turn; the server and the clients run on all. Each figure is the median of rounds
-that take turns, so that all see the same machine. Beside the rates stands who took how much processor time: that tells
-what more cores would do. A folder keeps the database for the next run.
+Engines are pinned to one core each, in turn. The server and the clients use all cores. Each figure is the median of
+interleaved rounds, so that all use the same machine. The CPU time of each process shows the effect of more cores. A
+folder keeps the database for the next run.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class Database:
         return int((self.folder / "postmaster.pid").read_text().split()[0])
 
     def cpu(self) -> float:
-        """Return the seconds of CPU time that its processes have taken, with those that ended."""
+        """Return the CPU seconds of its processes, including ended ones."""
         living = (stat for stat in map(_stat, _processes()) if stat and stat[1] == self.postmaster)
         return (sum(_stat(self.postmaster)[11:15]) + sum(sum(stat[11:13]) for stat in living)) / TICKS
 
     def count(self, sql: str) -> int:
-        """Return what a statement counts."""
+        """Return the count of a statement."""
         with psycopg.connect(self.url) as connection:
             return int(connection.execute(sql).fetchall()[0][0])
 
@@ -136,7 +136,7 @@ def replica(primary: Database) -> Iterator[Database]:
 
 @contextmanager
 def engines(count: int, url: str, **settings: str) -> Iterator[tuple[list[Server], list[ExitStack]]]:
-    """So many engines over a database, each on a core of its own as long as there are enough, and what ends each."""
+    """Start engines over a database, each on its own core if possible, and yield them with functions to end each."""
     with ExitStack() as stack, ThreadPoolExecutor(len(CORES)) as pool:
         ends = [stack.enter_context(ExitStack()) for _ in range(count)]
         begin = partial(_engine, url=url, **settings)
@@ -148,7 +148,7 @@ def engines(count: int, url: str, **settings: str) -> Iterator[tuple[list[Server
 def _engine(core: int, url: str, **settings: str) -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", folder]
-        with _pinned({core}):  # what is started there stays there
+        with _pinned({core}):  # processes started here stay on this core
             server = stack.enter_context(launched(command, KB_DATABASE_URL=url, **settings))
         yield server
 
@@ -253,7 +253,7 @@ def _worked(store: Database, servers: Sequence[Server], texts: Sequence[str]) ->
 
 
 def _with_ratios(found: dict[str, list[Figures]]) -> dict[str, Figures]:
-    """Return the median of each figure's rounds, and the rate as a ratio to that of the first."""
+    """Return the median of each figure's rounds, and the ratio of each rate to the first one."""
     medians = {
         count: {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
         for count, rounds in found.items()
@@ -298,8 +298,8 @@ def table(found: dict[str, Figures]) -> str:
 
 
 def main() -> None:
-    """Print both tables, and write the JSON where it was asked for."""
-    parser = argparse.ArgumentParser(description="Measure several engines over one PostgreSQL.")
+    """Print both tables, and write the JSON if requested."""
+    parser = argparse.ArgumentParser(description="Measure several engines with one PostgreSQL.")
     parser.add_argument("--passages", type=int, default=PASSAGES)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)

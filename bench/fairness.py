@@ -1,9 +1,9 @@
-"""How long a short note takes to be found while many files go in, and what that costs the files.
+"""Measure the time until a short note is found while many files are added, and the cost for the files.
 
-    python -m bench.fairness [FILES] [NOTES]      1,500 and 60 when not given
+    python -m bench.fairness [FILES] [NOTES]      default: 1,500 and 60
 
-Two fresh engines in turn take in the same files, the second one also the notes, spread evenly over the time that the
-first one took. A note counts as found when a search for its own word returns it.
+Two fresh engines in turn add the same files. The second one also adds the notes, spread evenly over the time of the
+first one. A note is found when a search for its own word returns it.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def percentile(values: Sequence[float], percent: int) -> float:
 
 
 async def measure(given: Files, notes: int) -> None:
-    """Take in the files alone, then with notes, and print both."""
+    """Add only the files, then files and notes, and print both."""
     with serving() as url:
         async with EngineClient(url) as client:
             alone = await add_files(client, given)
-    print(f"{len(given):,} files alone: {alone:.1f} s, {len(given) / alone:.1f} files per second", flush=True)
+    print(f"{len(given):,} files without notes: {alone:.1f} s, {len(given) / alone:.1f} files per second", flush=True)
     with serving() as url:
         async with EngineClient(url) as client, EngineClient(url) as other:
             beside, latencies = await asyncio.gather(add_files(client, given), add_notes(other, notes, 0.8 * alone))

@@ -1,8 +1,8 @@
-"""What the gateway is built on, alone: servers that answer a call of kb_status's size with a constant.
+"""Servers with only the gateway's frameworks, which answer a call of kb_status's size with a constant.
 
     python -m bench.floors starlette|mcp|fastmcp --port PORT
 
-Each is served as the gateway is.
+Each runs in the same way as the gateway.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def fastmcp(_: AppContext) -> Starlette:
     server: FastMCP = FastMCP("floor")
 
     async def kb_status() -> Status:
-        """See what is there."""
+        """Show the state of kb."""
         return Status.model_validate(STATUS)
 
     server.tool(kb_status)

@@ -1,9 +1,9 @@
-"""What the weights of the ranking are worth on a collection that had no say in them.
+"""Test the weights of the ranking on a collection that did not influence them.
 
-    python -m bench.held_out [COLLECTION...]      the given ones when none is named
+    python -m bench.held_out [COLLECTION...]      default: the given collections
 
-Each collection is searched with the weights in use and with others. Then each is left out in turn, and with it those of
-the same source: the value of a weight that is best on the mean of the rest is measured on it.
+Each collection is searched with the present weights and with others. Then each collection is left out in turn, together
+with the collections of the same source: the weight with the best mean on the rest is measured on it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def source(name: str) -> str:
 
 
 def chosen(left_out: str, values: Iterable[str], found: Mapping[str, Found]) -> str:
-    """Return the value that is best on the others; the one in use if another one is no better."""
+    """Return the best value on the others, or the present value if none is better."""
     others = [each for name, each in found.items() if source(name) != source(left_out)]
     return max([IN_USE, *values], key=lambda value: sum(each[value] for each in others))
 

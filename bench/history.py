@@ -1,6 +1,6 @@
-"""What history costs: an update with it and without, a search beside many versions, and the bytes of a version.
+"""Measure the cost of history: an update with and without it, a search among many versions, and the bytes of a version.
 
-Updates are compared by CPU time, in pairs, as the machine may do other things; searches in turns, too.
+Updates are compared by CPU time and in pairs, because the machine may be busy. Searches also run in turns.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def compare_updates(folder: Path, embedder: Embedder, words: Sequence[str], length: int) -> None:
-    """Print the CPU time of an update with history and without, and what a version takes."""
+    """Print the CPU time of an update with and without history, and the size of a version."""
     stores = [open_store(folder / f"{name}{length}.db", embedder, kept) for name, kept in KINDS.items()]
     chooser = random.Random(length)
     spent: list[list[float]] = [[], []]
@@ -107,7 +107,7 @@ def compare_searches(folder: Path, embedder: Embedder, words: Sequence[str]) -> 
     with_, without = (statistics.median(each[2 * ROUNDS :]) * 1000 for each in spent)
     with stores[0].read() as tx:
         versions = tx.history.counts().versions
-    print(f"search beside {versions} versions: {with_:.3f} ms CPU, {without:.3f} without ({with_ / without:.3f})")
+    print(f"search among {versions} versions: {with_:.3f} ms CPU, {without:.3f} without ({with_ / without:.3f})")
 
 
 def open_store(path: Path, embedder: Embedder, retention: Retention) -> SqliteStore:

@@ -1,9 +1,9 @@
-"""How fast the pages are in a browser: Chromium on the server's own machine.
+"""Measure the web interface in Chromium, on the server's own machine.
 
-python -m bench.in_browser [DOCUMENTS]      10,000 when not given
-python -m bench.in_browser URL              a server that runs
+python -m bench.in_browser [DOCUMENTS]      default: 10,000
+python -m bench.in_browser URL              a running server
 
-Ends with 1 if a figure is not within its limit.
+Exit with 1 if a figure exceeds its limit.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ const next = () => {
   field.dispatchEvent(new Event("input", {bubbles: true}));
 }; next();"""
 MAPPED = """const done = arguments[0];
-const told = () => done(performance.now());
-document.querySelector(".map.drawn") ? told() : addEventListener("kb:mapped", told, {once: true});"""
+const shown = () => done(performance.now());
+document.querySelector(".map.drawn") ? shown() : addEventListener("kb:mapped", shown, {once: true});"""
 PANNED = """const [frames, done] = arguments, canvas = document.querySelector("#map"), times = [];
 const box = canvas.getBoundingClientRect();
 const at = (kind, x, y) => {
@@ -87,7 +87,7 @@ def loads(driver: Chrome, url: str) -> dict[str, Any]:
 
 
 def questions(driver: Chrome, url: str) -> dict[str, Any]:
-    """From the key to the picture, and what the engine takes of that."""
+    """Return the time from the key to the picture, and the engine's share of it."""
     driver.get(url)
     driver.set_script_timeout(120)
     times = driver.execute_async_script(TYPED, list(WORDS), QUESTIONS)

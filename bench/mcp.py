@@ -1,10 +1,10 @@
-"""What the gateway costs: calls of kb_status against the engine's own answer, and against what it is built on.
+"""Measure the cost of the gateway: calls of kb_status, against the engine's own answer and against the frameworks.
 
     python -m bench.mcp
 
-Every server is a process of its own and all are asked in turn, so that they see the same machine. The overhead of the
-gateway is what is left of a call after the engine's own answer to the same question (`GET /status`, p50) is taken away.
-The floors are servers that answer a constant of the same size: a Starlette route, the protocol's own server, fastmcp.
+Each server is a process of its own, and they are called in turn, so that all use the same machine. The overhead of the
+gateway is the time of a call minus the engine's own answer to the same question (`GET /status`, p50). The floors are
+servers that answer a constant of the same size: a Starlette route, the protocol's own server, fastmcp.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ IDENTITY = {
 
 
 class Connection:
-    """HTTP with as little of a client as there can be: what is measured is the server."""
+    """HTTP with the smallest possible client, so that only the server counts."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer

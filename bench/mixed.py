@@ -1,9 +1,9 @@
-"""Ingestion of mixed documents against the embedder alone, which makes the same vectors, in turn and in one run.
+"""Compare the ingestion of mixed documents with the embedder, in turn and in one run. Both make the same vectors.
 
-    python -m bench.mixed [NUMBER_OF_DOCUMENTS]      9,679 when not given
+    python -m bench.mixed [NUMBER_OF_DOCUMENTS]      default: 9,679
 
-The texts of all collections are notes, text, Markdown, HTML, mail and Word files, one as often as another. They are
-added by eight clients in several portions; after each the embedder alone embeds what the engine made of it.
+The texts of all collections become notes, text, Markdown, HTML, mail and Word files, the same number of each. Eight
+clients add them in several portions. After each portion, the embedder embeds the engine's chunks of it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ async def add(client: EngineClient, portion: Sequence[tuple[str, str, str | byte
 
 
 def inputs(database: Path, last: int, chunker: Chunker) -> tuple[int, list[str]]:
-    """Return the highest id, and what the model reads of the chunks with ids above the last."""
+    """Return the highest id, and the model's input for the chunks with ids above the last."""
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     rows = connection.execute(CHUNKS, (last,)).fetchall()
     connection.close()
@@ -116,7 +116,7 @@ def inputs(database: Path, last: int, chunker: Chunker) -> tuple[int, list[str]]
 
 
 async def measure(url: str, database: Path, embedder: Embedder, count: int) -> float:
-    """Print and return what the engine keeps of the embedder's rate."""
+    """Print and return the share of the embedder's rate that the engine reaches."""
     numbered = [made(*each) for each in enumerate(islice(documents(), count))]
     size, last, chunker = -(-len(numbered) // PORTIONS), 0, Chunker(embedder)
     engine = alone = 0.0

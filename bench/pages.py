@@ -1,6 +1,6 @@
-"""What 100,000 documents cost that 1,000 do not: two real servers in one run, asked in turn.
+"""Compare the web interface with 100,000 and with 1,000 documents: two real servers in one run, called in turn.
 
-    python -m bench.pages [DOCUMENTS]      100,000 when not given
+    python -m bench.pages [DOCUMENTS]      default: 100,000
 
 The documents are notes of one chunk with synthetic vectors, written through the store before the servers start.
 """

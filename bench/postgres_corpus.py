@@ -1,7 +1,7 @@
-"""The passages of `bench.corpus` in PostgreSQL, by COPY, with the indexes made afterwards.
+"""Write the passages of `bench.corpus` into PostgreSQL with COPY, then create the indexes.
 
-A store writes a hundred passages or a few a second, so this is how a million come there. The tables hold what the store
-would have written of the same documents.
+A store writes at most a few hundred passages per second, which is too slow for a million. The tables have the same
+rows as after the store's own writes.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _vectors(ids: NDArray[np.int64], documents: NDArray[np.int64], vectors: NDAr
 def _postings(
     ids: NDArray[np.int64], documents: NDArray[np.int64], terms: Sequence[NDArray[np.int64]]
 ) -> Iterator[NDArray[Any]]:
-    """Yield the postings of passages, those of terms that stand equally often together."""
+    """Yield the postings of passages, grouped by the number of occurrences of their terms."""
     lengths = np.array([each.size for each in terms])
     row, term = np.repeat(np.arange(len(terms)), lengths), np.concatenate(terms)
     place = 2 * (np.arange(term.size) - np.repeat(np.cumsum(lengths) - lengths, lengths))

@@ -1,11 +1,11 @@
-"""What a precision costs the ranking: nDCG@10 and recall@100 in fp32, in another one, and of both in one database.
+"""Measure the cost of a precision: nDCG@10 and recall@100 in fp32, in another one, and with both in one database.
 
-    python -m bench.precisions [--precision int8] [--vectors FOLDER] [COLLECTION...]      all when none is named
+    python -m bench.precisions [--precision int8] [--vectors FOLDER] [COLLECTION...]      default: all collections
 
-Each text is embedded once in each precision; `--vectors` keeps what was computed for the next run. A store is filled
-with vectors in fp32, another one in the other precision, which is asked in both, and a third with documents in turn of
-both. Each line says how the questions differ from fp32 throughout, with the 95 % of a paired
-bootstrap. It fails where nDCG loses more than `APART` and zero is outside the interval, or recall more than `APART`.
+Each text is embedded once in each precision; `--vectors` keeps the vectors for the next run. One store has vectors in
+fp32, one in the other precision, which is queried in both, and one has documents in both, in turn. Each line is the
+difference to fp32, with the 95% interval of a paired bootstrap. Fail if nDCG loses more than `APART` and the interval
+excludes 0, or if recall loses more than `APART`.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class Remembering:
 
 @dataclass(frozen=True)
 class Scores:
-    """What was found for each question."""
+    """The measures of each question."""
 
     measures: list[Measures]
 
     def report(self, label: str, base: Scores) -> tuple[str, bool]:
-        """Return a line, and whether no figure is much below those of `base`."""
+        """Return a line, and whether all figures are near the figures of `base`."""
         pairs = list(zip(self.measures, base.measures, strict=True))
         apart = mean([one.ndcg - other.ndcg for one, other in pairs])
         recall = mean([one.recall - other.recall for one, other in pairs])
@@ -133,7 +133,7 @@ def asked(store: SqliteStore, embedder: Remembering, questions: Sequence[Questio
 
 
 def measured(service: SearchService, question: Question) -> Measures:
-    """Return what a ranking is worth; a document's rank is that of its best passage."""
+    """Return the measures of a ranking. A document ranks by its best passage."""
     answer = service.search(Query.parse(question.text, Filter(tags=tuple(question.tags))), RECALL_DEPTH)
     found = [
         {"document_id": each.document_id, "source_path": each.source_path, "title": each.title}
@@ -164,9 +164,9 @@ def compare(name: str, one: Remembering, other: Remembering) -> bool:
 
 def main() -> int:
     """Compare each collection; 1 if one loses too much."""
-    parser = argparse.ArgumentParser(description="What a precision costs the ranking.")
+    parser = argparse.ArgumentParser(description="Measure the cost of a precision for the ranking.")
     parser.add_argument("--precision", default="int8")
-    parser.add_argument("--vectors", type=Path, help="a folder for what is computed")
+    parser.add_argument("--vectors", type=Path, help="a folder that keeps the vectors")
     parser.add_argument("collections", nargs="*", default=COLLECTIONS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,9 +1,9 @@
-"""Search quality: nDCG@10 and recall@100 of POST /search over public collections, as 'kb eval' counts them.
+"""Measure search quality: nDCG@10 and recall@100 of POST /search over public collections, computed as in 'kb eval'.
 
-    python -m bench.quality [--store sqlite|postgres|both] [COLLECTION...]      scifact in a file when none is named
+    python -m bench.quality [--store sqlite|postgres|both] [COLLECTION...]      default: scifact in SQLite
 
-Documents go in through the API as notes, in their order; a document's rank is that of its best chunk. It fails when a
-collection is below its floor, or when the figures over the two stores are more than `APART` apart.
+Documents are added through the API as notes, in their order. A document ranks by its best chunk. Fail if a collection
+is below its floor, or if the figures of the two stores differ by more than `APART`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     """Mean nDCG@10 and recall@100 in each mode."""
 
 FLOORS: Final = {"scifact": 0.72}
-"""What a collection must reach: nDCG@10."""
+"""The lowest accepted nDCG@10 of a collection."""
 
 APART: Final = 0.01
 """So far apart may the same collection's figures be over two stores."""

@@ -1,9 +1,9 @@
-"""How many of the nearest a store finds among ever more passages; beside it all vectors are compared in memory.
+"""Measure recall for growing numbers of passages, against a comparison with all vectors in memory.
 
     python -m bench.recall --folder FOLDER [--store postgres] [--json FILE] PASSAGES...
 
-The databases are those that `bench.scale` left in the folder. A search is by vectors alone, or hybrid with either the
-store's nearest or all that are nearest; both without HTTP, with the query's vector at hand.
+The databases are in the folder of `bench.scale`. A search is semantic, or hybrid with the store's nearest passages or
+with the exact nearest ones. Both run without HTTP and with the query's vector at hand.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ def run(folder: Path, sizes: Sequence[int], store: str) -> dict[int, Figures]:
 
 
 def main() -> None:
-    """Print the table, and write the JSON where it was asked for."""
-    parser = argparse.ArgumentParser(description="Measure how many of the nearest are found.")
+    """Print the table, and write the JSON if requested."""
+    parser = argparse.ArgumentParser(description="Measure the recall of the nearest passages.")
     parser.add_argument("sizes", metavar="PASSAGES", type=int, nargs="+")
     parser.add_argument("--store", choices=STORES, default="sqlite")
     parser.add_argument("--folder", type=Path, required=True)

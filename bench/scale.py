@@ -1,12 +1,12 @@
-"""What a search costs over ever more passages: a real server for each size, and the query's embedding alone beside it.
+"""Measure searches for growing numbers of passages, with a real server for each size, and the query's embedding.
 
     python -m bench.scale [--store postgres] [--folder FOLDER] [--json FILE] [--compared SEARCHES] [PASSAGES...]
 
-1,000, 10,000 and 100,000 passages when not given. So many searches of each kind are compared with exact ones, 100 when
-not given; where these take seconds, 0 leaves them out, and `bench.recall` compares in memory. Queries are real;
-passages and their vectors are those of `bench.corpus`. A folder keeps the databases for the next run. PostgreSQL is a
-server of its own in that folder. What is started was started before, and SQLite's file is held in memory, where the
-limits of the process allow that (`ulimit -l`).
+The default sizes are 1,000, 10,000 and 100,000 passages. The given number of searches of each kind (100) is compared
+with exact ones. If exact searches take seconds, use 0 and `bench.recall`, which compares in memory. Queries are real;
+passages and their vectors come from `bench.corpus`. A folder keeps the databases for the next run, and with `--store
+postgres` also has a PostgreSQL server of its own. A server starts once before its measured start, and SQLite's file
+is locked in memory if the limits of the process allow that (`ulimit -l`).
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class Client:
         self._local = threading.local()
 
     def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
-        """Return what the server answers."""
+        """Return the server's answer."""
         content = json.dumps(body) if body is not None else None
         request = method, f"/api/v1/{path}", content, {"content-type": "application/json"}
         try:
             response, answer = self._send(*request)
-        except ConnectionError:  # the server closes what was idle for some seconds
+        except ConnectionError:  # the server closes idle connections after some seconds
             self._connection().close()
             response, answer = self._send(*request)
         if response.status >= 300:
@@ -97,7 +97,7 @@ def timed(act: Callable[[], object]) -> float:
 
 
 def spread(name: str, times: Sequence[float]) -> Figures:
-    """Return the median and the 99th of a hundred."""
+    """Return the median and the 99th percentile."""
     return {
         f"{name} p50": statistics.median(times),
         f"{name} p99": statistics.quantiles(times, n=100, method="inclusive")[98],
@@ -105,7 +105,7 @@ def spread(name: str, times: Sequence[float]) -> Figures:
 
 
 def searches(client: Client, embedder: Embedder, texts: Sequence[str]) -> Figures:
-    """Embed each query alone and search for it in each way, in turn."""
+    """Embed each query, and search for it in each way, in turn."""
     times: dict[str, list[float]] = {name: [] for name in ("embedding", *ACTS)}
     for number, text in enumerate(islice(cycle(texts), WARM + ROUNDS)):
         taken = {"embedding": timed(lambda text=text: embedder.embed_queries([text]))}  # type: ignore[misc]
@@ -234,8 +234,8 @@ def run(folder: Path, sizes: Iterable[int], store: str, compared: int = COMPARED
 
 
 def main() -> None:
-    """Print the table, and write the JSON where it was asked for."""
-    parser = argparse.ArgumentParser(description="Measure searches over ever more passages.")
+    """Print the table, and write the JSON if requested."""
+    parser = argparse.ArgumentParser(description="Measure searches for growing numbers of passages.")
     parser.add_argument("sizes", metavar="PASSAGES", type=int, nargs="*", default=SIZES)
     parser.add_argument("--store", choices=STORES, default="sqlite")
     parser.add_argument("--folder", type=Path)

@@ -57,10 +57,11 @@ WIDTH, HEIGHT, MARGIN, LEGEND = 720, 400, 60, 190
 
 def table(found: Found) -> str:
     """Return a Markdown table with a column for each size, and a row for each figure that all sizes have."""
-    lines = [["Passages", *(f"{size:,}" for size in found)], ["---"] * (len(found) + 1)]
+    lines = [["Passages", *(f"{size:,}" for size in found)]]
     measured = {name: key for name, key in ROWS.items() if all(key in figures for figures in found.values())}
     lines += [[name, *(rounded(figures[key], name) for figures in found.values())] for name, key in measured.items()]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    head, *rows = ("| " + " | ".join(cells) + " |" for cells in lines)
+    return "\n".join([head, "|---" * (len(found) + 1) + "|", *rows])
 
 
 def rounded(number: float, name: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a real server in a process of its own."""
+"""A real server in a process of its own, for all benchmarks."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 8
 PLACES = ("KB_DATABASE_URL", "KB_DATABASE_READ_URL", "KB_BLOB_URL")
-"""What the user's own knowledge base is found by, and a server that is measured must not."""
+"""The settings that lead to the user's own knowledge base, which a measured server must not use."""
 
 
 def open_model(folder: Path) -> OnnxEmbedder:
     """Return the model on the CPU, and have the servers that start from now on use the same files.
 
-    It is that of KB_MODEL_DIR, or prepared in `folder`. It runs as KB_PRECISION says, or else as in a new database.
+    It is the model of KB_MODEL_DIR, or prepared in `folder`. It has the precision of KB_PRECISION or of a new database.
     """
     settings = Settings.read()
     embedder = open_embedder(settings.model_dir, folder, "cpu", settings.precision)
@@ -45,9 +45,9 @@ def open_model(folder: Path) -> OnnxEmbedder:
 
 @contextmanager
 def serving(data_dir: Path | None = None, **environment: str) -> Iterator[str]:
-    """The URL of a server, fresh if no data directory is given.
+    """The URL of a server, fresh without a data folder.
 
-    Its model is that of KB_MODEL_DIR or of the user's own data directory, if there.
+    Its model comes from KB_MODEL_DIR or from the user's own data folder, if one exists.
     """
     with tempfile.TemporaryDirectory() as scratch:
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(data_dir or scratch)]

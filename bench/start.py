@@ -1,8 +1,9 @@
-"""What a start costs: CPU time and memory until the engine is ready, and until all apps answer.
+"""Measure a start: CPU time and memory until the engine is ready, and until all apps answer.
 
-    python -m bench.start [DATA_DIR]      an empty one when not given
+    python -m bench.start [DATA_DIR]      default: an empty one
 
-The medians of `STARTS` starts, after one that is not counted; CPU time, which neighbours disturb less than the wall's.
+The figures are medians of `STARTS` starts, after one that does not count. CPU time depends less on other programs than
+elapsed time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def start(folder: str) -> tuple[float, ...]:
     """Return seconds of CPU time and MiB, of the engine and then of all apps."""
     with launched([sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", folder]) as server:
         engine = server.cpu(), server.memory() / MEBI
-        httpx2.get(server.url, timeout=60)  # the pages start last
+        httpx2.get(server.url, timeout=60)  # the web interface starts last
         return *engine, server.cpu(), server.memory() / MEBI
 
 

@@ -1,9 +1,9 @@
-"""What answers over MCP cost a model, in tokens of o200k_base, and how much of that is what documents say.
+"""Measure the tokens of answers over MCP (o200k_base), and the share of text from documents.
 
     python -m bench.tokens
 
-A real server, a real client. Each answer is counted as the text that models read, and in brackets as the structured
-content that some clients show them instead. "before" is the same answer as the engine's JSON.
+A real server, a real client. Each answer is counted as the text that models read and, in brackets, as the structured
+content that some clients show instead. "before" is the same answer as the engine's JSON.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ async def recall(agent: Client[Any], engine: EngineClient) -> tuple[Tally, list[
 
 
 def judge_questions(tallies: Iterable[Tally]) -> bool:
-    """Judge what a question costs, where as many are about files, notes and conversations."""
+    """Judge the tokens of a question, for equal numbers about files, notes and conversations."""
     costs = [tally.text / tally.answers * CALLS_A_QUESTION for tally in tallies]
     shown = f"({', '.join(f'{cost:.0f}' for cost in costs)} about files, notes, turns)"
     return within("tokens a question", sum(costs) / len(costs), 1400, operator.le, shown)
@@ -166,7 +166,7 @@ async def edit(agent: Client[Any], engine: EngineClient) -> bool:
 
 
 async def tool_list(agent: Client[Any]) -> bool:
-    """Judge what the list of tools costs, output schemas included."""
+    """Judge the tokens of the list of tools, including output schemas."""
     sent = [
         tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"annotations", "meta"})
         for tool in await agent.list_tools()

@@ -61,16 +61,16 @@ INGREDIENTS: Final[dict[str, Callable[[], None]]] = {
     "corrections": set_to(nothing, (query, "plain_words")),
     "headers that count twice": set_to(1, (index, "HEADER_WEIGHT"), (full_text_cache, "HEADER_WEIGHT")),
 }
-"""What the ranking is made of, each with what takes it away."""
+"""The ingredients of the ranking, each with the changes that remove it."""
 
 WEIGHTS: Final[dict[str, dict[str, Callable[[], None]]]] = {
     "the vectors' share": {
-        "vectors .4": set_to(0.4, (fusion, "ALPHA")),
-        "vectors .6": set_to(0.6, (fusion, "ALPHA")),
+        "vectors 0.4": set_to(0.4, (fusion, "ALPHA")),
+        "vectors 0.6": set_to(0.6, (fusion, "ALPHA")),
     },
-    "what a neighbour counts": {
-        "neighbours .15": set_to(0.15, (context, "WEIGHT")),
-        "neighbours .35": set_to(0.35, (context, "WEIGHT")),
+    "weight of neighbours": {
+        "neighbours 0.15": set_to(0.15, (context, "WEIGHT")),
+        "neighbours 0.35": set_to(0.35, (context, "WEIGHT")),
     },
 }
 """The weights of the ranking, each with other values."""

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Creates .env from .env.example, readable only for its owner, and a key for each empty variable: the two that the stack needs,
-# and those in the arguments. Prints no key.
+# Create .env from .env.example, readable only by its owner, with a key for each empty variable: the two that the stack needs,
+# and the variables in the arguments. Print no key.
 set -eu
 cd "$(dirname "$0")"
 umask 077

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Makes the database at the first start, gives the role kb its password at each one, and runs the server with what options are given.
+# Create the database at the first start, set the password of the role kb at each start, and run the server with the given options.
 set -eu
 umask 077
 
-# Runs statements without a server; an empty line ends each. A mistake ends all.
+# Run statements without a server. An empty line ends each one, and an error ends the script.
 run() {
   postgres --single -j -c exit_on_error=on -D "$1" "$2" >/dev/null
 }
 
 if [ ! -d "$PGDATA" ]; then
-  rm -rf "$PGDATA.part" # of a start that was cut off
-  # PostgreSQL's own order of letters: that of the C library may change with the image, and then indexes are wrong.
+  rm -rf "$PGDATA.part" # from an interrupted start
+  # Use PostgreSQL's own order of letters. The C library's order may change with the image and make indexes wrong.
   initdb --pgdata "$PGDATA.part" --auth-local peer --auth-host scram-sha-256 --encoding UTF8 \
     --locale C --locale-provider builtin --builtin-locale C.UTF-8
   echo "host all all all scram-sha-256" >>"$PGDATA.part/pg_hba.conf"

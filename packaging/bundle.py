@@ -1,7 +1,7 @@
-"""Makes `kb.mcpb`, which Claude Desktop installs with a double click, and `server.json`, which the MCP registry takes.
+"""Make `kb.mcpb`, which Claude Desktop installs with a double click, and `server.json` for the MCP registry.
 
-`python packaging/bundle.py FOLDER [URL]`: the URL is where the bundle will be fetched from. It holds kb's source and
-its pinned requirements; uv, which such hosts bring, installs them at the first start.
+`python packaging/bundle.py FOLDER [URL]`: the URL is the address of the bundle. The bundle has kb's source and its
+pinned requirements. The host's uv installs them at the first start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 ABOUT: Final = "A fully local knowledge base for people and their AI agents"
-SOURCES: Final = ("src", "pyproject.toml", "README.md", "requirements/runtime.txt")
+SOURCES: Final = ("src", "docs", "pyproject.toml", "README.md", "LICENSE", "NOTICE", "requirements/runtime.txt")
 COMMAND: Final = ("run", "--no-project", "--with-requirements", "${__dirname}/requirements/runtime.txt")
 
 
@@ -46,7 +46,7 @@ def manifest() -> dict[str, Any]:
             "data_dir": {
                 "type": "directory",
                 "title": "Data folder",
-                "description": "Where kb keeps everything.",
+                "description": "The folder in which kb stores its data.",
                 "default": "${HOME}/.local/share/kb",
             }
         },
@@ -56,7 +56,7 @@ def manifest() -> dict[str, Any]:
 
 
 def server(bundle: Path, url: str) -> dict[str, Any]:
-    """Return what the registry keeps of a bundle that is fetched from `url`."""
+    """Return the registry's entry for a bundle at the address `url`."""
     package = {
         "registryType": "mcpb",
         "identifier": url,

@@ -1,4 +1,4 @@
-"""What all tests share: the real model, fetched once and kept in pytest's cache; real data; real servers."""
+"""Shared fixtures: the real model, fetched once and kept in pytest's cache, real data, and real servers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
 ROOT = Path(__file__).parents[1]
 REQUIREMENTS = {"S": 9, "E": 11, "N": 6, "G": 16, "C": 6, "D": 2, "L": 3, "R": 5}
-"""How many requirements each group has."""
+"""The number of requirements in each group."""
 KB_SERVE = ("kb_cli.main", "serve")
 ALL_APPS = "api,mcp,metrics,web"
 
@@ -79,7 +79,7 @@ def int8_files(model_files, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def other_model(model_files, tmp_path_factory):
-    """The folder of another model: the default one's weights, fed with prefixes."""
+    """The folder of another model, with the default model's weights and with prefixes."""
     folder = tmp_path_factory.mktemp("models") / "other"
     manifest = replace(model_files.manifest, model="other", query_prefix="query: ", passage_prefix="passage: ")
     save_model(folder, onnx.load(model_files.onnx), model_files.tokenizer, manifest)
@@ -88,7 +88,7 @@ def other_model(model_files, tmp_path_factory):
 
 @pytest.fixture(params=TRIED)
 def make_store(request, tmp_path):
-    """Opens a store, and then the same one again: `with make_store(dimensions=8) as store`."""
+    """Opens the same store each time: `with make_store(dimensions=8) as store`."""
     return Database(tmp_path, request.param)
 
 
@@ -101,7 +101,7 @@ def test_data():
 
 
 class ServerEnded(RuntimeError):
-    """A server that was to start ended."""
+    """A server ended during its start."""
 
 
 @dataclass
@@ -138,7 +138,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def start_server(model_files):
-    """Starts servers: `with start_server(data_dir, KB_API_KEY="…") as server`. They serve the API alone, unless told."""
+    """Starts servers: `with start_server(data_dir, KB_API_KEY="…") as server`. By default they serve only the API."""
 
     @contextmanager
     def start(data_dir, *, port=None, program=KB_SERVE, **environment):
@@ -158,14 +158,14 @@ def start_server(model_files):
 
 @pytest.fixture(scope="session")
 def server(start_server, tmp_path_factory):
-    """One server for all the tests that do not mind each other's documents."""
+    """One server for all tests that tolerate each other's documents."""
     folder = tmp_path_factory.mktemp("server")
     with start_server(folder, KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY, KB_APPS=ALL_APPS) as running:
         yield running
 
 
 def free_port():
-    """A port that nothing listens at: none of those that the system gives out by itself, so it stays free until it is used."""
+    """A free port outside the system's range of automatic ports, so it stays free until a test uses it."""
     while True:
         with socket.socket() as listener, suppress(OSError):
             listener.bind(("127.0.0.1", port := random.randrange(10_000, 32_000)))
@@ -178,7 +178,7 @@ def without_settings():
 
 
 def launch(data_dir, port, program, environment):
-    """Start a server, which may not be ready yet."""
+    """Start a server without waiting until it is ready."""
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "server.log"
     with log.open("ab") as output:
@@ -197,7 +197,7 @@ hypothesis.settings.load_profile("kb")
 
 
 def pytest_configure():
-    """Let what the tests start be interrupted, as a shell's background would not; read certificates once."""
+    """Let processes of the tests receive interrupts, which a shell's background jobs ignore, and read certificates once."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a child inherits what is ignored, and no handler
     limit_arenas()
     wait_patiently()
@@ -212,7 +212,7 @@ def wait_patiently():
 
 
 def _certificates_read_once(read):
-    """Let clients share what they know of TLS: each would read all certificates for itself, which takes 30 ms."""
+    """Let clients share their TLS context, because each would take 30 ms to read all certificates."""
     contexts = {}
 
     def default_ssl_context(**options):
@@ -238,17 +238,17 @@ def memory_given_back(memory):
 
 
 PEAKS = pytest.StashKey[dict[str, int]]()
-"""The most memory that each worker ever had, in MB, where the workers report to."""
+"""The peak memory of each worker in MB, in the process that the workers report to."""
 
 
 def pytest_testnodedown(node):
-    """Take down the peak of a worker that has ended."""
+    """Record the peak memory of an ended worker."""
     if peak := getattr(node, "workeroutput", {}).get("peak_mb"):
         node.config.stash.setdefault(PEAKS, {})[node.gateway.id] = peak
 
 
 def pytest_sessionfinish(session):
-    """End PostgreSQL, for the suite's processes end without what runs at exit; fail if a worker took too much memory."""
+    """End PostgreSQL, because the suite's processes skip exit handlers. Fail if a worker took too much memory."""
     if postgres := sys.modules.get("tests.support.postgres"):
         postgres.stop()
     if hasattr(session.config, "workeroutput"):
@@ -258,12 +258,12 @@ def pytest_sessionfinish(session):
 
 
 def pytest_make_parametrize_id(val, argname):
-    """Name bytes by their argument: they may hold the time, as gzip's do, and an id is the same in every process."""
+    """Name bytes by their argument, because they may contain a time, as in gzip, and ids must be equal in every process."""
     return argname if isinstance(val, bytes) else None
 
 
 def pytest_collection_modifyitems(config, items):
-    """Let each report carry the requirements its test proves; leave out what another store than the tried one has."""
+    """Add to each report the requirements that its test proves. Deselect tests of another store."""
     if TRIED[-1] != "sqlite":
         about_files = [item for item in items if item.get_closest_marker("sqlite")]
         config.hook.pytest_deselected(items=about_files)
@@ -276,7 +276,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """The table of requirements: how many tests prove each, and whether they passed."""
+    """Print the table of requirements with the number of their tests and the results."""
     outcomes = defaultdict(Counter)
     for outcome in ("passed", "failed", "error", "skipped"):
         for report in terminalreporter.stats.get(outcome, []):

@@ -18,7 +18,7 @@ import httpx2
 from fastmcp import Client
 
 SECONDS = 300
-"""How long the start may take, with the fetching of the model."""
+"""The longest accepted start in seconds, including the download of the model."""
 
 PORT = "18439"
 KB = (sys.executable, "-m", "kb_cli.main")
@@ -42,7 +42,7 @@ def main():
 
 
 def use(home, environment, server):
-    """Do once what people and agents do most."""
+    """Use the most frequent functions once."""
     url = f"http://127.0.0.1:{PORT}"
     await_ready(url, server)
 

@@ -1,1 +1,1 @@
-"""kb beside programs that do the same job: a module for each, with `connected`, `add` and `search`."""
+"""kb and programs for the same purpose: a module for each, with `connected`, `add` and `search`."""

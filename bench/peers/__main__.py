@@ -1,11 +1,11 @@
-"""How much of the evidence an agent gets for its tokens, from kb and from programs like it, each over MCP.
+"""Measure the evidence that an agent gets for its tokens, from kb and from similar programs, each over MCP.
 
     KB_PEERS=DIR python -m bench.peers [PEER...]
 
-DIR holds a virtual environment for each peer that is installed, under its name: `basic-memory`, `mcp-memory-service`.
-Each starts fresh, keeps the turns of one conversation of LoCoMo one by one, and is asked the questions about it for ten
-results. Evidence counts as found if the answer that a model reads holds how it begins; tokens are of o200k_base. All
-make their vectors with kb's model, which needs no network (`KB_MODEL_DIR`).
+DIR has a virtual environment for each installed peer, under its name: `basic-memory`, `mcp-memory-service`. Each
+starts empty, stores the turns of one LoCoMo conversation one by one, and gets the questions about it, with ten
+results each. Evidence counts as found if the answer that a model reads contains its beginning. Tokens are o200k_base.
+All use kb's model, which needs no network (`KB_MODEL_DIR`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PEERS: Final[dict[str, Any]] = {
 }
 TOP: Final = 10
 BEGINNING: Final = 60
-"""How many characters of a turn must stand in an answer, white space aside."""
+"""The number of characters of a turn that an answer must contain, without white space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Question:
 
 @dataclass(slots=True)
 class Tally:
-    """What a peer did: questions, evidence found, tokens, and seconds of adding and of searching."""
+    """The figures of a peer: questions, evidence found, tokens, and seconds to add and to search."""
 
     questions: int = 0
     recall: float = 0

@@ -52,6 +52,6 @@ async def add(agent: Client[Any], documents: Mapping[str, str]) -> None:
 
 
 async def search(agent: Client[Any], query: str, top: int) -> str:
-    """What a model reads of the best results."""
+    """Return the text of the best results that a model reads."""
     asked = {"query": query, "page_size": top, "project": "main"}
     return (await agent.call_tool("search_notes", asked)).content[0].text

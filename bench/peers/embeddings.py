@@ -1,4 +1,4 @@
-"""kb's own model behind the API that other programs know, so that all of them search with the same vectors."""
+"""kb's own model as an API that other programs know, so that all of them search with the same vectors."""
 
 from __future__ import annotations
 

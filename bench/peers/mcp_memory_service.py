@@ -43,5 +43,5 @@ async def add(agent: Client[Any], documents: Mapping[str, str]) -> None:
 
 
 async def search(agent: Client[Any], query: str, top: int) -> str:
-    """What a model reads of the best results."""
+    """Return the text of the best results that a model reads."""
     return (await agent.call_tool("memory_search", {"query": query, "limit": top})).content[0].text

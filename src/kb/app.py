@@ -56,7 +56,7 @@ from kb.telemetry.instruments import Instruments
 from kb.telemetry.tracing import start_tracing
 
 API = "/api/v1"
-BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
+BEARER = HTTPBearer(auto_error=False, description="The API key (`KB_API_KEY`), or a key with rights.")
 
 ABOUT: Final[dict[str, Any]] = {
     "title": "kb",
@@ -159,7 +159,7 @@ def create_worker(context: AppContext | None = None) -> Starlette:
     settings = Settings.read((context or AppContext()).environment)
     if not is_postgres(settings.database_url):
         raise SettingError(
-            "KB_DATABASE_URL: 'kb worker' is for PostgreSQL; the jobs of a database in a file are done by its engine"
+            "KB_DATABASE_URL: 'kb worker' needs PostgreSQL. With SQLite, the engine does the jobs itself."
         )
     tracer, stop_tracing = start_tracing("kb-worker")
     instruments = Instruments(tracer, DOC_TYPES)

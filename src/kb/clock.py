@@ -24,26 +24,26 @@ from pydantic import Field, TypeAdapter
 logger = logging.getLogger(__name__)
 
 STEP_SECONDS: Final = 3600.0
-"""By how much a clock may be set while the machine runs: time servers and people do that."""
+"""The largest change of a clock that is accepted while the machine runs, because time servers and people set it."""
 
 BOOT_SECONDS: Final = 600.0
-"""How long a time server may take after a boot; until then a machine without a clock shows the time it went off."""
+"""The time after a boot in which a time server may set the clock of a machine that has no clock of its own."""
 
 EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
-"""kb did not exist before: a machine with an earlier date has no clock, and its time is ignored."""
+"""A machine with an earlier date has no clock, and kb ignores its time: kb did not exist then."""
 
 OFF_SECONDS: Final = 36 * 3600.0
 """A machine that was off for longer keeps everything for one more day."""
 
 PAUSED_SECONDS: Final = 31 * 86_400.0
-"""By how much the clock of a running machine may jump after a pause, as virtual machines have.
+"""The largest jump of a running machine's clock after a pause, as of a virtual machine.
 
 For a larger jump, or any jump back, dates come from kb's own clock in the meantime. A machine that was off may have
 been off for years, so dates come from its clock, and only expiry waits for a day.
 """
 
 STAY_SECONDS: Final = 86_400.0
-"""How long a clock that jumped must stay there until it is accepted."""
+"""The time for which a clock that jumped must be steady until it is accepted."""
 
 NOTE_SECONDS: Final = 30.0
 """How often the time is recorded."""
@@ -180,7 +180,7 @@ class Clock:
     def _come_back(self, now: ClockReading) -> None:
         """Follow the machine's clock, which is correct."""
         if self._jump:
-            logger.warning("the machine's clock is back where it should be: things expire again")
+            logger.warning("the machine's clock is right again: old versions and deleted documents expire as usual")
             self._leave(self._jump)
         self._mark, self._jump = now, None
 
@@ -203,7 +203,9 @@ class Clock:
             self._noted_at = float("-inf")
             logger.warning("%s", describe(jump))
         elif now.at >= jump.until:
-            logger.warning("the machine's clock has stayed where it is for a day: things expire by it again")
+            logger.warning(
+                "the machine's clock has been steady for a day: old versions and deleted documents expire by it"
+            )
             self._believe(now)
         else:
             passed = now.uptime - jump.seen.uptime if now.boot == jump.seen.boot else max(now.at - jump.seen.at, 0.0)
@@ -253,10 +255,10 @@ def _accepted(path: Path) -> ClockReading | None:
 def describe(jump: Jump) -> str:
     """Return a message about a jump."""
     until = _datetime(jump.until)
-    way = "ahead" if jump.moved > 0 else "back"
+    way = "later" if jump.moved > 0 else "earlier"
     return (
-        f"the machine's clock is {_length(abs(jump.moved))} {way} of where kb left it: nothing expires until"
-        f" {until:%Y-%m-%d %H:%M} UTC by that clock; if it is right, 'kb doctor --accept-clock' says so"
+        f"the machine's clock is {_length(abs(jump.moved))} {way} than expected: nothing expires until"
+        f" {until:%Y-%m-%d %H:%M} UTC by that clock. If it is right, run 'kb doctor --accept-clock'"
     )
 
 

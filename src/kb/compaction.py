@@ -10,5 +10,5 @@ MAX_DEAD: Final = 0.1
 
 
 def is_due(dead: int, rows: int) -> bool:
-    """Return whether so many rows are dead that the index should be compacted."""
+    """Return whether the index should be compacted because too many rows are dead."""
     return dead > max(MIN_DEAD, MAX_DEAD * rows)

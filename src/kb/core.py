@@ -53,23 +53,23 @@ from kb.worker.reembed import Reembedder
 logger = logging.getLogger(__name__)
 
 MAX_SEARCHES = 6
-"""How many searches run at once on any number of cores; the store has more connections for readers."""
+"""The maximum number of searches at once, on any number of cores. The store has more connections for readers."""
 
 MAX_PICTURES = 8
-"""How many pictures of pages may be drawn or waiting; they are drawn one after another."""
+"""The maximum number of page pictures in progress or waiting. kb draws one after another."""
 
 LOOK_SECONDS = 2.0
 """How often clients that wait for a job check it, if other processes do jobs and notifications may be lost."""
 
-TOO_MANY_PICTURES = f"{MAX_PICTURES} pictures of pages are drawn or wait already; try again in a second."
+TOO_MANY_PICTURES = f"Too many page pictures are requested (at most {MAX_PICTURES} at once). Try again in a second."
 DRAWING_SECONDS = 10
 """The time limit for drawing a page, short because somebody waits for it."""
 
 MAX_MAPS = 16
 MAPS_AT_ONCE = 2
-"""How many maps are answered at once: each may contain 10,000 documents."""
+"""The number of maps sent at once; each may contain 10,000 documents."""
 
-TOO_MANY_MAPS = f"{MAX_MAPS} maps are answered or wait already; try again in a second."
+TOO_MANY_MAPS = f"Too many maps are requested (at most {MAX_MAPS} at once). Try again in a second."
 
 
 def check_settings(settings: Settings) -> None:
@@ -80,15 +80,13 @@ def check_settings(settings: Settings) -> None:
     """
     is_file = not is_postgres(settings.database_url)
     if settings.backup_dir and not is_file:
-        raise SettingError("KB_BACKUP_DIR: backups are of a database in a file; of PostgreSQL make them with pg_dump")
+        raise SettingError(
+            "KB_BACKUP_DIR: kb makes backups only of SQLite databases. Unset it, and back up PostgreSQL with pg_dump."
+        )
     if not settings.workers and is_file:
-        raise SettingError(
-            "KB_WORKERS: 0 is for PostgreSQL, where others do the jobs; with a database in a file none would"
-        )
+        raise SettingError("KB_WORKERS: 0 is only for PostgreSQL. With SQLite, no other process could do the jobs.")
     if settings.database_read_url and is_file:
-        raise SettingError(
-            "KB_DATABASE_READ_URL: replicas are of a database in PostgreSQL, which KB_DATABASE_URL has to name"
-        )
+        raise SettingError("KB_DATABASE_READ_URL: replicas need PostgreSQL. Set KB_DATABASE_URL to the primary.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,7 @@ def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack)
 
 def start_reembedder(core: Core, settings: Settings, instruments: Instruments, stack: ExitStack) -> Reembedder:
     """Start the reembedder and the metrics of the model and the database; `stack` stops them."""
-    info = Info("kb_engine", "What the engine is.", registry=None)
+    info = Info("kb_engine", "The engine's version and model.", registry=None)
     info.info(about(core.embedder))
 
     def switched(model: Embedder) -> None:
@@ -263,7 +261,7 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
         model = open_model_for(in_use, settings, instruments.embedded)
     except ModelError:
         return named, space, space
-    logger.warning("the vectors are of %s, and stay so until 'kb reembed' makes those of %s", in_use, space)
+    logger.warning("searches use the vectors of %s; run 'kb reembed' to switch to %s", in_use, space)
     return model, in_use, space
 
 

@@ -90,7 +90,7 @@ def open_regular(path: Path) -> BinaryIO:
         descriptor = os.open(path, flags)
     except OSError as error:
         if path.is_symlink():
-            raise FileNotFoundError(f"{path} is a link, and not a file") from error
+            raise FileNotFoundError(f"{path} is a link, not a file") from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -25,7 +25,7 @@ class Running(NamedTuple):
 
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the data folder of the engine: KB_DATA_DIR, or `$XDG_DATA_HOME/kb`, or `~/.local/share/kb`."""
+    """`$XDG_DATA_HOME/kb`, by default `~/.local/share/kb`; KB_DATA_DIR overrides both."""
     if chosen := environment.get("KB_DATA_DIR"):
         return Path(chosen).expanduser()
     return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"

@@ -1,6 +1,6 @@
 """Settings: each is the environment variable `KB_` + its name (requirement R-3).
 
-Names are in capitals, as the shell has them. Here are the engine's, and what the settings of every app are made of.
+The names of variables are in capitals. This module has the engine's settings and the base class of all settings.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kb.api.errors import SettingError
 from kb.running_engine import data_folder
 
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
-"""What a person is told of an error, by pydantic's name of it."""
+"""Messages for people, by the error types of pydantic."""
 
 SQLITE: Final = "sqlite:///"
 WHERE_IN_POSTGRES: Final = ("host", "hostaddr", "port", "dbname")
-"""The options of a URL that say which database it is."""
+"""The options of a URL that identify the database."""
 
 
 class EnvSettings(BaseModel):
@@ -32,17 +32,17 @@ class EnvSettings(BaseModel):
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Return the settings that `environment` holds.
+        """Return the settings from `environment`.
 
         Raises:
-            SettingError: a value is wrong; one line that names the variable and never quotes its value.
+            SettingError: a value is wrong; the message names the variable and never quotes its value.
         """
         given = {name: value for name in cls.model_fields if (value := environment.get(variable(name)))}
         try:
             return cls.model_validate(given)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            message = MESSAGES.get(first["type"], first["msg"])
+            message = MESSAGES.get(first["type"], first["msg"]).removeprefix("Value error, ")
             raise SettingError(f"{variable(str(first['loc'][0]))}: {message}") from None
 
 
@@ -52,24 +52,24 @@ def variable(name: str) -> str:
 
 
 def with_flags(environment: Mapping[str, str], /, **flags: object) -> Mapping[str, str]:
-    """Return `environment` with the flags that are given in the place of their variables."""
+    """Return `environment` with the given flags, which override their variables."""
     return {**environment, **{variable(name): str(value) for name, value in flags.items() if value is not None}}
 
 
 def listed(names: str) -> list[str]:
-    """Names with commas between them."""
+    """Return the names in a comma-separated list."""
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
 def key_text(text: str) -> str:
-    """Return a key as it is sent in a header, without the white space around it.
+    """Return a key without surrounding white space, ready for a header.
 
     Raises:
-        ValueError: it holds what headers do not; the message never quotes it.
+        ValueError: the key has characters that a header cannot have; the message never quotes the key.
     """
     key = text.strip()
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise ValueError("a key holds only visible ASCII characters")
+        raise ValueError("a key may contain only visible ASCII characters, without spaces")
     return key
 
 
@@ -82,7 +82,7 @@ def _url(value: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be a URL such as http://127.0.0.1:8000")
     if "@" in parts.netloc:
-        raise ValueError("must hold no user and password: the URL is shown to those who ask, and KB_API_KEY is the key")
+        raise ValueError("must not contain a user or password, because kb shows this URL; set KB_API_KEY instead")
     return value
 
 
@@ -97,12 +97,12 @@ def reveal(secret: SecretStr | None) -> str | None:
 
 
 class EngineKey(EnvSettings):
-    """What opens the HTTP API, for who asks for it and for who sends it.
+    """The API key, which the engine requires and clients send.
 
     Args:
-        api_key: the key of the HTTP API; without one it is open.
-        api_key_file: a file with such keys, one a line, read again when it changes. Where KB_API_KEY is not set, the
-            gateway sends the first of them.
+        api_key: the key of the HTTP API. Without a key, the API is open.
+        api_key_file: a file with API keys, one per line. kb reads it again when it changes. If KB_API_KEY is not set,
+            the gateway sends the first key of the file.
     """
 
     api_key: Key | None = None
@@ -110,66 +110,67 @@ class EngineKey(EnvSettings):
 
     @property
     def has_key(self) -> bool:
-        """Whether a key is needed."""
+        """Whether the API requires a key."""
         return bool(self.api_key or self.api_key_file)
 
 
 class EngineAccess(EngineKey):
-    """Who may call the HTTP API, and what else shows the engine.
+    """The access to the HTTP API.
 
     Args:
-        allowed_hosts: names besides localhost that it may be called by without a key, and whose pages may call it, with
-            commas between them; pages at another port than the usual one with that port, as in `localhost:5173`.
+        allowed_hosts: comma-separated host names, in addition to localhost, that clients without a key may use, and
+            whose web pages may call the API. Add the port if pages use another than 80 or 443, as in `localhost:5173`.
     """
 
     allowed_hosts: str = ""
 
 
 class Settings(EngineAccess):
-    """What the engine can be told.
+    """The settings of the engine.
 
     Args:
-        data_dir: where the database, the model and staged files are kept.
-        database_url: another database than `sqlite:///<data_dir>/kb.db`.
-        database_read_url: replicas of the database in PostgreSQL, which searches, lists and documents are read from.
-        blob_url: where uploaded files are, if not in PostgreSQL itself: `s3://bucket/prefix`, or a folder that all
-            engines share, as in `file:///srv/kb`. The variables of Amazon S3 say the rest: `AWS_ACCESS_KEY_ID`,
-            `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`.
-        model_dir: a folder with the model, for machines that reach no package index, or with another model.
-        device: where the model runs.
-        precision: in which arithmetic: fp16 is for GPUs, int8 for CPUs, bf16 for OpenVINO. auto is int8 for a new
-            database on a CPU with the instructions for it, and else fp32. Vectors of all precisions are comparable.
-        keep_files: keep what was uploaded, so that it can be downloaded again.
-        keep_jobs_days: for how many days done jobs are listed, and their idempotency keys known; 0 is for ever. What
-            they made stays, and so do failed jobs.
-        bin_days: for how many days what was deleted can be restored; 0 deletes for good at once.
-        history_days: for how many days former versions of documents are kept; 0 keeps none.
-        history_mb: how much former versions may take in the database, in MiB; the oldest give way.
+        data_dir: the data folder, with the database, the model and files in progress.
+        database_url: the database, if it is not `sqlite:///<data_dir>/kb.db`.
+        database_read_url: PostgreSQL replicas, from which kb reads searches, lists and documents.
+        blob_url: the storage of uploaded files, if it is not PostgreSQL itself: `s3://bucket/prefix`, or a folder that
+            all engines share, as in `file:///srv/kb`. For S3, also set `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+            `AWS_REGION` and `AWS_ENDPOINT_URL`.
+        model_dir: a folder with the embedding model, for another model or a machine without a package index.
+        device: the device that runs the model.
+        precision: the arithmetic of the model: fp16 for GPUs, int8 for CPUs, bf16 for OpenVINO. With auto, a new
+            database uses int8 if the CPU has instructions for it, otherwise fp32. Vectors of all precisions are
+            comparable.
+        keep_files: keep uploaded files, so that you can download them again.
+        keep_jobs_days: the number of days that kb lists done jobs and knows their idempotency keys; 0 means forever.
+            Their documents stay, and so do failed jobs.
+        bin_days: the number of days that you can restore deleted documents; 0 purges them at once.
+        history_days: the number of days that kb keeps earlier versions of documents; 0 keeps none.
+        history_mb: the space for earlier versions in the database, in MiB. kb deletes the oldest versions first.
         max_upload_mb: the largest request body, in MiB.
-        parse_seconds: how long reading one file may take.
-        parse_memory_mb: how much memory that may take, in MiB.
-        parse_pages: how many pages one file may have.
-        extractors: what reads files that kb has no reader for, such as pictures: `TYPE=COMMAND` or `TYPE=ADDRESS`, with
-            semicolons between them.
-        extractors_unconfined: run extractors even on a system that cannot keep them from your files, as Linux can.
-        extract_seconds: how long extractors may take over one file.
-        ocr: read pictures and scans with Tesseract: `1`, or the languages, such as `eng+deu`.
-        inbox_dir: a folder whose files the engine takes in by itself.
-        index_ratio: how many times its size one file may take in the database, beside 400 kB.
-        own_tags: give documents the tags that their files ask for.
-        max_note_chars: the longest note.
-        max_top: the most results of a search.
-        max_searches: how many searches may run or wait; who comes later is told to try again.
-        max_wait_seconds: how long a request may wait for a job.
-        workers: whether this engine does jobs: 1, or 0 if other engines or `kb worker` do them, over PostgreSQL.
-        words_memory_mb: how much memory the words of the full text may take, in MiB; those that were not searched for
-            longest give way.
-        audit_days: for how many days the audit log says who changed what.
-        backup_dir: a folder for backups, which the engine makes by itself if this is set.
-        backup_hours: how many hours lie between two of them.
-        backup_keep: how many of them stay.
+        parse_seconds: the time limit for reading one file, in seconds.
+        parse_memory_mb: the memory limit for reading one file, in MiB.
+        parse_pages: the maximum number of pages of one file.
+        extractors: programs for files that kb cannot read itself, such as pictures: `TYPE=COMMAND` or `TYPE=ADDRESS`,
+            separated by semicolons.
+        extractors_unconfined: run extractors even if this system, unlike Linux, cannot keep them from your files.
+        extract_seconds: the time limit of extractors for one file, in seconds.
+        ocr: read pictures and scans with Tesseract: `1`, or its languages, such as `eng+deu`.
+        inbox_dir: a folder from which the engine adds files automatically.
+        index_ratio: the maximum size of one file in the database, as a multiple of its own size, in addition to 400 kB.
+        own_tags: give documents the tags that their files contain.
+        max_note_chars: the maximum length of a note, in characters.
+        max_top: the maximum number of results of a search.
+        max_searches: the number of searches that may run or wait. kb refuses further searches (503).
+        max_wait_seconds: the longest time that a request may wait for a job, in seconds.
+        workers: 1 if this engine processes jobs; 0 if, with PostgreSQL, only other engines or `kb worker` do.
+        words_memory_mb: the memory for the words of the full text, in MiB. kb first drops the words that were not
+            searched for longest.
+        audit_days: the number of days that the audit log keeps its records of changes.
+        backup_dir: a folder for backups. If it is set, the engine makes backups automatically.
+        backup_hours: the number of hours between two backups.
+        backup_keep: the number of backups that kb keeps.
         backup_key: a secret that seals backups. `kb backup restore` then refuses a backup that somebody changed. Keep
-            the key elsewhere than the backups.
+            this key in another place than the backups.
     """
 
     data_dir: UserPath = Field(default_factory=data_folder)
@@ -209,17 +210,17 @@ class Settings(EngineAccess):
 
     @property
     def staging_dir(self) -> Path:
-        """Where uploaded files wait for their job."""
+        """The folder of uploaded files that wait for their jobs."""
         return self._files_of_database / "staging"
 
     @property
     def files_dir(self) -> Path:
-        """Where uploaded files are kept."""
+        """The folder of kept files."""
         return self._files_of_database / "files"
 
     @property
     def _files_of_database(self) -> Path:
-        """Files belong to a database: another one has others, and must not take these for leftovers."""
+        """The folder of this database's files. Another database has its own, and must not treat these as leftovers."""
         if self.database_url in (None, f"{SQLITE}{self.data_dir / 'kb.db'}"):
             return self.data_dir
         url = str(self.database_url)
@@ -229,7 +230,7 @@ class Settings(EngineAccess):
 
 
 def _place_in_postgres(url: str) -> str:
-    """Return a URL without what may change while the database stays the same: who connects, and how."""
+    """Return the parts of a URL that identify the database, without its user and connection options."""
     place, _, options = url.partition("://")[2].partition("?")
     server, slash, database = place.partition("/")
     where = [option for option in options.split("&") if option.partition("=")[0] in WHERE_IN_POSTGRES]

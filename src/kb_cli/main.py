@@ -22,52 +22,69 @@ from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import selected_profile
 from kb_cli.runtime.convert import build_command
 from kb_cli.runtime.error_wording import rephrase
-from kb_cli.runtime.options import Profile
+from kb_cli.runtime.options import Profile, nearest
 from kb_cli.runtime.output import print_error, print_line
 
 LONG_OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")
-COMMANDS: Final = {
-    "add": "kb_cli.commands.add:add",
-    "sync": "kb_cli.commands.sync:sync",
-    "addnote": "kb_cli.commands.addnote:addnote",
-    "updatenote": "kb_cli.commands.updatenote:updatenote",
-    "search": "kb_cli.commands.search:search",
-    "similar": "kb_cli.commands.similar:similar",
-    "get": "kb_cli.commands.get:get",
-    "open": "kb_cli.commands.open:open_",
-    "list": "kb_cli.commands.list:list_",
-    "tags": "kb_cli.commands.tags:tags",
-    "tag": "kb_cli.commands.tags:tag",
-    "delete": "kb_cli.commands.delete:delete",
-    "history": "kb_cli.commands.history:history",
-    "revert": "kb_cli.commands.history:revert",
-    "restore": "kb_cli.commands.restore:restore",
-    "bin": "kb_cli.commands.bin:bin_",
-    "undo": "kb_cli.commands.undo:undo",
-    "jobs": "kb_cli.commands.jobs:jobs",
-    "status": "kb_cli.commands.status:status",
-    "stats": "kb_cli.commands.stats:stats",
-    "serve": "kb_cli.commands.serve:serve",
-    "service": "kb_cli.commands.service:service",
-    "worker": "kb_cli.commands.serve:worker",
-    "config": "kb_cli.commands.config:config",
-    "device": "kb_cli.commands.device:device",
-    "mcp": "kb_cli.commands.mcp:mcp",
-    "keys": "kb_cli.commands.keys:keys",
-    "audit": "kb_cli.commands.keys:audit",
-    "backup": "kb_cli.commands.backup:backup",
-    "export": "kb_cli.commands.export:export",
-    "import": "kb_cli.commands.import_:import_",
-    "doctor": "kb_cli.commands.doctor:doctor",
-    "reindex": "kb_cli.commands.reindex:reindex",
-    "reembed": "kb_cli.commands.reembed:reembed",
-    "model": "kb_cli.commands.model:model",
-    "eval": "kb_cli.commands.eval:eval_",
-    "stdio": "kb_cli.commands.stdio:stdio",
-    "hook": "kb_cli.commands.hook:hook",
-    "healthcheck": "kb_cli.commands.healthcheck:healthcheck",
+COMMAND_GROUPS: Final = {
+    "Everyday": {
+        "add": "kb_cli.commands.add:add",
+        "sync": "kb_cli.commands.sync:sync",
+        "addnote": "kb_cli.commands.addnote:addnote",
+        "updatenote": "kb_cli.commands.updatenote:updatenote",
+        "search": "kb_cli.commands.search:search",
+        "similar": "kb_cli.commands.similar:similar",
+        "get": "kb_cli.commands.get:get",
+        "open": "kb_cli.commands.open:open_",
+        "list": "kb_cli.commands.list:list_",
+        "tags": "kb_cli.commands.tags:tags",
+        "tag": "kb_cli.commands.tags:tag",
+        "delete": "kb_cli.commands.delete:delete",
+        "jobs": "kb_cli.commands.jobs:jobs",
+    },
+    "History": {
+        "history": "kb_cli.commands.history:history",
+        "revert": "kb_cli.commands.history:revert",
+        "restore": "kb_cli.commands.restore:restore",
+        "bin": "kb_cli.commands.bin:bin_",
+        "undo": "kb_cli.commands.undo:undo",
+        "audit": "kb_cli.commands.keys:audit",
+    },
+    "Server": {
+        "serve": "kb_cli.commands.serve:serve",
+        "service": "kb_cli.commands.service:service",
+        "worker": "kb_cli.commands.serve:worker",
+        "status": "kb_cli.commands.status:status",
+        "stats": "kb_cli.commands.stats:stats",
+        "config": "kb_cli.commands.config:config",
+        "device": "kb_cli.commands.device:device",
+    },
+    "Agents": {
+        "mcp": "kb_cli.commands.mcp:mcp",
+        "keys": "kb_cli.commands.keys:keys",
+    },
+    "Data and repair": {
+        "backup": "kb_cli.commands.backup:backup",
+        "export": "kb_cli.commands.export:export",
+        "import": "kb_cli.commands.import_:import_",
+        "doctor": "kb_cli.commands.doctor:doctor",
+        "reindex": "kb_cli.commands.reindex:reindex",
+        "reembed": "kb_cli.commands.reembed:reembed",
+        "model": "kb_cli.commands.model:model",
+        "eval": "kb_cli.commands.eval:eval_",
+    },
+    "For programs": {
+        "stdio": "kb_cli.commands.stdio:stdio",
+        "hook": "kb_cli.commands.hook:hook",
+        "healthcheck": "kb_cli.commands.healthcheck:healthcheck",
+    },
 }
-"""In the order of the help: documents, server, data, and commands for programs."""
+"""The commands under the headings of the help, each with its function."""
+
+COMMANDS: Final = {name: target for group in COMMAND_GROUPS.values() for name, target in group.items()}
+
+REMOVED: Final = {"migrate-store": "To move a database, use 'kb export' and 'kb import'."}
+"""Commands of earlier builds, with a hint at their replacement."""
 
 ALIASES: Final = {
     "rm": "delete",
@@ -79,14 +96,14 @@ ALIASES: Final = {
     "find": "search",
     "ls": "list",
 }
-"""Other names that people type out of habit."""
+"""Other names of commands, which people type out of habit."""
 
 HELP: Final = (
     "A fully local knowledge base for people and their AI agents.\n\n"
-    "kb talks to the engine at KB_ENGINE_URL, or else to the one that runs on this machine "
-    "(http://127.0.0.1:8000), with the key KB_API_KEY. Both can also stand in ~/.config/kb/config.toml, "
-    "as engine_url and api_key, and in profiles there such as "
-    "[profiles.work], of which --profile or KB_PROFILE chooses one. 'kb config' shows what is in effect."
+    "kb connects to the engine at KB_ENGINE_URL or, if that is not set, to the engine on this machine "
+    "(http://127.0.0.1:8000). It sends the key in KB_API_KEY. You can also set both in ~/.config/kb/config.toml, "
+    "as engine_url and api_key, or for each profile there, such as [profiles.work]; "
+    "--profile or KB_PROFILE chooses a profile. 'kb config' shows the settings in effect."
 )
 EPILOG: Final = (
     "\b\nOther names:\n"
@@ -97,7 +114,7 @@ EPILOG: Final = (
 
 
 class LazyCommands(UserDict[str, Any]):
-    """The commands by name; the module of a command is imported on access."""
+    """The commands by name. Access to a command imports its module."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a command's type is not public
         name = ALIASES.get(name, name)
@@ -113,17 +130,22 @@ class LazyCommands(UserDict[str, Any]):
 
 
 class TextCommand(TyperCommand):
-    """A command whose text may begin with a dash, such as a list."""
+    """A command with a text argument, which may begin with a dash, as Markdown lists do."""
 
     ignore_unknown_options = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the base's type is not public
-        """Parse the arguments. A word that looks like a misspelt option is an error instead of the text of a note."""
+        """Parse the arguments.
+
+        Raises:
+            UsageError: a word looks like a misspelt option.
+        """
         options = {"--help", "-h"}.union(*(parameter.opts for parameter in self.params))
         for word in () if ctx.resilient_parsing else takewhile(lambda word: word != "--", args):
             if LONG_OPTION.fullmatch(word) and word.partition("=")[0] not in options:
                 raise exit_codes.UsageError(
-                    f"No such option: {word}; as a text it goes behind --, as in 'kb {self.name} --'"
+                    f"No such option: {word}{nearest(word, sorted(options))}. If it belongs to the text, put -- before"
+                    f" the text; see 'kb {self.name} --help'"
                 )
         return super().parse_args(ctx, args)
 
@@ -135,12 +157,26 @@ class RootGroup(TyperGroup):
         super().__init__(**attrs)
         self.commands = LazyCommands(COMMANDS)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the base's types are not public
-        """Write the help without importing any command."""
-        commands = self.commands
-        self.commands = {name: TyperCommand(name, help=read_summary(target)) for name, target in COMMANDS.items()}
-        super().format_help(ctx, formatter)
-        self.commands = commands
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the base's types are not public
+        """Write the commands in groups, without importing any of them."""
+        width = max(map(len, COMMANDS))
+        room = formatter.width - width - 6
+        for title, group in COMMAND_GROUPS.items():
+            commands = {name: TyperCommand(name, help=read_summary(target)) for name, target in group.items()}
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:{width}}", command.get_short_help_str(room)) for name, command in commands.items()]
+                )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the base's types are not public
+        """Return the command that the arguments name.
+
+        Raises:
+            UsageError: it does not exist; for a command of an earlier build, the message names the replacement.
+        """
+        if hint := REMOVED.get(args[0]):
+            raise exit_codes.UsageError(f"'kb {args[0]}' no longer exists. {hint}")
+        return super().resolve_command(ctx, args)
 
 
 def read_summary(target: str) -> str:
@@ -167,7 +203,7 @@ app = typer.Typer(
 
 
 def print_version(value: bool) -> None:
-    """Print this program's version and stop."""
+    """Print the version and exit."""
     if value:
         print_line(f"kb {__version__}")
         raise typer.Exit
@@ -180,7 +216,7 @@ def root(
     ] = False,
     profile: Profile = None,
 ) -> None:
-    """Take the options of the program itself."""
+    """Handle the options that precede the command."""
     selected_profile.set(profile)
 
 
@@ -221,7 +257,7 @@ def open_devnull(mode: str) -> TextIO:
 
 
 def run(args: list[str]) -> int:
-    """Run a command and return its exit code. Errors are printed as one line on standard error."""
+    """Run a command and return its exit code. Each error is one line on standard error."""
     try:
         code: int = build_command(app)(args, prog_name="kb", standalone_mode=False) or exit_codes.OK
     except KbError as error:
@@ -233,10 +269,10 @@ def run(args: list[str]) -> int:
     except typer.TyperException as error:
         if isinstance(error, exit_codes.Interrupted):
             end_line()
-        print_error(error.format_message().rstrip(".") + help_hint(error))
+        print_error(with_hint(error))
         return error.exit_code
     except UnicodeEncodeError:
-        print_error("The command line holds bytes that are not UTF-8.")
+        print_error("The command line contains bytes that are not UTF-8. Send such a text through a pipe, in UTF-8.")
         return exit_codes.USAGE
     except (typer.Abort, KeyboardInterrupt):
         code = exit_codes.INTERRUPTED
@@ -246,15 +282,18 @@ def run(args: list[str]) -> int:
 
 
 def end_line() -> None:
-    """End the line with ^C or an unanswered question in the terminal."""
+    """End the line of the terminal that shows ^C or an unanswered question."""
     if sys.stderr.isatty():
         print(file=sys.stderr)
 
 
-def help_hint(error: typer.TyperException) -> str:
-    """Return a reference to the help if the arguments were wrong."""
-    context = getattr(error, "ctx", None)
-    return f"; see '{context.command_path} --help'" if context else ""
+def with_hint(error: typer.TyperException) -> str:
+    """Return the message of an error, with a reference to the help if the arguments are wrong."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if context is None:
+        return message
+    end = " See" if message.endswith("?") else "; see"
+    return f"{message.removesuffix('.')}{end} '{context.command_path} --help'"
 
 
 if __name__ == "__main__":

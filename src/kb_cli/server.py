@@ -83,14 +83,13 @@ class ServeSettings(EnvSettings):
     """How the process listens.
 
     Args:
-        host: the address to listen on; beyond this machine keys are needed.
-        port: the port to listen on; 0 takes a free one.
-        apps: what to serve, with commas between the names.
-        allow_open: serve without a key what others can reach, on the network or beside an app that has one, all the
-            same.
-        max_connections: how many connections may be open at once, or as many as the process may open files for.
-        receive_seconds: how long a request's head may take, each next part of its body, and a client to take the next
-            part of its answer.
+        host: the address to listen on. An address that other machines can reach requires keys.
+        port: the port to listen on. 0 takes a free port.
+        apps: the apps to serve, separated by commas.
+        allow_open: serve an app without a key even if other machines can reach it, or another app has a key.
+        max_connections: the maximum number of open connections; less if the process may not open so many files.
+        receive_seconds: the time limit in seconds for a request's headers, for the next part of its body, and for the
+            client to read the next part of the response.
     """
 
     host: str = "127.0.0.1"
@@ -124,7 +123,7 @@ def run(**flags: object) -> None:
         print_ready = partial(banner.print_ready, url, folder, list(chosen), is_open=is_open)
         on_ready = print_ready if is_for_person else None
         if is_open:
-            logger.info("no key is set: %s", banner.OPEN)
+            logger.info("no API key is set: %s", banner.OPEN)
         announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready)
         run_until_stopped(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
 
@@ -170,11 +169,11 @@ def cancelled_by_signals() -> Iterator[None]:
         if task:
             loop.call_soon_threadsafe(task.cancel)
 
-    former = {number: signal.signal(number, cancel) for number in (signal.SIGTERM, signal.SIGINT)}
+    previous = {number: signal.signal(number, cancel) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        for number, handler in former.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
@@ -217,16 +216,16 @@ def refuse_open(settings: ServeSettings, chosen: Mapping[str, SubApp], environme
     for name, app in chosen.items():
         if any(is_set(key, environment) for key in app.keys):
             continue
-        missing = f"{variable(app.keys[0])}: needed" if app.keys else f"KB_APPS: {name} has no key, as is needed"
+        missing = f"{variable(app.keys[0])}: required" if app.keys else f"KB_APPS: {name} has no key, which is required"
         if not is_loopback(settings.host):
             raise SettingError(
-                f"{missing} to listen on {settings.host}, where others can connect;"
-                " or set KB_ALLOW_OPEN=1 to serve anyone."
+                f"{missing} to listen on {settings.host}, because others can connect there."
+                " To serve anyone without a key, set KB_ALLOW_OPEN=1."
             )
         if guards:
             raise SettingError(
-                f"{missing} beside {guards[0]}: without it whoever can connect may use {app.paths[0]};"
-                " or set KB_ALLOW_OPEN=1 to serve that to anyone."
+                f"{missing} in addition to {guards[0]}, because every client that can connect may use {app.paths[0]}."
+                " To serve it without a key, set KB_ALLOW_OPEN=1."
             )
 
 
@@ -254,9 +253,9 @@ def listen(settings: ServeSettings, folder: Path | None = None) -> socket.socket
     except (OSError, UnicodeError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0]
         running = find_running(folder) if folder else None
-        remedy = f"kb runs at {running}" if running else "--port takes another one"
+        remedy = f"kb already runs at {running}" if running else "choose another port with --port"
         raise SettingError(
-            f"KB_HOST, KB_PORT: cannot listen on {settings.host}:{settings.port}: {reason}; {remedy}"
+            f"KB_HOST, KB_PORT: cannot listen on {settings.host}:{settings.port}: {reason}; {remedy}."
         ) from None
     # Connections inherit it; otherwise, each response waits for the acknowledgement of the previous one (40 ms).
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -300,7 +299,7 @@ def most_connections(requested: int) -> int:
     files = raise_file_limit()
     most = min(requested, files - min(RESERVED_FILES, files // 2))
     if most < requested:
-        logger.warning("KB_MAX_CONNECTIONS: %s, as the process may open only %s files", most, files)
+        logger.warning("KB_MAX_CONNECTIONS: kb uses %s, because the process may open only %s files", most, files)
     return most
 
 

@@ -76,7 +76,7 @@ class Endpoint:
         if self._is_ready():
             return
         if self._url.hostname not in LOOPBACK or self._url.scheme != "http":
-            raise OSError(f"no kb answers at {self._url.geturl()}")
+            raise OSError(f"no server answers at {self._url.geturl()}; check KB_MCP_URL")
         from filelock import FileLock
 
         self._log.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ class Endpoint:
             while not self._is_ready():
                 has_ended = process is not None and process.poll() is not None
                 if time.monotonic() > deadline or (has_ended and self._status_of("/healthz") is None):
-                    raise OSError(f"kb serve does not start; see {self._log}")
+                    raise OSError(f"'kb serve' does not start; see the log {self._log}")
                 time.sleep(PAUSE)
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -150,7 +150,13 @@ class Bridge:
         except ValueError:
             message = None
         if not isinstance(message, dict):
-            self._write({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "This is no JSON object."}})
+            self._write(
+                {
+                    "jsonrpc": "2.0",
+                    "id": None,
+                    "error": {"code": -32700, "message": "The message is not a JSON object."},
+                }
+            )
             return None
         return message
 

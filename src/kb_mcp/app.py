@@ -120,7 +120,7 @@ def mount_search_fetch(
     middleware_with: Callable[[str], Sequence[CallMiddleware]],
     over_http: Callable[[FastMCP], Starlette],
 ) -> None:
-    """Mount the server with two tools, and the pages for its document addresses."""
+    """Mount the server with two tools, and the pages for its document URLs."""
     from kb_mcp.search_fetch import INSTRUCTIONS, PATH, Addresses, create_search_fetch_server, page_route
 
     addresses = Addresses(uploads.secret())
@@ -193,7 +193,7 @@ async def _expire(uploads: UploadStore, pause: float) -> None:
         try:
             await asyncio.to_thread(uploads.expire)
         except OSError as error:
-            logger.warning("uploads that took too long are still there: %s", error)
+            logger.warning("could not delete expired uploads: %s", error)
 
 
 async def _started(_: Request) -> bool:

@@ -39,7 +39,7 @@ def key_verifier(keys: str | None, file: Path | None) -> Identify | None:
     """
     given = listed(keys or "")
     if keys is not None and not given:
-        raise SettingError("KB_MCP_API_KEY: holds no key, only commas")
+        raise SettingError("KB_MCP_API_KEY: contains only commas, but no key")
     return identify_by(given, file, "KB_MCP_API_KEY")
 
 
@@ -108,7 +108,8 @@ def needs(right: Right, tool: Callable[Arguments, Awaitable[Result]]) -> Callabl
     @wraps(tool)
     async def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if not current_caller().may(right):
-            raise Forbidden(f"This key may {current_caller().right}, not {right}: tell the user.")
+            own = current_caller().right
+            raise Forbidden(f"This key may {own}, but not {right}. Ask the user for a key with the right to {right}.")
         return await tool(*args, **kwargs)
 
     return wrapped

@@ -14,9 +14,9 @@ from kb.api.errors import KbError, NoEngine, NotFound, Unauthorized
 from kb_mcp.tools.rendering import QUOTES_NOTICE, fence_for, fenced_notice, quoted, visible
 
 NOT_FOUND_HINTS: Final = {
-    "version": "kb_history without it lists them.",
+    "version": "kb_history(document_id=…) lists the versions.",
     "document_id": "Find its id with kb_search or kb_list.",
-    "job_id": "kb_jobs without job_id lists the latest.",
+    "job_id": "kb_jobs without job_id lists the latest jobs.",
 }
 """Hints by the argument that was not found."""
 
@@ -28,7 +28,7 @@ IN_BIN: Final = re.compile(
     r"(?<=Document )(\d{1,20}) has been in the bin since (\S{10})T(\S{5})[^; ]{0,20}; it can be restored\."
 )
 BROUGHT_BACK: Final = (
-    r'\1 has been in the bin since \2 \3 UTC; kb_history(document_id=\1, action="restore") brings it back.'
+    r'\1 has been in the bin since \2 \3 UTC; kb_history(document_id=\1, action="restore") restores it.'
 )
 
 Arguments = ParamSpec("Arguments")
@@ -68,11 +68,11 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
         arguments: the arguments of the call, to name the wrong one.
     """
     if error.status == Unauthorized.status:
-        return "The engine does not know the gateway's key: tell the user to set KB_API_KEY for the gateway, too."
+        return "The engine refuses the gateway's key. Ask the user to give the gateway the engine's KB_API_KEY."
     if isinstance(error, NoEngine):
-        return f"{one_line(error.detail)} Tell the user to set KB_ENGINE_URL for the gateway to where the engine is."
+        return f"{one_line(error.detail)} Ask the user to set KB_ENGINE_URL of the gateway to the engine's URL."
     if type(error) is KbError:
-        return one_line(f"{error.detail} Try once more; if that fails, too, tell the user: the engine's log says why.")
+        return one_line(f"{error.detail} Try once more. If it fails again, ask the user to look into the engine's log.")
     if isinstance(error, NotFound):
         if IN_BIN.search(error.detail):
             field = "document_id: " if arguments.get("document_id") else ""
@@ -87,7 +87,7 @@ def _excerpts(error: KbError) -> str:
     """Return texts from documents to choose from: lines verbatim, to be copied, and headings in quotation marks."""
     if lines := _texts(error, NEAREST_LINES):
         begin, end = fence_for(lines)
-        return "\n".join([f" {fenced_notice(begin, end)} The nearest lines are:", begin, *map(visible, lines), end])
+        return "\n".join([f" {fenced_notice(begin, end)} Similar lines:", begin, *map(visible, lines), end])
     if headings := [quoted(text) for text in _texts(error, HEADINGS)]:
         those = "headings" if f" {len(headings)} headings" in error.detail else f"first {len(headings)}"
         return f" {QUOTES_NOTICE} The {those} are: {', '.join(headings)}."

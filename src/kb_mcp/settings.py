@@ -10,26 +10,26 @@ from kb.settings import EngineKey, Key, Url, UserPath
 
 
 class GatewaySettings(EngineKey):
-    """What the gateway can be told.
+    """The settings of the gateway.
 
     Args:
-        engine_url: where the engine is.
-        mcp_api_key: the keys that agents may send, with commas between them.
-        mcp_api_key_file: a file with such keys, one a line, read again when it changes. Without a key the gateway is
-            open.
-        mcp_allowed_hosts: names besides loopback that the gateway may be called by, and whose pages may call it, with
-            commas between them; pages at another port than the usual one with that port.
-        mcp_calls_per_minute: how many calls of tools and reads of documents a key has a minute in each process; 0 is
-            no limit.
-        mcp_max_tokens: how long an answer may be, in estimated tokens.
-        mcp_engine_seconds: how long to wait for the engine's answer.
-        mcp_upload_dir: where uploads are staged; several processes that serve the same agents must share one. Otherwise
-            each process has its own, and loses what is in it when it ends.
-        mcp_upload_seconds: how long an upload may take.
-        mcp_max_upload_mb: the largest file an agent may upload, in MiB.
-        mcp_chatgpt: serve the tools search and fetch, for clients that know no others, at /chatgpt/mcp.
-        mcp_collections: serve the collections surface, too, at /collections/mcp.
-        mcp_collection_names: the collections, with commas between them; new documents go to the first one.
+        engine_url: the URL of the engine.
+        mcp_api_key: the keys that agents can use, separated by commas.
+        mcp_api_key_file: a file with such keys, one per line; the gateway reads it again when it changes. Without a
+            key, the gateway is open.
+        mcp_allowed_hosts: host names of the gateway besides loopback, separated by commas. Web pages from these hosts
+            can call it; add the port if a page does not use the default port.
+        mcp_calls_per_minute: the calls of tools and reads of documents per key and minute in each process; 0 for no
+            limit.
+        mcp_max_tokens: the maximum length of an answer in estimated tokens.
+        mcp_engine_seconds: the seconds to wait for an answer of the engine.
+        mcp_upload_dir: the folder for uploads in progress; processes that serve the same agents must share it. By
+            default, each process has a folder of its own and loses its uploads when it ends.
+        mcp_upload_seconds: the maximum duration of an upload in seconds.
+        mcp_max_upload_mb: the maximum size of an uploaded file in MiB.
+        mcp_chatgpt: serve the tools search and fetch at /chatgpt/mcp, for clients that support no others.
+        mcp_collections: also serve the collections surface at /collections/mcp.
+        mcp_collection_names: the names of the collections, separated by commas; new documents go to the first.
     """
 
     engine_url: Url = "http://127.0.0.1:8000"

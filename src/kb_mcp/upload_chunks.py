@@ -34,10 +34,10 @@ def decode(data: str, index: int, digest: str = "") -> bytes:
         raw = pybase64.b64decode("".join(data.split()) if "\n" in data else data, validate=True)
     except ValueError:
         raise Invalid(
-            "data: not valid base64; send it again in standard base64, padded with =, nothing else."
+            "data: not valid base64. Send it again in standard base64, padded with =, and nothing else."
         ) from None
     if not 0 < len(raw) <= MAX_CHUNK:
-        raise Invalid(f"data: a chunk holds 1 to {MAX_CHUNK} bytes; 1 MiB is a good size.")
+        raise Invalid(f"data: a part has 1 to {MAX_CHUNK} bytes. Use 1 MiB.")
     if digest:
         check_digest(sha256(raw).hexdigest(), digest, resend(index))
     return raw
@@ -79,19 +79,19 @@ def assemble(folder: Path, total_size: int, digest: str = "") -> BinaryIO:
     lengths = sizes(folder)
     check_complete(lengths, total_size)
     whole, *others = (folder / str(index) for index in sorted(lengths))
-    with explain_full_disk("begin again with kb_upload_start"), whole.open("ab") as file:
+    with explain_full_disk("start again with kb_upload_start"), whole.open("ab") as file:
         for chunk in others:
             with chunk.open("rb") as source:
                 shutil.copyfileobj(source, file, MAX_CHUNK)
             chunk.unlink()
     if digest:
         with whole.open("rb") as file:
-            check_digest(file_digest(file, "sha256").hexdigest(), digest, "begin again with kb_upload_start")
+            check_digest(file_digest(file, "sha256").hexdigest(), digest, "start again with kb_upload_start")
     return whole.open("rb")
 
 
 def resend(index: int) -> str:
-    return f"send chunk {index} again"
+    return f"send chunk_index {index} again"
 
 
 @contextmanager
@@ -102,12 +102,14 @@ def explain_full_disk(remedy: str) -> Iterator[None]:
     except OSError as error:
         if not DiskFull.is_why(error):
             raise
-        raise DiskFull(f"The gateway's disk is full: tell the user to make room, then {remedy}.") from None
+        raise DiskFull(f"The gateway's disk is full. Ask the user to free space, then {remedy}.") from None
 
 
 def check_digest(actual: str, expected: str, remedy: str) -> None:
     if actual != expected.strip().lower():
-        raise Invalid(f"sha256: what arrived has {actual}; the data was changed on its way here: {remedy}.")
+        raise Invalid(
+            f"sha256: the received data has {actual}. It was changed on the way, or sha256 is wrong: {remedy}."
+        )
 
 
 def check_complete(lengths: Mapping[int, int], total_size: int) -> None:
@@ -117,16 +119,16 @@ def check_complete(lengths: Mapping[int, int], total_size: int) -> None:
         Invalid: a part is missing; the message names it.
     """
     size = sum(lengths.values())
-    arrived = f"{size} of {total_size} bytes arrived"
+    arrived = f"kb received {size} of {total_size} bytes"
     missing = sorted(set(range(max(lengths, default=0) + 1)) - lengths.keys())
     if missing:
         shown = ", ".join(map(str, missing[:MAX_NAMED]))
-        raise Invalid(f"upload_id: {arrived}, and chunk {shown} is missing; what came is kept: send that, then finish.")
+        raise Invalid(f"upload_id: {arrived}. Missing: chunk_index {shown}. Send it, then call kb_upload_finish again.")
     if size < total_size:
         following = max(lengths) + 1
         raise Invalid(
-            f"upload_id: {arrived}; what came is kept: send the rest, from byte {size} on, as chunk {following}, then"
-            " finish."
+            f"upload_id: {arrived}. Send the rest, from byte {size} on, as chunk_index {following}, then call"
+            " kb_upload_finish again; kb keeps the first part."
         )
     if size > total_size:
-        raise Invalid(f"upload_id: {arrived}, which is more than total_size; begin again with kb_upload_start.")
+        raise Invalid(f"upload_id: {arrived}, more than total_size. Start again with kb_upload_start.")

@@ -107,7 +107,7 @@ class UploadStore:
             DiskFull: the disk is full.
         """
         if total_size > self._limits.file_size:
-            raise TooLarge(f"total_size: at most {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
+            raise TooLarge(f"total_size: a file can have {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
         expires = self._clock() + self._limits.seconds
         boot = clocks.boot_id()
         upload = Upload(str(uuid4()), filename, total_size, tags, expires, source_path, sha256, by, client, boot)
@@ -115,7 +115,7 @@ class UploadStore:
             reserved = sum(other.reserved_bytes for other in self._uploads())
             if reserved + upload.reserved_bytes > self._limits.reserved_bytes:
                 raise TooLarge(
-                    "total_size: too much is being uploaded at once; finish other uploads, or try again in ten minutes."
+                    "total_size: too many bytes are in progress. Finish other uploads, or try again in ten minutes."
                 )
             self._create(upload)
         return upload.id
@@ -134,7 +134,7 @@ class UploadStore:
         others = (size for other, size in upload_chunks.sizes(folder).items() if other != index)
         received = sum(others) + len(raw)
         if received > upload.total_size:
-            raise Invalid(f"data: with this chunk there are {received} bytes, but total_size was {upload.total_size}.")
+            raise Invalid(f"data: with this part, kb has {received} bytes, but total_size is {upload.total_size}.")
         try:
             upload_chunks.write(folder, index, raw)
         except FileNotFoundError:
@@ -175,14 +175,14 @@ class UploadStore:
             DiskFull: the disk is full.
         """
         scratch = self._folder / upload.id / f"whole.{uuid4()}"
-        announced = f"total_size: {upload.total_size} bytes were announced, and"
+        announced = f"total_size: the announced size is {upload.total_size} bytes, but"
         digest, size = sha256(), 0
 
         def write(part: bytes) -> None:
             nonlocal size
             size += len(part)
             if size > upload.total_size:
-                raise Invalid(f"{announced} more came; nothing of it was kept.")
+                raise Invalid(f"{announced} kb received more. Start again with kb_upload_start and the right size.")
             digest.update(part)
             file.write(part)
 
@@ -190,7 +190,7 @@ class UploadStore:
             with upload_chunks.explain_full_disk("send it again"), scratch.open("xb") as file:
                 yield write
             if size < upload.total_size:
-                raise Invalid(f"{announced} {size} came; send it again.")
+                raise Invalid(f"{announced} kb received {size}. Send the file again.")
             if upload.sha256:
                 upload_chunks.check_digest(digest.hexdigest(), upload.sha256, "send the file that was announced")
             for index in upload_chunks.sizes(scratch.parent):
@@ -281,7 +281,7 @@ def _private_folder(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.stat().st_mode & stat.S_IWOTH:
-            raise SettingError(f"KB_MCP_UPLOAD_DIR: others write into {folder}; name a folder for uploads alone")
+            raise SettingError(f"KB_MCP_UPLOAD_DIR: other users can write to {folder}; choose a private folder")
         folder.chmod(0o700)
     except OSError as error:
         raise SettingError(f"KB_MCP_UPLOAD_DIR: {error}") from None
@@ -298,8 +298,8 @@ def _is_upload_id(text: str) -> bool:
 
 def _unknown_upload(upload_id: str) -> NotFound:
     return NotFound(
-        f"upload_id: there is no upload {upload_id[:40]!r}. It was finished, took more than ten minutes, or the"
-        " gateway restarted: begin again with kb_upload_start."
+        f"upload_id: no upload {upload_id[:40]!r} exists. It is finished, took more than ten minutes, or the gateway"
+        " restarted. Start again with kb_upload_start."
     )
 
 

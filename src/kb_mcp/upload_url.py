@@ -51,7 +51,7 @@ class UploadAddresses:
         elif match is Match.FULL:
             await self._route.handle({**scope, **child}, receive, send)
         else:
-            error = HTTPException(405, "A file is put here: curl -T FILE ADDRESS.", {"Allow": "PUT"})
+            error = HTTPException(405, "Send a file to this URL with PUT: curl -T FILE URL.", {"Allow": "PUT"})
             refusal = await on_http_exception(Request(scope), error)
             await refusal(scope, receive, send)
 
@@ -65,7 +65,7 @@ def upload_route(engine: EngineClient, store: UploadStore) -> Route:
         except KbError as error:
             return problem(error)
         except ClientDisconnect:
-            return problem(Invalid("The sender went away."))
+            return problem(Invalid("The connection closed before the whole file arrived. Send the file again."))
 
     # curl -T adds the file's name to a URL that ends with a slash.
     return Route(f"{PREFIX}/{{upload_id:path}}", put, methods=["PUT"])

@@ -23,13 +23,13 @@ class Api:
         return httpx2.request(method, f"{self.url}/api/v1/{path}", headers=headers, **options)
 
     def ok(self, method, path, **options):
-        """The answer to a call that must succeed."""
+        """The answer of a call, which must succeed."""
         answer = self(method, path, **options)
         assert answer.status_code < 300, (path, answer.text)
         return answer.json()
 
     def note(self, text, **fields):
-        """The id of the document that a note became."""
+        """The id of a new note's document."""
         job = self.ok("POST", "jobs?wait=60", json={"text": text, **fields})
         assert job["document_id"], job
         return job["document_id"]

@@ -1,4 +1,4 @@
-"""A key that is limited to tags or a folder: what is beyond its limit does not exist for it, and it writes nothing there."""
+"""A key limited to tags or a folder: documents beyond its limit do not exist for it, and it cannot write there."""
 
 from __future__ import annotations
 
@@ -201,8 +201,8 @@ def test_a_key_without_a_folder_takes_no_path_where_others_may_save_later(admin,
         ]
         assert [each.status_code for each in answers] == [403] * 3
         assert {each.json()["detail"] for each in answers} == {
-            "source_path: this key is limited to tags: it may give no path but that of a document within its limit. "
-            "A key that is limited to a folder may give those under it."
+            "source_path: this key is limited to tags, so it can only use paths of documents within its limit. "
+            "A key limited to a folder can use all paths in it."
         }
     later = admin.note(f"{word} private diary", tags=["private"], source_path=path)
     assert tagged("GET", f"documents/{later}").status_code == 404
@@ -294,7 +294,7 @@ def test_an_undo_takes_back_no_more_than_the_changes_that_the_key_sees(admin, ma
     assert steps.keys() == set(ids)
     assert steps[ids[0]]["skipped"] is None
     assert admin.ok("GET", text.format(ids[0]))["text"] == f"{word} second 0"
-    assert steps[ids[1]]["skipped"] == "Changes that this key may not see lie between."
+    assert steps[ids[1]]["skipped"] == "It has later changes that this key may not see."
     assert "later" in admin.ok("GET", text.format(ids[1]))["text"]
 
 
@@ -411,7 +411,7 @@ def test_only_digests_are_in_the_database(guarded, reader):
 def test_a_file_of_keys_that_cannot_be_read_is_named(tmp_path, text):
     file = tmp_path / "keys.json"
     file.write_text(text)
-    with pytest.raises(SettingError, match=re.escape(f"{file} holds the keys, and cannot be read: ")):
+    with pytest.raises(SettingError, match=re.escape(f"{file}, the file of keys, cannot be read: ")):
         KeyFile(file)
 
 

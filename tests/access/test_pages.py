@@ -1,4 +1,4 @@
-"""Every page there is asks for a key, or is known to be open: whoever adds one must guard it."""
+"""Every page of the web interface requires a key, unless it is listed as open. A new page needs a guard."""
 
 from __future__ import annotations
 

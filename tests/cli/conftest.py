@@ -21,7 +21,7 @@ WITHOUT_ROOTS_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_searc
 
 @dataclass
 class Shell:
-    """Where a person types `kb …`: an environment, and a folder to be in."""
+    """A place to type `kb …`: an environment and a working folder."""
 
     folder: Path
     environment: dict
@@ -29,7 +29,7 @@ class Shell:
 
     @property
     def without_roots_rights(self):
-        """The same where every file's permissions count, as they do for everyone but root."""
+        """The same, with file permissions that apply, as for everyone but root."""
         return self if os.geteuid() else replace(self, program=(*WITHOUT_ROOTS_RIGHTS, *self.program))
 
     def start(self, *words, **options):
@@ -37,7 +37,7 @@ class Shell:
         return open_process([*self.program, *map(str, words)], cwd=self.folder, env=environment, **options)
 
     def __call__(self, *words, text=None, env=None, timeout=SECONDS):
-        """Run kb without a terminal; `text` is what comes on standard input."""
+        """Run kb without a terminal, with `text` on standard input."""
         return run(
             [*self.program, *map(str, words)],
             input=text or "",
@@ -47,7 +47,7 @@ class Shell:
         )
 
     def json(self, *words, **options):
-        """What kb prints with --json; it must print nothing else."""
+        """The output of kb with --json, which must be only JSON."""
         ended = self(*words, "--json", **options)
         assert ended.stderr == ""
         return json.loads(ended.stdout)
@@ -58,7 +58,7 @@ class Shell:
         return job["document_id"]
 
     def in_terminal(self, *words, typed="", env=None):
-        """Run kb in a terminal of 80 columns; answers the exit code and all that the terminal got."""
+        """Run kb in a terminal of 80 columns, and return the exit code and all output."""
         ours, its = pty.openpty()
         size = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color", "PAGER": ""}
         process = self.start(*words, stdin=its, stdout=its, stderr=its, env=size | (env or {}))
@@ -88,19 +88,19 @@ def outside(tmp_path, model_cache):
 
 @pytest.fixture
 def kb(server, outside):
-    """kb with a real engine behind it."""
+    """kb with a real engine."""
     return Shell(outside.folder, outside.environment | {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY})
 
 
 @pytest.fixture
 def tag():
-    """A tag of this test's own, for the engine is everyone's."""
+    """A tag of this test's own, because all tests share the engine."""
     return f"t{uuid.uuid4().hex[:12]}"
 
 
 @pytest.fixture
 def folder(tmp_path, tag):
-    """A folder with two files, one of them in a folder within, and hidden ones; the texts are this test's own."""
+    """A folder with two files, one of them in a subfolder, and hidden files. The texts are this test's own."""
     folder = tmp_path / "papers"
     for name, text in {
         "rust.md": f"# Rust {tag}\n\nThe borrow checker verifies references.\n",
@@ -115,5 +115,5 @@ def folder(tmp_path, tag):
 
 @pytest.fixture
 def here(model_files, tmp_path):
-    """The settings of commands that work on a data folder themselves."""
+    """The settings of commands that open a data folder without an engine."""
     return {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_DATA_DIR": str(tmp_path / "data")}

@@ -42,7 +42,7 @@ def test_what_a_pattern_matches_and_is_no_file_is_passed_over(kb, folder):
     (folder / "gone.md").symlink_to("nowhere")
     os.mkfifo(folder / "pipe.md")
     assert added(kb.json("add", "papers/*.md")) == ["rust.md"]
-    assert kb("add", "papers/pipe.md").stderr == "kb: papers/pipe.md is no regular file\n"
+    assert kb("add", "papers/pipe.md").stderr == "kb: papers/pipe.md is not a regular file. Name a file or a folder.\n"
     assert kb("add", "papers/gone*").returncode == 2
 
 
@@ -104,14 +104,14 @@ def test_a_file_the_engine_refuses_is_named_and_the_rest_goes_in(start_server, k
     with start_server(tmp_path / "small", KB_MAX_UPLOAD_MB="1", KB_APPS="api") as small:
         ended = kb("add", "papers", env={"KB_ENGINE_URL": small.url})
     assert ended.returncode == 1
-    assert ended.stdout == "3 files: 2 on the way in, 1 failed\n"
+    assert ended.stdout == "3 files: 2 queued, 1 failed\n"
     assert "huge.txt: " in ended.stderr
 
 
 def test_a_path_that_leads_nowhere_stops_before_anything_is_sent(kb, folder, tag):
     ended = kb("add", "papers/rust.md", "nowhere.md", "--tags", tag)
     assert ended.returncode == 2
-    assert ended.stderr == "kb: There is no file or folder nowhere.md\n"
+    assert ended.stderr == "kb: The file or folder nowhere.md does not exist.\n"
     assert kb.json("list", "--tags", tag)["documents"] == []
 
 
@@ -120,7 +120,7 @@ def test_a_name_that_is_not_utf8_is_refused_and_the_rest_goes_in(kb, folder):
     ended = kb("add", "papers")
     assert ended.returncode == 1
     assert "its name is not UTF-8" in ended.stderr
-    assert ended.stdout.startswith("3 files: 2 on the way in")
+    assert ended.stdout.startswith("3 files: 2 queued")
 
 
 def test_an_empty_folder_is_nothing_to_worry_about(kb, tmp_path):
@@ -135,7 +135,7 @@ def test_a_terminal_shows_how_far_it_is_and_keeps_only_the_summary(kb, folder):
     assert code == 0
     assert "sending" in shown
     assert "/s" in shown
-    assert shown.endswith("3 files: 3 on the way in\n")
+    assert shown.endswith("3 files: 3 queued\n")
 
 
 def test_what_is_there_already_is_not_sent_again_but_gets_its_tags(kb, folder, tag):
@@ -146,7 +146,7 @@ def test_what_is_there_already_is_not_sent_again_but_gets_its_tags(kb, folder, t
     assert len(kb.json("list", "--tags", f"late-{tag}")["documents"]) == 2
     assert kb("add", "papers").stdout == "2 files: all up to date\n"
     (folder / "rust.md").write_text(f"Changed {tag}.\n")
-    assert kb("add", "papers").stdout == "2 files: 1 on the way in, 1 up to date\n"
+    assert kb("add", "papers").stdout == "2 files: 1 queued, 1 up to date\n"
 
 
 def test_what_was_deleted_from_the_knowledge_base_goes_in_again_as_the_same_document(kb, folder):
@@ -161,9 +161,7 @@ def test_a_folder_says_what_to_leave_out_and_so_can_the_command(kb, folder):
     (folder / "deep" / "keep.txt").write_text("Kept all the same.\n")
     (folder / "photo.JPG").write_bytes(b"\xff\xd8\xff")
     ended = kb("add", "papers", "--exclude", "rust.*")
-    assert ended.stdout == (
-        "1 file: 1 on the way in, 1 passed over (1 .jpg), 1 left out by --exclude, 1 left out by .kbignore\n"
-    )
+    assert ended.stdout == ("1 file: 1 queued, 1 skipped (1 .jpg), 1 skipped by --exclude, 1 skipped by .kbignore\n")
     assert added(kb.json("add", "papers")) == ["keep.txt", "rust.md"]
     assert added(kb.json("add", "papers/rust.md", "papers/**/*.txt", "--exclude", "rust.*")) == ["cat.txt", "keep.txt"]
     (folder / ".kbignore").write_text("\ufeffdeep/\r\n", encoding="utf-8")
@@ -219,12 +217,12 @@ def test_several_archives_beside_other_files_each_go_in_as_the_files_in_them(kb,
     paths = ("papers/notes.zip", "papers/broken.zip", "papers/rust.md", "papers/letters.zip")
     ended = kb("add", *paths, "--wait")
     assert ended.returncode == 1
-    assert ended.stdout == "4 files: 3 added, 1 failed, 2 passed over (2 .png)\n"
-    assert ended.stderr.startswith(f"kb: {folder}/broken.zip: cannot be unpacked: ")
+    assert ended.stdout == "4 files: 3 added, 1 failed, 2 skipped (2 .png)\n"
+    assert ended.stderr.startswith(f"kb: {folder}/broken.zip: kb cannot unpack it: ")
     held = {each["source_path"] for each in kb.json("list", "--under", str(folder))["documents"]}
     assert held == {f"{folder}/{each}" for each in ("notes.zip/deep/one.md", "letters.zip/deep/one.md", "rust.md")}
-    assert "--source-path are for a single file" in kb("add", *paths, "--source-path", "x").stderr
-    assert "--title is for a single file" in kb("add", *paths, "--title", "x").stderr
+    assert "--source-path need a single file" in kb("add", *paths, "--source-path", "x").stderr
+    assert "--title needs a single file" in kb("add", *paths, "--title", "x").stderr
 
 
 def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):
@@ -238,7 +236,7 @@ def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):
         archive.writestr(".gitignore", "*.md\n")
     inner.unlink()
     added = kb("add", "export.zip", "--wait")
-    assert (added.returncode, added.stdout) == (0, "2 files: 2 added, 1 passed over (1 .png)\n")
+    assert (added.returncode, added.stdout) == (0, "2 files: 2 added, 1 skipped (1 .png)\n")
     held = {
         each["source_path"]: each["title"] for each in kb.json("list", "--under", f"{tmp_path}/export.zip")["documents"]
     }
@@ -246,7 +244,7 @@ def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):
     assert kb("add", "export.zip", "--wait").stdout.startswith("2 files: all up to date")
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 and no more")
     assert kb("add", "broken.zip").returncode == 2
-    assert "--title is for a single file" in kb("add", "export.zip", "--title", "Boats").stderr
+    assert "--title needs a single file" in kb("add", "export.zip", "--title", "Boats").stderr
 
 
 @pytest.mark.parametrize("make", [chatgpt, claude])
@@ -288,7 +286,7 @@ def vault(tmp_path, tag):
 def test_a_vault_shows_titles_tags_and_dates_as_written_and_no_passage_is_front_matter(kb, vault, tag):
     ended = kb("add", "vault", "--wait")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout == "301 files: 301 added, 300 passed over (300 .png)\n"
+    assert ended.stdout == "301 files: 301 added, 300 skipped (300 .png)\n"
     documents = kb.json("list", "--all", "--tags", tag)["documents"]
     assert len(documents) == 300
     shown = {document["title"]: document for document in documents}
@@ -311,7 +309,7 @@ def test_a_vault_shows_titles_tags_and_dates_as_written_and_no_passage_is_front_
     [passage] = kb.json("search", f"Alias42{tag}", "-n", "1")["results"]
     assert passage["place"]["line_start"] == 9  # as in the file, below its front matter
     (vault / "bare.md").write_text(" \n")
-    assert "bare.md: the file holds no text" in kb("sync", "vault").stderr
+    assert "bare.md: the file contains no text" in kb("sync", "vault").stderr
     again = kb("sync", "vault")
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.startswith("302 files: 301 up to date, 1 unreadable")

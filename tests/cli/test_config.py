@@ -63,7 +63,7 @@ def test_a_key_that_others_can_read_is_warned_of_and_works(outside, config, serv
     path = config(f'engine_url = "{server.url}"\napi_key = "{KEY}"\n', mode=0o644)
     ended = outside("status")
     assert ended.returncode == 0
-    assert ended.stderr == f"kb: warning: others can read the key in {path}: chmod 600 {path}\n"
+    assert ended.stderr == f"kb: warning: other users can read the key in {path}. Run: chmod 600 {path}\n"
 
 
 def test_the_file_may_begin_as_windows_editors_have_it(outside, config, server):
@@ -81,7 +81,7 @@ def test_a_file_without_a_key_may_be_read_by_anyone(outside, config, server):
     ("text", "complaint"),
     [
         ("engine_url = ", "not valid TOML"),
-        ('url = "x"', "there is no setting 'url'"),
+        ('url = "x"', "'url' is not a setting"),
         ("engine_url = 5", "engine_url must be a text"),
         ('engine_url = "localhost:8000"', "engine_url: 'localhost:8000' is not a URL"),
         ('engine_url = "http://[::1"', "is not a URL"),

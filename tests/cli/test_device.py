@@ -22,7 +22,7 @@ def test_device_shows_what_was_found_and_measures_it(outside, here):
     assert lines["device"].strip().startswith("cpu (CPUExecutionProvider, ONNX Runtime ")
     assert lines["model"].strip() == "all-MiniLM-L6-v2, 384 dimensions, window 256, fp32"
     assert "install 'kb-local[engine,gateway,web,cuda]'" in lines["not cuda"]
-    assert lines["passages of 200 tokens"].strip().endswith(" a second")
+    assert lines["passages of 200 tokens"].strip().endswith(" per second")
     assert lines["one query"].strip().endswith(" ms")
     assert not (outside.folder / "data").exists()
 
@@ -89,8 +89,8 @@ async def test_engines_in_fp32_and_in_int8_serve_one_database_without_making_a_v
 @pytest.mark.parametrize(
     ("command", "settings", "reason"),
     [
-        ("worker", {}, "KB_DATABASE_URL: 'kb worker' is for PostgreSQL"),
-        ("serve", {"KB_WORKERS": "0"}, "KB_WORKERS: 0 is for PostgreSQL"),
+        ("worker", {}, "KB_DATABASE_URL: 'kb worker' needs PostgreSQL"),
+        ("serve", {"KB_WORKERS": "0"}, "KB_WORKERS: 0 is only for PostgreSQL"),
         ("serve", {"KB_WORKERS": "2"}, "KB_WORKERS: "),
     ],
 )

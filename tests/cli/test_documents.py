@@ -90,7 +90,7 @@ def test_delete_in_a_script_needs_yes(kb, notes):
 def test_delete_names_what_does_not_exist_and_deletes_the_rest(kb, notes):
     ended = kb("delete", 10**12, notes[0], "--yes")
     assert ended.returncode == 5
-    assert ended.stderr == f"kb: There is no document {10**12}.\n"
+    assert ended.stderr == f"kb: Document {10**12} does not exist.\n"
     assert ended.stdout.startswith(f"document {notes[0]} is deleted")
 
 
@@ -101,7 +101,7 @@ def test_delete_says_that_a_file_is_still_there(kb, tmp_path, tag):
     ids = kb.json("list", "--under", tmp_path)["documents"]
     ended = kb("delete", ids[0]["id"], "--yes")
     assert (ended.returncode, ended.stderr) == (
-        0, f"kb: {file} is still there: the next 'kb sync' of its folder adds it again\n",
+        0, f"kb: the file {file} still exists, so the next 'kb sync' of its folder adds it again\n",
     )  # fmt: skip
     assert kb("add", file, "--wait").stdout == "1 file: 1 added\n"
     file.unlink()
@@ -146,7 +146,7 @@ def test_the_file_that_a_document_came_from_comes_back_as_it_was(kb, folder, tag
     assert kb("get", each["document_id"], "--file", saved).returncode == 0
     assert saved.read_bytes() == (folder / "rust.md").read_bytes()
     again = kb("get", each["document_id"], "--file", saved)
-    assert (again.returncode, again.stderr) == (8, f"kb: {saved}: File exists\n")
+    assert (again.returncode, again.stderr) == (8, f"kb: {saved}: File exists.\n")
     printed = kb.start("get", "--path", "papers/rust.md", "--file", "-", stdout=-1)
     assert printed.communicate()[0] == saved.read_bytes()
     assert kb("get", kb.note(tag), "--file", "x").returncode == 5
@@ -168,9 +168,9 @@ def test_versions_are_listed_shown_compared_and_reverted_to(kb, note, tag):
     assert kb("history", note, "--diff").returncode == 2
     assert kb("get", note, "--text", "--version", 1).stdout == f"The {tag} is lit at six."
     assert kb("get", note, "--version", 3).returncode == 5
-    assert "leave --version out" in kb("get", note, "--version", 1, "--file", "-").stderr
+    assert "Leave --version out" in kb("get", note, "--version", 1, "--file", "-").stderr
     reverted = kb("revert", note, 1, "--why", "it was six")
-    assert reverted.stdout.startswith(f"document {note} is as it was at version 1")
+    assert reverted.stdout.startswith(f"document {note} has the content of version 1 again")
     assert kb.json("history", note)["versions"][0]["why"] == "it was six"
     assert kb("revert", note, 99).returncode == 5
 
@@ -187,7 +187,7 @@ def test_what_was_deleted_is_in_the_bin_until_it_is_restored_or_purged(kb, note,
     [row] = [row for row in rows if row[0] == str(note)]
     assert row[3] == "by mistake"
     assert "in the bin" in kb("history", note).stderr
-    assert kb("restore", note).stdout == f"document {note} is restored: The {tag} is lit at six.\n"
+    assert kb("restore", note).stdout == f"restored document {note}: The {tag} is lit at six.\n"
     assert kb("restore", note).returncode == 6
     assert kb("restore", "nothing").returncode == 2
     kb("delete", note, "--yes")
@@ -207,5 +207,5 @@ def test_an_undo_is_shown_and_needs_a_yes(kb, note):
 
 def test_a_person_sees_what_an_undo_does_and_answers(kb, note):
     code, shown = kb.in_terminal("undo", "--since", "0s", typed="n\n")
-    assert (code, "there is nothing to take back" in shown) == (0, True)
-    assert kb("undo", "--since", "0s", "--yes").stderr == "kb: there is nothing to take back\n"
+    assert (code, "nothing to undo" in shown) == (0, True)
+    assert kb("undo", "--since", "0s", "--yes").stderr == "kb: nothing to undo\n"

@@ -33,10 +33,10 @@ def test_an_engine_that_is_not_there(outside):
 def test_a_missing_or_wrong_key_says_which_engine_which_key_and_where_it_came_from(kb, outside, server, words):
     file = outside.folder / "config/kb/config.toml"
     for key, reason in (
-        ("", f"{server.url} wants a key, and none is set for it: KB_API_KEY, or api_key in {file}."),
+        ("", f"{server.url} requires an API key. Set KB_API_KEY, or api_key in {file}."),
         (
             "wrong",
-            f"{server.url} does not take the key from KB_API_KEY: it must be the one that this engine has in KB_API_KEY.",
+            f"{server.url} rejected the key from KB_API_KEY. Use the engine's own KB_API_KEY, or a key from 'kb keys make'.",
         ),
     ):
         ended = kb(*words, env={"KB_API_KEY": key})
@@ -45,7 +45,7 @@ def test_a_missing_or_wrong_key_says_which_engine_which_key_and_where_it_came_fr
     file.write_text(f"[profiles.work]\nengine_url = '{server.url}'\napi_key = 'wrong'\n")
     file.chmod(0o600)
     ended = outside("--profile", "work", *words)
-    source = f"{server.url} (profile work) does not take the key from {file}: profiles.work.api_key: it must be"
+    source = f"{server.url} (profile work) rejected the key from {file}: profiles.work.api_key. Use the engine"
     assert ended.stderr.startswith(f"kb: {source}")
 
 
@@ -71,9 +71,9 @@ def test_something_that_is_no_engine(outside, tmp_path):
         elsewhere = outside("tags", env={"KB_ENGINE_URL": f"http://127.0.0.1:{port}/mcp"})
         web.kill()
     assert ended.returncode == 7
-    assert ended.stderr == f"kb: What answers at http://127.0.0.1:{port} is not a kb engine.\n"
+    assert ended.stderr == f"kb: The server at http://127.0.0.1:{port} is not a kb engine.\n"
     assert elsewhere.returncode == 7
-    assert f"What answers at http://127.0.0.1:{port}/mcp is not a kb engine; KB_ENGINE_URL says" in elsewhere.stderr
+    assert f"The server at http://127.0.0.1:{port}/mcp is not a kb engine. Check KB_ENGINE_URL." in elsewhere.stderr
 
 
 SERVE_FILES = """
@@ -149,7 +149,7 @@ def test_ctrl_c_ends_what_waits_for_standard_input(kb):
 @pytest.mark.requirement("L-3")
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["addnote", "-"], rb""), (["add", "long.txt"], rb"kb: interrupted: [01] of 1 are in .*\n")],
+    [(["addnote", "-"], rb""), (["add", "long.txt"], rb"kb: interrupted: kb accepted [01] of 1 files; .*\n")],
     ids=["note", "file"],
 )
 def test_ctrl_c_ends_a_wait_at_once(outside, start_server, tmp_path, words, said):

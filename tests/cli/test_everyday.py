@@ -1,4 +1,4 @@
-"""What a new user does on the first day, and what kb says to it."""
+"""The first day of a new user, and the messages of kb."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_the_command_line_finds_the_engine_that_runs_here_whatever_its_port(outs
         assert f" at {server.url}\n" in shown.stdout
         assert f"the engine that runs here (process {server.process.pid})" in outside("config", env=home).stdout
         assert outside("status", env={"KB_DATA_DIR": str(data)}).returncode == 0
-        for line in (rf"\ndata +{re.escape(str(data))}, ", " free\n", r"\nup since +"):
+        for line in (rf"\ndata folder +{re.escape(str(data))}, ", " free\n", r"\nup since +"):
             assert re.search(line, shown.stdout)
         assert outside("status", env=home | {"KB_ENGINE_URL": "http://127.0.0.1:1"}).returncode == 3
         second = outside("serve", "--port", "0", env=home | {"KB_MODEL_DIR": os.devnull})
         assert second.returncode == 8
-        assert f"runs already at {server.url} (process {server.process.pid}); stop it first" in second.stderr
+        assert f"It runs at {server.url} (process {server.process.pid}). Stop it first" in second.stderr
         taken = outside("serve", "--port", server.port, env={"KB_DATA_DIR": str(tmp_path / "other")})
         assert taken.returncode == 2
         assert "--port" in taken.stderr
@@ -60,7 +60,7 @@ def test_a_list_shows_the_newest_first_and_how_many_there_are(kb, tag):
     notes = [kb.note(f"Note {number} {tag}", "--tags", tag) for number in range(4)]
     shown = kb("list", "--tags", tag, "-n", "3")
     assert [int(line.split("\t")[0]) for line in shown.stdout.splitlines()] == notes[:0:-1]
-    assert shown.stderr == "kb: 3 of 4; --all shows all\n"
+    assert shown.stderr == "kb: 3 of 4 documents; --all lists all\n"
     answer = kb.json("list", "--tags", tag, "-n", "3")
     assert (answer["total"], len(answer["documents"])) == (4, 3)
     assert kb.json("list", "--tags", tag)["total"] == 4
@@ -79,7 +79,10 @@ def test_what_holds_no_text_is_said_once_and_not_sent_again_until_it_changes(kb,
     for command in (["sync"], ["add", "--wait"]):
         again = kb(*command, "papers")
         assert (again.returncode, again.stderr) == (0, "")
-        assert again.stdout == "5 files: 2 up to date, 1 empty, 2 unreadable ('kb jobs --status failed' says why)\n"
+        assert (
+            again.stdout
+            == "5 files: 2 up to date, 1 empty, 2 unreadable ('kb jobs --status failed' shows the reasons)\n"
+        )
     assert len(failed_jobs(kb, folder / "broken.pdf")) == 1
     (folder / "blank.md").write_text("Not blank any more.\n")
     changed = kb("sync", "papers")
@@ -159,7 +162,7 @@ def test_a_note_comes_through_a_pipe(kb, tag):
     assert kb("get", job["document_id"], "--text").stdout == f"hi {tag}\n"
     refused = kb("updatenote", job["document_id"], text="more\n")
     assert refused.returncode == 2
-    assert "- for what is piped" in refused.stderr
+    assert "with the piped text, give -" in refused.stderr
     assert kb("get", job["document_id"], "--text").stdout == f"hi {tag}\n"
 
 
@@ -205,8 +208,8 @@ def test_a_command_goes_by_its_usual_name_too(printed, word, command):
 def test_a_tag_or_a_type_that_does_not_exist_is_named_with_the_nearest_one(kb, tag):
     kb.note(f"a note {tag}", "--tags", f"ideas-{tag}")
     shown = kb("list", "--tags", f"idea-{tag}")
-    assert shown.stderr == f"kb: no document has the tag 'idea-{tag}'; there is 'ideas-{tag}'\n"
-    assert f"there is 'ideas-{tag}'" in kb("search", "note", "--any", f"idea-{tag}").stderr
+    assert shown.stderr == f"kb: no document has the tag 'idea-{tag}'; the closest is 'ideas-{tag}'\n"
+    assert f"the closest is 'ideas-{tag}'" in kb("search", "note", "--any", f"idea-{tag}").stderr
     shown = kb("list", "--type", "markdwon")
     assert shown.returncode == 2
     assert "'markdwon'" in shown.stderr
@@ -217,8 +220,8 @@ def test_a_search_says_that_no_word_occurs(kb, tag):
     kb.note(f"The mooring lines of {tag}")
     shown = kb("search", "zzzqqqxxyyz")
     assert shown.stderr.splitlines() == [
-        "kb: no document has 'zzzqqqxxyyz'",
-        "kb: no document holds a word of this; the nearest in meaning:",
+        "kb: no document contains 'zzzqqqxxyyz'",
+        "kb: no document contains any of these words; the closest in meaning:",
     ]
     assert shown.returncode == 0
     assert kb("search", "mooring").stderr == ""
@@ -228,7 +231,7 @@ def test_a_search_says_that_no_word_occurs_where_the_filters_let_it_look(kb, tag
     kb.note(f"The mooring lines of {tag}")
     kb.note("A note on ducks", "--tags", tag)
     assert kb("search", "mooring", "--tags", tag).stderr == (
-        "kb: no document that passes the filters holds a word of this; the nearest in meaning:\n"
+        "kb: no document that matches the filters contains any of these words; the closest in meaning:\n"
     )
 
 
@@ -240,9 +243,9 @@ def test_a_search_that_finds_nothing_says_why_and_what_is_still_on_the_way_in(st
             "addnote", "-", text="Many words about ledgers keep the engine busy for a long while. " * 3_000, env=env
         )
         assert outside("search", "key", "--tags", "absent", env=env).stderr == (
-            "kb: nothing was found: no document has the tag 'absent'; 1 job is still on the way in\n"
+            "kb: nothing found: no document has the tag 'absent'; 1 job is unfinished\n"
         )
-        assert outside("search", "key", env=env).stderr == "kb: nothing was found; 1 job is still on the way in\n"
+        assert outside("search", "key", env=env).stderr == "kb: nothing found; 1 job is unfinished\n"
 
 
 def test_what_a_folder_leaves_out_by_itself_does_not_go_in(kb, folder):
@@ -300,11 +303,11 @@ def test_a_server_tells_a_person_what_to_do_next_and_keeps_its_log_to_itself(out
     process.wait(timeout=SECONDS)
     os.close(ours)
     assert "kb is ready at http://127.0.0.1:" in shown
-    assert "Its data are in ~/data." in shown
+    assert "Its data is in ~/data." in shown
     assert "kb search where is the key" in shown
     assert "INFO" not in shown
 
 
 def test_a_file_in_the_place_of_a_folder_is_named_with_the_command_for_it(kb, folder):
     refused = kb("sync", "papers/rust.md")
-    assert (refused.returncode, refused.stderr) == (2, f"kb: {folder}/rust.md is a file: 'kb add' adds it\n")
+    assert (refused.returncode, refused.stderr) == (2, f"kb: {folder}/rust.md is a file. To add it, use 'kb add'.\n")

@@ -1,4 +1,4 @@
-"""Rounds of a sync, one after another: what was said in one does not count in the next."""
+"""Rounds of a sync, one after another: a confirmation in one round does not count in the next."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_disk_that_is_away_is_remembered_by_rounds_that_delete_nothing(go, vau
     go()
     withheld = go(delete=True).withheld
     assert has() == 13
-    assert "not on the disk that it was on" in withheld[0].reason
+    assert "not on the same disk as before" in withheld[0].reason
     go(delete=True, is_sure=True)
     assert has() == 11
 
@@ -74,7 +74,7 @@ def test_a_synced_folder_that_was_suddenly_empty_may_fill_again_file_by_file(go,
     for path in (*texts, *(vault / "usb").iterdir()):
         path.unlink()
     for act in (plan, keep):
-        with pytest.raises(UsageError, match="holds no files"):
+        with pytest.raises(UsageError, match="has no files"):
             go(act, delete=True)
     while len(texts) > 1:
         path, text = texts.popitem()

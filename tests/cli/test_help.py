@@ -98,3 +98,9 @@ def test_typer_by_itself_still_shows_pythons_types_of_arguments():
     command = get_command(app)
     shown = command.get_help(typer.Context(command))
     assert "list[str]" in shown, "Typer leaves Python's types out: hide_type can go"
+
+
+def test_a_command_of_an_earlier_build_names_its_replacement(outside):
+    ended = outside("migrate-store")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "use 'kb export' and 'kb import'" in ended.stderr

@@ -51,7 +51,7 @@ def test_status_tells_what_the_engine_is(kb):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes")
 def test_status_tells_what_is_impossible_where_files_are_read(kb):
     confined = eventually("the parser has started", lambda: kb.json("status")["parser"]["confined"])
-    assert re.search(rf"(?m)^parser +no {', no '.join(confined)}", kb("status").stdout)
+    assert re.search(rf"(?m)^readers +no {', no '.join(confined)}", kb("status").stdout)
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def engine_of(version):
 @pytest.mark.requirement("S-9")
 @pytest.mark.parametrize(
     ("version", "verdict"),
-    [("2.9.1", "needs 3.0.0 or later: upgrade the engine"), ("4.0.0", "upgrade kb"), ("3.7.0", ""), ("3.0.0", "")],
+    [("2.9.1", "needs 3.0.0 or later. Upgrade the engine"), ("4.0.0", "Upgrade kb"), ("3.7.0", ""), ("3.0.0", "")],
 )
 def test_status_says_when_the_engine_is_of_a_version_it_cannot_talk_to(outside, version, verdict):
     with engine_of(version) as env:
@@ -100,7 +100,7 @@ def test_updatenote_says_when_the_engine_is_too_old_for_it(outside):
     with engine_of("2.4.0") as env:
         ended = outside("updatenote", 1, "text", env=env)
     assert ended.returncode == 6
-    assert ended.stderr == "kb: The engine is 2.4.0, and this kb needs 3.0.0 or later: upgrade the engine.\n"
+    assert ended.stderr == "kb: The engine has version 2.4.0, but this kb needs 3.0.0 or later. Upgrade the engine.\n"
 
 
 @pytest.mark.requirement("S-9")
@@ -111,7 +111,7 @@ def test_the_engine_refuses_a_client_that_is_too_old_and_says_what_to_upgrade(se
         assert answer.headers["Kb-Version"] == "3.0.0"
     old = httpx2.get(f"{server.url}/api/v1/tags", headers={"User-Agent": "kb/2.9.1"}).json()
     assert old["type"] == "urn:kb:problem:wrong-version"
-    assert old["detail"] == "This is kb 2.9.1, and the engine 3.0.0 needs 3.0.0 or later: upgrade kb."
+    assert old["detail"] == "This is kb 2.9.1, but the engine 3.0.0 needs 3.0.0 or later. Upgrade kb."
 
 
 def test_jobs_are_followed_until_none_is_left(kb, folder, tag):
@@ -135,7 +135,7 @@ def test_a_job_whose_content_is_gone_cannot_be_tried_again(kb, folder):
     job = each["job"]["id"]
     ended = kb("jobs", "retry", job)
     assert ended.returncode == 6
-    assert "send it again" in ended.stderr
+    assert "Send the content again" in ended.stderr
     assert kb("jobs", "retry", 10**9).returncode == 5
     for words in (["retry"], ["retry", "x"], ["drop"], ["drop", "x"], ["1", "2"], ["x"], ["0"]):
         assert kb("jobs", *words).returncode == 2
@@ -146,9 +146,9 @@ def test_a_failed_job_is_dropped_and_one_that_is_done_is_not(kb, folder, tag):
     [each] = json.loads(kb("add", "papers/noise.bin", "--wait", "--json").stdout)
     failed, done = each["job"]["id"], kb.json("addnote", tag, "--wait")["id"]
     ended = kb("jobs", "drop", failed, done, 10**9)
-    assert ended.stdout == f"job {failed}, which was failed, is dropped\n"
+    assert ended.stdout == f"job {failed} is dropped; it was failed\n"
     assert f"Job {done} is done, and its document is " in ended.stderr
-    assert f"There is no job {10**9}." in ended.stderr
+    assert f"Job {10**9} does not exist." in ended.stderr
     assert ended.returncode in (5, 6)
     assert kb("jobs", failed).returncode == 5
     assert kb.json("jobs", done)["status"] == "done"

@@ -19,13 +19,15 @@ pytestmark = pytest.mark.sqlite
 
 
 @pytest.mark.slow
-async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path):
+async def test_a_fault_is_shown_and_repaired(outside, here, start_server, tmp_path):
     with start_server(tmp_path / "data") as server:
         async with EngineClient(server.url) as client:
             await added(client, "The key is under the mat.")
         looked = outside("doctor", env=here)
         assert (looked.returncode, looked.stderr) == (0, "")
-        assert {line.partition(": ")[2] for line in looked.stdout.splitlines()} == {"well"}
+        *checks, conclusion = looked.stdout.splitlines()
+        assert {line.partition(": ")[2] for line in checks} == {"no fault"}
+        assert conclusion == f"{len(checks)} checks found nothing to repair"
         refused = outside("reindex", env=here)
         assert (refused.returncode, refused.stdout) == (8, "")
         assert "Another kb engine is using" in refused.stderr
@@ -36,14 +38,14 @@ async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path
     found = outside("doctor", "--json", env=here)
     assert found.returncode == 1
     report = json.loads(found.stdout)
-    assert (report["well"], report["found"]["vectors"]) == (False, ["1 chunks are without a vector, such as chunk 1"])
+    assert (report["well"], report["found"]["vectors"]) == (False, ["1 passages have no vector, such as passage 1"])
     assert outside("doctor", "--fix", env=here).returncode == 0, "the name of before"
     assert outside("doctor", env=here).returncode == 0
     assert outside("reindex", env=here).returncode == 0
 
 
 @pytest.mark.slow
-async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that_brought(
+async def test_the_doctor_finishes_a_restore_that_was_killed_and_repairs_what_that_brought(
     outside, here, start_server, tmp_path
 ):
     data, backups = tmp_path / "data", tmp_path / "backups"
@@ -59,11 +61,13 @@ async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that
     told = outside("doctor", env=here)
     assert (told.returncode, told.stderr) == (1, "")
     assert told.stdout == (
-        "restore: a restore was cut off; the next start finishes it, too (kb doctor --repair repairs it)\n"
+        "interrupted restore: a restore was interrupted; the next start of the engine also finishes it"
+        " (stop the engine and run 'kb doctor --repair')\n"
+        "1 of 1 checks found a fault. To repair it, stop the engine and run 'kb doctor --repair'.\n"
     )
-    mended = outside("doctor", "--repair", env=here)
-    assert (mended.returncode, mended.stderr) == (0, "")
-    assert {line.partition(": ")[2] for line in mended.stdout.splitlines()} == {"well"}
+    repaired = outside("doctor", "--repair", env=here)
+    assert (repaired.returncode, repaired.stderr) == (0, "")
+    assert {line.partition(": ")[2] for line in repaired.stdout.splitlines()[:-1]} == {"no fault"}
     with closing(connect(data / "kb.db")) as connection:
         assert connection.execute("SELECT count(*) FROM chunks_vec").get == 1
 
@@ -71,7 +75,7 @@ async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that
 def test_where_there_is_no_database_doctor_says_so_and_makes_none(outside, here, tmp_path):
     ended = outside("doctor", env=here)
     assert (ended.returncode, ended.stdout) == (8, "")
-    assert "cannot be opened" in ended.stderr
+    assert "cannot open" in ended.stderr
     assert not (tmp_path / "data").exists()
 
 
@@ -84,14 +88,14 @@ async def test_a_backup_beside_a_running_engine_comes_back_in_another_place(outs
             await added(client, "The key is under the mat.")
             made = outside("backup", backups, env=here)
             assert (made.returncode, made.stderr) == (0, "")
-            assert made.stdout.endswith(": 1 documents, 0 files of which 0 were copied, not sealed (KB_BACKUP_KEY)\n")
+            assert made.stdout.endswith(": 1 documents, 0 files (0 copied), not sealed (KB_BACKUP_KEY is not set)\n")
             refused = outside("backup", "restore", backups, env=here)
             assert (refused.returncode, refused.stdout) == (8, "")
             assert "Another kb engine is using" in refused.stderr
     verified = outside("backup", "verify", backups, env=here)
     assert verified.returncode == 0
-    assert verified.stdout.startswith(f"{backups}: whole\n")
-    assert verified.stdout.count(": not sealed: whoever can write there may have changed it\n") == 2
+    assert verified.stdout.startswith(f"{backups}: no fault\n")
+    assert verified.stdout.count(": not sealed: everyone with write access may have changed it\n") == 2
     there = here | {"KB_DATA_DIR": str(tmp_path / "other")}
     assert outside("backup", "restore", backups, env=there).returncode == 0
     with start_server(tmp_path / "other") as server:
@@ -100,7 +104,7 @@ async def test_a_backup_beside_a_running_engine_comes_back_in_another_place(outs
             assert found["text"] == "The key is under the mat."
     again = outside("restore", backups, env=there)
     assert "use 'kb backup restore'" in again.stderr
-    assert f"what was there before is in {tmp_path / 'other'}/before-restore-" in again.stdout
+    assert f"the previous data is in {tmp_path / 'other'}/before-restore-" in again.stdout
 
 
 @pytest.mark.slow
@@ -113,19 +117,19 @@ async def test_an_import_says_what_became_of_documents_that_were_there(outside, 
     assert outside("export", str(tmp_path / "export"), env=here).returncode == 0
     there = here | {"KB_DATA_DIR": str(tmp_path / "other")}
     assert outside("import", str(tmp_path / "export"), env=there).stdout.splitlines() == [
-        "0 documents added, 2 were there",
-        "1 of these got other content; what they held is in their history",
-        "1 of these got tags from the export, beside their own",
+        "0 documents added, 2 existed already",
+        "1 of these have new content now; their history contains the old content",
+        "1 of these have additional tags from the export now",
     ]
     again = outside("import", str(tmp_path / "export"), env=there)
-    assert again.stdout == "0 documents added, 2 were there\n"
+    assert again.stdout == "0 documents added, 2 existed already\n"
 
 
 def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
     for words in (("backup", "verify", tmp_path), ("backup", "restore", tmp_path)):
         ended = outside(*words, env=here)
         assert (ended.returncode, ended.stdout) == (8, "")
-        assert "There is no backup in" in ended.stderr
+        assert "contains no backup" in ended.stderr
     assert outside("backup", env=here).returncode == 2
 
 

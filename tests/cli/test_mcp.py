@@ -123,11 +123,11 @@ def test_a_profile_that_is_asked_for_is_taken_whole(outside, profiles):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('profile = "away"', "there is no profile 'away'; there are none"),
+        ('profile = "away"', "the profile 'away' does not exist. The file has no profiles"),
         ("profiles = 3", "profiles must be tables"),
         ("[profiles]\nx = 3", "profiles must be tables"),
-        ('[profiles.x]\nurl = "y"', "there is no setting 'url'"),
-        ('[profiles.x]\nprofile = "y"', "there is no setting 'profile'"),
+        ('[profiles.x]\nurl = "y"', "'url' is not a setting"),
+        ('[profiles.x]\nprofile = "y"', "'profile' is not a setting"),
         ("profile = 4", "profile must be a text"),
     ],
 )
@@ -141,7 +141,7 @@ def test_wrong_profiles_are_one_line(outside, profiles, text, complaint):
 
 def test_others_who_can_read_a_profiles_key_are_warned_of(outside, profiles):
     profiles.chmod(0o644)
-    assert "others can read the key" in outside("config").stderr
+    assert "other users can read the key" in outside("config").stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -196,11 +196,13 @@ def test_a_file_that_cannot_be_read_stays_as_it_is(outside, client, file, text):
     path.write_text(text)
     refused = outside("mcp", client, "--write")
     assert (refused.returncode, path.read_text()) == (2, text)
-    assert f"paste what 'kb mcp {client}' prints" in refused.stderr
+    assert f"Paste the output of 'kb mcp {client}'" in refused.stderr
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.parametrize(("client", "why"), [("open-webui", "in a database"), ("claude-code", "a command of its own")])
+@pytest.mark.parametrize(
+    ("client", "why"), [("open-webui", "in a database"), ("claude-code", "uses a command instead")]
+)
 def test_a_client_without_a_file_says_what_to_do_instead(outside, client, why):
     refused = outside("mcp", client, "--write")
     assert (refused.returncode, why in refused.stderr) == (2, True)

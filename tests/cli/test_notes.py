@@ -47,7 +47,7 @@ def test_standard_input_that_is_no_text_is_refused(kb):
     process = kb.start("addnote", "-", stdin=-1, stderr=-1)
     _, error = process.communicate(b"\xff\xfe\x00")
     assert process.returncode == 2
-    assert error == b"kb: What comes on standard input is not UTF-8 text\n"
+    assert error == b"kb: Standard input is not UTF-8 text. 'kb add -' accepts other content.\n"
 
 
 @pytest.mark.requirement("L-1")
@@ -80,7 +80,7 @@ def test_updatenote_opens_the_editor_with_the_note(kb, tag, tmp_path):
 def test_what_the_editor_leaves_unchanged_is_not_sent(kb, tag, tmp_path):
     note = kb.note(f"same {tag}")
     ended = kb("updatenote", note, env={"VISUAL": editor(tmp_path, f"same {tag}\n"), "EDITOR": "false"})
-    assert ended.stdout == f"note {note} is unchanged; nothing was sent\n"
+    assert ended.stdout == f"note {note} is unchanged; kb sent nothing\n"
     assert kb.json("get", note)["updated_at"] is None
 
 
@@ -95,7 +95,9 @@ def test_a_note_that_someone_else_changed_meanwhile_is_not_overwritten_and_no_wo
     )
     ended = kb("updatenote", note, env={"EDITOR": f"{sys.executable} {meanwhile}", "TMPDIR": str(tmp_path)})
     assert ended.returncode == 6
-    assert ended.stderr.endswith(f"kb: Note {note} was changed by someone else meanwhile; that stays.\n")
+    assert ended.stderr.endswith(
+        f"kb: Someone else changed note {note}. kb kept their change and did not apply yours.\n"
+    )
     [draft] = tmp_path.glob("kb-note-*.md")
     assert draft.read_text() == "mine"
     assert str(draft) in ended.stderr
@@ -105,7 +107,7 @@ def test_a_note_that_someone_else_changed_meanwhile_is_not_overwritten_and_no_wo
 def test_an_editor_that_fails_changes_nothing_and_leaves_nothing(kb, tag, tmp_path):
     note = kb.note(f"before {tag}")
     ended = kb("updatenote", note, env={"EDITOR": "false", "TMPDIR": str(tmp_path)})
-    assert (ended.returncode, ended.stderr) == (8, "kb: The editor false ended with status 1; nothing was sent\n")
+    assert (ended.returncode, ended.stderr) == (8, "kb: The editor false ended with status 1; kb sent nothing.\n")
     missing = kb("updatenote", note, env={"EDITOR": "no-such-editor", "TMPDIR": str(tmp_path)})
     assert missing.returncode == 8
     assert "does not start" in missing.stderr
@@ -121,7 +123,7 @@ def test_what_was_written_is_kept_when_the_editor_crashes(kb, tag, tmp_path):
         assert (ended.returncode, ended.stdout) == (8, "")
         [draft] = tmp_path.glob("kb-note-*.md")
         assert draft.read_text() == f"an hour of words {tag}"
-        assert f"kept in {draft}: 'kb {' '.join(map(str, words))} - < {draft}' sends it" in ended.stderr
+        assert f"your text is in {draft}; to send it: kb {' '.join(map(str, words))} - < {draft}" in ended.stderr
         draft.unlink()
 
 
@@ -136,12 +138,12 @@ def test_a_new_note_is_kept_when_the_engine_does_not_take_it(kb, tag, tmp_path):
 def test_an_emptied_note_is_not_sent(kb, tag, tmp_path):
     note = kb.note(f"before {tag}")
     ended = kb("updatenote", note, env={"EDITOR": editor(tmp_path, " \n"), "TMPDIR": str(tmp_path)})
-    assert (ended.returncode, ended.stderr) == (2, "kb: The note is empty; nothing was sent\n")
+    assert (ended.returncode, ended.stderr) == (2, "kb: The note is empty; kb sent nothing.\n")
     assert list(tmp_path.glob("kb-note-*")) == []
     assert text_of(kb, note) == f"before {tag}"
 
 
-@pytest.mark.parametrize(("command", "reason"), [("vi '", "No closing quotation"), ("rm", "left no file")])
+@pytest.mark.parametrize(("command", "reason"), [("vi '", "No closing quotation"), ("rm", "deleted the file")])
 def test_an_editor_that_is_none_is_one_line(kb, tag, command, reason):
     ended = kb("updatenote", kb.note(tag), env={"EDITOR": command})
     assert ended.returncode in (2, 8)
@@ -198,11 +200,11 @@ def test_a_note_replaces_another_one_and_says_where_it_comes_from(kb, tag):
     assert f"replaced by  {new}\n" in shown
     assert f"replaced by {new}" in kb("search", f"{tag} the mill is open", "-n", "3").stdout
     second = kb("addnote", f"{tag} the mill is sold", "--replaces", old)
-    refusal = f"kb: --replaces: note {old} is replaced by note {new} already; replace {new} instead.\n"
+    refusal = f"kb: --replaces: note {new} already replaces note {old}. Replace {new} instead.\n"
     assert (second.returncode, second.stdout, second.stderr) == (6, "", refusal)
     ended = kb("addnote", "x", "--replaces", "999999999")
     assert ended.returncode != 0
-    assert ended.stderr.startswith("kb: --replaces: There is no document")
+    assert ended.stderr.startswith("kb: --replaces: Document ")
 
 
 def test_updatenote_changes_tags_alone_or_with_the_text(kb, tag):
@@ -230,4 +232,4 @@ def test_updatenote_with_a_hash_changes_that_version_alone_and_says_what_changed
         assert "It is tall" not in refused.stderr
     assert kb.json("get", note)["content_hash"] == now
     assert kb("updatenote", note, "mine", "--if-match", read[:4]).returncode == 6
-    assert "goes with TEXT" in kb("updatenote", note, "--if-match", now).stderr
+    assert "needs a change: give TEXT" in kb("updatenote", note, "--if-match", now).stderr

@@ -34,7 +34,7 @@ def test_a_result_is_opened_by_its_number_at_its_line_or_page(kb, tag, programs)
     (folder / "a.md").write_text(f"# Mooring\n\nA first line.\n\nThe anchor chain {tag} is here.\n")
     (folder / "b.pdf").write_bytes(pdf("nothing", f"The anchor chain {tag} of page two"))
     kb("add", "papers", "--tags", tag, "--wait")
-    assert "no search in a terminal yet" in kb("open", "-n", "1").stderr
+    assert "last search on this engine is unknown" in kb("open", "-n", "1").stderr
     _, shown = kb.in_terminal("search", "anchor chain", tag, "--tags", tag)
     first_is_pdf = shown.index("b.pdf") < shown.index("a.md")
     numbers = {"pdf": "1" if first_is_pdf else "2", "md": "2" if first_is_pdf else "1"}
@@ -64,11 +64,11 @@ def test_what_came_inside_another_file_opens_that_one(kb, tag, programs):
         [document] = kb.json("list", "--path", f"{folder}/{path}")["documents"]
         ended = kb("open", document["id"], env=programs | {"EDITOR": "myeditor"})
         assert ended.returncode == 0
-        assert ended.stderr.startswith(f"kb: {folder}/{path} is inside {folder}/{whole}, which opens; 'kb get ")
+        assert ended.stderr.startswith(f"kb: {folder}/{path} is inside {folder}/{whole}, so kb opens that; 'kb get ")
         assert opened(kb).endswith(f"xdg-open {folder}/{whole}\n")
     (folder / "mail.eml").chmod(0o755)
     ended = kb("open", document["id"], env=programs)
-    assert ended.stderr == f"kb: {folder}/mail.eml is a program, and is not started from here\n"
+    assert ended.stderr == f"kb: {folder}/mail.eml is a program; kb does not start programs.\n"
 
 
 def test_what_has_no_room_in_the_terminal_goes_to_the_pager(kb, tag, programs):

@@ -1,4 +1,4 @@
-"""What is refused is told in the words of a shell, not of the API."""
+"""Refusals use the words of a shell, not of the API."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from tests.conftest import KEY
     ("words", "message"),
     [
         (("search", "x", "-n", "101"), "kb: -n: at most 100 (KB_MAX_TOP).\n"),
-        (("search", "x", "--fts-only", "--vec-only"), "kb: Say --fts-only or --vec-only, not both"),
-        (("search", "x", "--tags", ","), "kb: --tags names no tag\n"),
-        (("list", "--any", ""), "kb: --any names no tag\n"),
-        (("search", "x", "--not", ""), "kb: --not names no tag\n"),
-        (("list", "--after", ""), "kb: --after names no date\n"),
-        (("list", "--before", "soon"), "kb: --before: 'soon' is no date that is understood"),
-        (("search", "x", "--under", ""), "kb: --under names no path\n"),
+        (("search", "x", "--fts-only", "--vec-only"), "kb: Use --fts-only or --vec-only, not both"),
+        (("search", "x", "--tags", ","), "kb: --tags is empty. Name one or more tags, or leave the option out.\n"),
+        (("list", "--any", ""), "kb: --any is empty. Name one or more tags, or leave the option out.\n"),
+        (("search", "x", "--not", ""), "kb: --not is empty. Name one or more tags, or leave the option out.\n"),
+        (
+            ("list", "--after", ""),
+            "kb: --after is empty. Give a date such as 2026-01-31 or 7d, or leave the option out.\n",
+        ),
+        (("list", "--before", "soon"), "kb: --before: kb does not understand the date 'soon'"),
+        (("search", "x", "--under", ""), "kb: --under is empty. Give a value, or leave the option out.\n"),
         (("addnote", "x", "--title", "x" * 501), "kb: --title: at most 500 characters\n"),
         (("addnote", "x", f"--source={'x' * 501}"), "kb: --source: at most 500 characters\n"),
         (("addnote", "x", "--thread", "x" * 201), "kb: --thread: a tag has at most 200 characters"),
@@ -31,7 +34,7 @@ from tests.conftest import KEY
         (("addnote", "x", "--thread", "x" * 201, "--tags", "a"), "kb: --thread: a tag has at most 200 characters"),
         (("addnote", f"#{'x' * 201}", "--tags", "ok"), "kb: tags: a tag has at most 200 characters"),
         (("audit", "--by", "x" * 101), "kb: --by: at most 100 characters"),
-        (("addnote", ""), "kb: The note is empty; nothing was sent.\n"),
+        (("addnote", ""), "kb: The note is empty; kb sent nothing.\n"),
     ],
 )
 def test_a_wrong_option_is_named_as_it_was_typed(kb, words, message):
@@ -49,11 +52,11 @@ def test_a_note_that_is_there_already_is_not_told_as_new(kb, tag):
     text = f"the mast is of pine {tag}"
     first = kb("addnote", text, "--wait").stdout
     assert first.endswith("is searchable\n")
-    assert kb("addnote", text, "--wait").stdout == first.replace("is searchable", "says this already")
+    assert kb("addnote", text, "--wait").stdout == first.replace("is searchable", "already has this text")
     assert kb("add", "-", "--wait", text=f"{text} in a file").stdout == "1 file: 1 added\n"
-    assert kb("add", "-", "--wait", text=f"{text} in a file").stdout == "1 file: 1 there already\n"
+    assert kb("add", "-", "--wait", text=f"{text} in a file").stdout == "1 file: 1 existed already\n"
     note = kb.json("addnote", text, "--tags", tag, "--wait")
-    assert f"{note['document_id']} (was there already)\n" in kb("jobs", note["id"]).stdout
+    assert f"{note['document_id']} (existed already)\n" in kb("jobs", note["id"]).stdout
     assert note["existed"]
     assert kb.json("get", note["document_id"])["tags"] == [tag]
 
@@ -71,7 +74,7 @@ def test_a_body_that_does_not_say_that_it_is_json_is_told_how(server):
         f"{server.url}/api/v1/search", content='{"query": "x"}', headers={"Authorization": f"Bearer {KEY}"}
     )
     assert (answer.status_code, answer.json()["detail"]) == (
-        422, "body: send it as JSON, with 'Content-Type: application/json'",
+        422, "body: send it as JSON, with 'Content-Type: application/json'.",
     )  # fmt: skip
 
 
@@ -81,8 +84,8 @@ def test_a_document_in_the_bin_is_named_with_the_command_that_brings_it_back(kb,
     said = kb("get", note, env={"TZ": "Asia/Kathmandu"}).stderr
     since = kb("bin", env={"TZ": "Asia/Kathmandu"}).stdout
     found = re.fullmatch(
-        rf"kb: Document {note} has been in the bin since (\d{{4}}-\d\d-\d\d \d\d:\d\d); "
-        rf"'kb restore {note}' brings it back\.\n",
+        rf"kb: Document {note} has been in the bin since (\d{{4}}-\d\d-\d\d \d\d:\d\d)\. "
+        rf"To restore it: kb restore {note}\n",
         said,
     )
     assert found
@@ -97,14 +100,14 @@ def test_the_date_of_a_document_is_readable(kb, tag):
 def test_an_empty_knowledge_base_says_what_to_do(outside, start_server, tmp_path):
     with start_server(tmp_path / "empty", KB_API_KEY=KEY) as server:
         for words, said in {
-            ("list",): "no document is here yet; 'kb add FOLDER' brings files in, and 'kb addnote' a note",
-            ("search", "key"): "nothing was found: no document is here yet; 'kb add FOLDER' brings",
-            ("tags",): "no document has a tag; 'kb tag ID --add A,B' gives it some",
-            ("jobs",): "nothing was added yet; 'kb add FOLDER'",
+            ("list",): "the knowledge base is empty; add files with 'kb add FOLDER', or a note with 'kb addnote TEXT'",
+            ("search", "key"): "nothing found: the knowledge base is empty; add files",
+            ("tags",): "no document has a tag; add some with 'kb tag ID --add A,B'",
+            ("jobs",): "no jobs yet; add files with 'kb add FOLDER'",
             ("jobs", "--status", "failed"): "no job has failed",
             ("bin",): "the bin is empty",
-            ("audit",): "nothing was changed yet",
-            ("keys",): "no key has rights of its own; 'kb keys make NAME' makes one",
+            ("audit",): "the log has no changes yet",
+            ("keys",): "no keys with rights exist; make one with 'kb keys make NAME'",
         }.items():
             ended = outside(*words, env={"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY})
             assert (ended.stdout, ended.stderr[: len(said) + 4]) == ("", f"kb: {said}")

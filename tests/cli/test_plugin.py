@@ -1,4 +1,4 @@
-"""kb mcp --plugin and kb hook: an agent that knows at the start what is new, and keeps what was said."""
+"""kb mcp --plugin and kb hook: an agent that knows recent changes at the start, and keeps its conversation."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_plugin_takes_no_folder_of_others(kb, tmp_path):
     (tmp_path / "mine" / "novel.md").write_text("Chapter one")
     refused = kb("mcp", "claude-code", "--plugin", tmp_path / "mine")
     assert refused.returncode == 2
-    assert "name another folder" in refused.stderr
+    assert "Name another folder" in refused.stderr
     assert "claude-code, gemini, codex" in kb("mcp", "zed", "--plugin", tmp_path / "zed").stderr
 
 
@@ -99,7 +99,7 @@ def test_what_was_said_is_kept_before_a_session_is_compacted_and_found_in_it_aga
     text = kb("get", document["id"], "--text").stdout
     assert text.strip() == "**User:** Where does the walrus sleep?\n\n**Assistant:** On the ice."
     told = json.loads(kb("hook", text=event("SessionStart", session_id=tag)).stdout)
-    assert f"document {document['id']}: kb_get reads it" in told["hookSpecificOutput"]["additionalContext"]
+    assert f"document {document['id']}: read it with kb_get" in told["hookSpecificOutput"]["additionalContext"]
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_codex_is_told_the_brief_at_the_start_and_its_session_is_kept(kb, hooks,
     assert kb("get", document["id"], "--text").stdout.strip() == read_session(rollout)
     again = hooks("SessionStart", **started | {"source": "compact"}, session_id=tag)
     assert (
-        f"document {document['id']}: kb_get reads it"
+        f"document {document['id']}: read it with kb_get"
         in json.loads(again.stdout)["hookSpecificOutput"]["additionalContext"]
     )
 

@@ -30,15 +30,18 @@ async def test_an_engine_with_another_model_says_what_to_do_and_does_it(
         here = {"KB_ENGINE_URL": server.url}
         shown = outside("reembed", "status", env=here)
         assert "settings  other (weights " in shown.stdout
-        assert "'kb reembed' makes its vectors" in shown.stdout
-        assert outside("reembed", "rollback", env=here).stderr == "kb: There are no vectors but those in use.\n"
+        assert "'kb reembed' computes its vectors" in shown.stdout
+        assert (
+            outside("reembed", "rollback", env=here).stderr
+            == "kb: kb has only the vectors in use. Start with 'kb reembed'.\n"
+        )
         made = outside("reembed", "--wait", env=here)
         assert (made.returncode, made.stderr) == (0, "")
         assert "in use  other (weights " in made.stdout
-        assert "'kb reembed rollback' brings them back" in made.stdout
+        assert "'kb reembed rollback' uses them again" in made.stdout
         again = outside("reembed", env=here)
         assert (again.returncode, again.stdout) == (6, "")
-        assert "are of other (weights " in again.stderr
+        assert "kb already has vectors of other (weights " in again.stderr
         async with EngineClient(server.url) as client:
             assert (await client.status())["model"]["name"] == "other"
             [found] = (await client.search(query="Where is the key?", vec_only=True))["results"]

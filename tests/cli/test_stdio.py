@@ -92,7 +92,7 @@ def test_a_message_of_the_wrong_form_is_answered_and_the_next_one_too(server):
 def test_no_server_is_started_where_another_program_speaks_https():
     url = f"https://127.0.0.1:{free_port()}"
     [answer] = map(json.loads, run(url, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})).stdout.splitlines())
-    assert f"no kb answers at {url}" in answer["error"]["message"]
+    assert f"no server answers at {url}" in answer["error"]["message"]
 
 
 def test_the_bridge_imports_no_more_than_it_needs():

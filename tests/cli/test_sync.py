@@ -1,4 +1,4 @@
-"""kb sync: the knowledge base holds what a folder holds."""
+"""kb sync: the knowledge base contains the files of a folder."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(kb, synced, folder):
     assert held(kb, folder) == before
     done = kb("sync", "papers", "--delete").stdout.strip()
     assert done == "3 files: 1 added, 1 changed, 1 deleted, 1 empty"
-    assert planned == f"dry run, nothing was done: {done}"
+    assert planned == f"dry run, kb changed nothing: {done}"
 
 
 @pytest.mark.parametrize("target", ["deep/trip.eml", "renamed.eml"])
@@ -202,7 +202,7 @@ def test_a_dry_run_says_of_a_mail_that_moved_what_the_real_run_does(kb, synced, 
     planned = synced("--delete", "--dry-run")
     assert (planned["moved"], planned["deleted"]) == ([f"{folder}/trip.eml -> {folder}/{target}"], [])
     dry = kb("sync", "papers", "--delete", "--dry-run").stdout.splitlines()[-1]
-    assert dry == f"dry run, nothing was done: {kb('sync', 'papers', '--delete').stdout.strip()}"
+    assert dry == f"dry run, kb changed nothing: {kb('sync', 'papers', '--delete').stdout.strip()}"
     assert {path for path in held(kb, folder) if "#" in path} == {f"{folder}/{target}#berths.txt"}
 
 
@@ -315,7 +315,7 @@ def test_a_watched_folder_that_was_away_is_followed_again(kb, folder):
     with watching(kb) as process:
         assert process.stdout.readline() == "2 files: 2 added\n"
         folder.rename(away)
-        assert "There is no folder" in process.stderr.readline()
+        assert "does not exist" in process.stderr.readline()
         shutil.copytree(away, folder)
         (folder / "new.md").write_text("# New\n\nThere when it came back.\n")
         assert after_time(process.stdout) == "added new.md\n"
@@ -427,7 +427,7 @@ def test_links_out_of_the_folder_are_not_followed_unless_that_is_said(kb, folder
     (folder / "readme.md").symlink_to(tmp_path / "secret.txt")
     for command in (["sync"], ["add", "--wait"]):
         assert kb(*command, "papers").stdout.endswith(
-            "1 link out of the folder not followed (--follow-links follows)\n"
+            "1 link out of the folder skipped (--follow-links follows them)\n"
         )
     assert f"{folder}/readme.md" not in kb("list", "--under", folder).stdout
     assert "not followed" not in kb("sync", "papers", "--follow-links").stdout
@@ -441,7 +441,7 @@ def test_a_file_that_is_left_out_from_now_on_keeps_its_document(kb, synced, fold
     (folder / ".gitignore").write_text("draft.md\n")
     shutil.copy(folder / "draft.md", folder / "copy.md")
     done = kb("sync", "papers", "--delete")
-    assert "1 left out by .gitignore" in done.stdout
+    assert "1 skipped by .gitignore" in done.stdout
     assert "deleted" not in done.stdout
     assert held(kb, folder).items() >= before.items()
     (folder / "draft.md").unlink()

@@ -1,4 +1,4 @@
-"""A file in a synced folder has one name in the knowledge base, wherever a person stands and however they call it."""
+"""A file in a synced folder has one name in the knowledge base, from any working folder and in any spelling."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_document_opens_the_file_in_the_folder_and_deleting_it_says_that_it_is
     opened = kb("open", document_id, env={"EDITOR": "cat"})
     assert opened.stdout.startswith("# Tide")
     deleted = kb("delete", document_id, "--yes")
-    assert f"{name}/a.md is still there" in deleted.stderr
+    assert f"{name}/a.md still exists" in deleted.stderr
     added = kb("add", "vault/sub", "--wait")
     assert added.returncode == 0
 

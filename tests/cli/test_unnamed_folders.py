@@ -51,7 +51,7 @@ def test_a_watched_folder_waits_for_an_engine_that_is_not_there_yet(outside, fol
     words = ("sync", "papers", "--watch")
     with outside.start(*words, env=nowhere, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert "Watching goes on by itself" in process.stderr.readline()
+            assert "kb keeps trying" in process.stderr.readline()
             assert process.poll() is None
         finally:
             process.kill()

@@ -1,4 +1,4 @@
-"""Pages of the web, fetched by the command line: what people come for goes in, and what stands around it does not."""
+"""Web pages, fetched by the command line: kb keeps the main text, and drops menus and other parts around it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_web_page_goes_in_by_its_address_and_is_refreshed_in_its_place(kb, sit
     assert "at seven" in kb("get", first["document_id"], "--text").stdout
     missing = kb("add", f"{address}/{tag}/none", page.replace("http://", "http://me:secret@"), "--wait")
     assert (missing.returncode, missing.stderr) == (1, f"kb: {address}/{tag}/none: the server answered 404\n")
-    assert missing.stdout == "2 files: 1 there already, 1 failed\n"
+    assert missing.stdout == "2 files: 1 existed already, 1 failed\n"
     assert len(kb.json("list", "--under", f"{address}/{tag}")["documents"]) == 1
 
 
@@ -137,7 +137,7 @@ def test_of_a_page_with_no_text_to_tell_all_is_kept_and_said_so(kb, site, tag):
     answers[tag] = ("text/html; charset=utf-8", b"<html><body><p>Ring the bell at the yard gate.</p></body></html>")
     added = kb("add", f"{address}/{tag}", "--wait")
     assert added.stderr == (
-        f"kb: {address}/{tag}: all of the page is kept, menus included: no main text was found in it\n"
+        f"kb: {address}/{tag}: kb keeps the whole page, including menus: kb found no main text in it\n"
     )
     assert added.stdout == "1 file: 1 added\n"
 
@@ -232,7 +232,7 @@ def test_a_page_that_its_parser_gives_up_on_is_kept_whole(kb, site, tag):
     answers, address = site
     answers[tag] = ("text/html", b"<html><body>" + b"<div>" * 1500 + f"<p>The keel of {tag}.".encode())
     added = kb("add", f"{address}/{tag}", "--wait")
-    assert "all of the page is kept" in added.stderr
+    assert "kb keeps the whole page" in added.stderr
     assert (added.returncode, added.stdout) == (0, "1 file: 1 added\n")
 
 
@@ -243,7 +243,7 @@ def test_a_page_that_its_parser_gives_up_on_is_kept_whole(kb, site, tag):
 def test_a_page_of_ten_megabytes_takes_no_more_than_it_may(piece):
     content = io.BytesIO(b"<html><body>" + piece * (10_000_000 // len(piece)))
     fetched = web_fetch.readable(web_fetch.Fetched("page.html", content), ADDRESS)
-    assert (fetched.content, fetched.why_whole) == (content, "no main text was found in it")
+    assert (fetched.content, fetched.why_whole) == (content, "kb found no main text in it")
 
 
 def test_the_library_is_not_loaded_before_a_page_is_there():

@@ -82,7 +82,7 @@ def until_closed(turn, closed):
 
 
 async def at_rest(count):
-    """What is counted, once it grows no more."""
+    """The count, when it stops growing."""
     counts = [None]
 
     def last_two():
@@ -136,7 +136,7 @@ async def test_a_connection_may_break_anywhere_in_an_answer(end):
 @pytest.mark.parametrize("said", [b"220 mail.example ESMTP\r\n", b"\x16\x03\x01\x02", b"HTTP/1.1 abc\r\n\r\n"])
 async def test_what_is_no_http_is_said_to_be_none(said):
     async with serving(once(said)) as url, asking(url) as ask:
-        with pytest.raises(BrokenOff, match="no HTTP"):
+        with pytest.raises(BrokenOff, match="not HTTP"):
             await ask()
 
 
@@ -403,7 +403,7 @@ async def test_a_path_in_the_url_goes_before_every_target_and_the_name_is_sent(w
 @pytest.mark.parametrize("way", [HTTPTransport, StdlibTransport])
 async def test_trouble_is_told_apart_by_both_ways_over_the_network(way):
     async with serving(once(OK[:-1])) as broken, EngineClient(broken, transport=way(broken)) as api:
-        with pytest.raises(EngineUnreachable, match="broke off its answer"):
+        with pytest.raises(EngineUnreachable, match="the connection broke"):
             await done(way, api.status())
     async with serving(once(OK)) as nowhere:
         pass
@@ -467,7 +467,7 @@ async def test_who_sends_clients_elsewhere_is_named_with_where(way, location, el
     async with serving(saying(said.encode())) as url, EngineClient(url, transport=way(url)) as api:
         with pytest.raises(NoEngine) as refused:
             await done(way, api.status())
-    assert str(refused.value).startswith(f"What answers at {url} sends clients on to {elsewhere}.")
+    assert str(refused.value).startswith(f"The server at {url} redirects to {elsewhere}.")
     assert "KB_ENGINE_URL" in str(refused.value)
     assert "secret" not in str(refused.value)
 
@@ -502,7 +502,7 @@ async def test_a_file_is_sent_whole_again_when_the_connection_broke(from_disk, t
 
 
 async def app(scope, receive, send):
-    """Echoes what it is asked; stops in the middle where the path says so."""
+    """Echoes the request, or stops in the middle if the path asks for it."""
     body, more = b"", True
     while more:
         message = await receive()

@@ -14,7 +14,7 @@ CLIENTS = Path(__file__).parent
 
 @dataclass
 class Node:
-    """What `make` installed from npm, run in a home of its own that knows nothing of the user's."""
+    """Runs programs that `make` installed from npm, in an empty home folder of their own."""
 
     home: Path
 

@@ -42,4 +42,4 @@ def test_a_session_begins_with_the_brief_and_has_the_tools(node, plugin):
     [start] = [event for event in events if event.get("subtype") == "init"]
     assert {server["name"]: server["status"] for server in start["mcp_servers"]} == {"plugin:kb:kb": "connected"}
     assert "kb:kb" in start["skills"]
-    assert any("The user's knowledge base, kb, holds" in json.dumps(asked["messages"]) for asked in heard)
+    assert any("The user's knowledge base, kb, has" in json.dumps(asked["messages"]) for asked in heard)

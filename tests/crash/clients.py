@@ -1,4 +1,4 @@
-"""Clients that write, and what they know of it: what was acknowledged is so, what was not may be."""
+"""Clients that write, and their knowledge of it: acknowledged writes are certain, others may have happened."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Client:
                 return
 
     async def take_back(self, api, path, before):
-        """Take back what was written to a path just now, and sometimes that again."""
+        """Undo the last write to a path, and sometimes undo the undo."""
         for _ in range(self.random.choice((1, 1, 2))):
             [state], [earlier] = self.possible[path], before
             operations = (await api.operations(limit=100))["operations"]
@@ -158,7 +158,7 @@ class Client:
         del self.binned[path]
 
     def compare(self, found, in_bin=None):
-        """Yield what is not as it was acknowledged; from then on what was found counts."""
+        """Yield each difference to the acknowledged state. From then on, the found state counts."""
         for path, (document_id, _) in self.binned.items() if in_bin is not None else ():
             if self.possible[path] == {None} and document_id not in in_bin:
                 yield f"document {document_id}, which was at {path}, is not in the bin any more"
@@ -209,7 +209,7 @@ def state_of(document):
 
 
 async def ids_in_bin(api):
-    """The ids of what was deleted and can be restored."""
+    """The ids of deleted documents that can be restored."""
     ids, cursor = set(), None
     while True:
         page = await api.bin(limit=500, cursor=cursor)
@@ -232,7 +232,7 @@ ACTIONS = ("start", "start", "start", "stop", "resume", "rollback", "finish")
 
 
 async def reembed_until_gone(api, chance):
-    """Have vectors made anew, stopped, taken back and so on, as it comes."""
+    """Start, stop and revert the computation of new vectors, at random."""
     while True:
         try:
             await api.reembed(chance.choice(ACTIONS))

@@ -23,7 +23,7 @@ from kb.client.client import EngineClient
 from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.maintenance.backup_storage import backup_folders
-from kb.maintenance.doctor import examine, is_well
+from kb.maintenance.doctor import check_data, is_well
 from kb.maintenance.restore import verify_backups
 from kb.settings import Settings
 from kb.store.sqlite.vector_space import recorded_space
@@ -60,7 +60,7 @@ def failpoint_of(number, chance):
 
 @asynccontextmanager
 async def a_backup(settings, backups, chance):
-    """Make a backup beside the block; half of them are killed at its end."""
+    """Make a backup during the block. Kill half of the backups at its end."""
     command = (sys.executable, "-m", "kb_cli.main", "backup", str(backups))
     environment = without_settings() | {"KB_DATA_DIR": str(settings.data_dir)}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -72,10 +72,10 @@ async def a_backup(settings, backups, chance):
 
 
 async def under_load(server, clients, chance, settings):
-    """Let clients write until the engine is dead; answers whether the doctor found nothing meanwhile."""
+    """Let clients write until the engine is dead. Return whether the doctor found no fault in the meantime."""
     async with EngineClient(server.url) as api:
         writing = asyncio.gather(write_until_gone(server.url, clients), reembed_until_gone(api, chance))
-        looking = asyncio.create_task(asyncio.to_thread(examine, settings))
+        looking = asyncio.create_task(asyncio.to_thread(check_data, settings))
         await asyncio.sleep(chance.uniform(0, LOAD_SECONDS))
         await looking
         server.kill()
@@ -84,7 +84,7 @@ async def under_load(server, clients, chance, settings):
 
 
 async def losses_of(server, clients, settings):
-    """What is not as it was acknowledged, once the engine has done what it had begun."""
+    """The differences to the acknowledged state, after the engine has finished its work."""
     async with EngineClient(server.url) as api:
         queue = await until_idle(api)
         found, in_bin = await documents_by_path(api), await ids_in_bin(api)
@@ -97,13 +97,13 @@ async def losses_of(server, clients, settings):
 
 
 def faults_of(settings):
-    found = examine(settings).items()
+    found = check_data(settings).items()
     return [f"{name}: {fault}" for name, (faults, _) in found if name != "clock" for fault in faults]
 
 
 @dataclass
 class Trial:
-    """A data directory, those who write to it, and what was lost."""
+    """A data folder, its writing clients, and the lost writes."""
 
     start_server: object
     settings: Settings
@@ -126,7 +126,7 @@ class Trial:
         return self.start_server(self.settings.data_dir, port=self.port, program=SERVE, **environment)
 
     async def round(self, number):
-        """Start the engine, compare what is there, and kill it under load, or wherever it is at its failpoint."""
+        """Start the engine, compare its data, and kill it under load or at its failpoint."""
         kill = failpoint_of(number, self.chance)
         environment = {"KB_TEST_KILL": kill} if kill else {}
         try:

@@ -1,4 +1,4 @@
-"""The loss of power that the crash suite makes is one: what is not synced is gone, and what is stays."""
+"""The crash suite's loss of power is realistic: unsynced writes are gone, and synced ones stay."""
 
 from __future__ import annotations
 

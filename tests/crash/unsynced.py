@@ -1,4 +1,4 @@
-"""A disk after a loss of power at its worst: nothing of what was written, named or removed is left unless it was synced."""
+"""A disk after the worst loss of power: only synced writes, names and removals remain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Record:
 
 
 def build(folder):
-    """The shim, or None where there is no compiler."""
+    """The shim, or None without a compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
@@ -71,7 +71,7 @@ class PowerLoss:
         }
 
     def strike(self):
-        """Undo what was not synced; SQLite's shared memory is gone, too."""
+        """Undo unsynced writes. SQLite's shared memory is also gone."""
         for memory in self.root.glob("*-shm"):
             memory.unlink()
         return lose_unsynced(self.logs)

@@ -1,4 +1,4 @@
-"""What the documents show to be run: the blocks of shell and Python in README and docs."""
+"""The blocks of shell and Python in README and docs, to be run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A home as the documents assume it: some folders, a knowledge base with notes and a file, an editor."""
+"""The home folder that the docs assume: some folders, a knowledge base with notes and a file, and an editor."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.conftest import ALL_APPS, without_settings
+from tests.conftest import ALL_APPS, ROOT, without_settings
 from tests.support.eventually import SECONDS
 from tests.support.pdf import pdf
 
 NOTE, LEASE = 42, 7
-"""The ids by which the documents call a note and a file."""
+"""The ids of a note and a file in the examples of the docs."""
 
 
 @pytest.fixture(scope="session")
 def filled(start_server, tmp_path_factory):
-    """A server without keys that has documents up to the note 42; number 7 is a PDF."""
+    """A server without keys, with documents up to note 42. Document 7 is a PDF."""
     with (
         start_server(tmp_path_factory.mktemp("filled"), KB_APPS=ALL_APPS) as server,
         httpx2.Client(base_url=f"{server.url}/api/v1") as engine,
@@ -32,6 +32,14 @@ def filled(start_server, tmp_path_factory):
             content = {LEASE: {"files": lease}, NOTE: {"json": key}}.get(number, {"json": tides})
             assert engine.post("jobs", params={"wait": 30}, **content).json()["document_id"] == number
         yield server
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """The pages of docs/reference as the program makes them now, by name."""
+    folder = tmp_path_factory.mktemp("reference")
+    subprocess.run([sys.executable, "-m", "tests.docs.reference", folder], cwd=ROOT, check=True)
+    return {page.stem: page.read_text() for page in folder.iterdir()}
 
 
 @pytest.fixture
@@ -56,7 +64,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def run_in_home(filled, home):
-    """Runs a script of bash in that home, with `kb` on the path."""
+    """Runs a bash script in that home folder, with `kb` on the path."""
     environment = without_settings() | {
         "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -1,4 +1,4 @@
-"""What the documents show works as shown."""
+"""The examples of the docs work as shown."""
 
 from __future__ import annotations
 

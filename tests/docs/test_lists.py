@@ -1,4 +1,4 @@
-"""Lists in the documents name all that the files have of which they tell."""
+"""Lists in the docs are complete."""
 
 from __future__ import annotations
 

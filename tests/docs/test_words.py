@@ -1,11 +1,9 @@
-"""What the documents name exists, and what exists is documented."""
+"""Names in the docs exist, and all settings, commands and types are documented."""
 
 from __future__ import annotations
 
 import pkgutil
 import re
-import subprocess
-import sys
 from importlib import import_module
 from itertools import chain
 
@@ -24,7 +22,7 @@ from kb_cli.main import COMMANDS
 from kb_cli.runtime.config import PROFILE_VARIABLE, VARIABLES
 from kb_cli.server import APPS, refuse_open
 from kb_cli.server import ServeSettings as ServeSettings
-from tests.conftest import ROOT, without_settings
+from tests.conftest import ROOT
 from tests.docs.blocks import WRITTEN, blocks
 
 
@@ -42,14 +40,6 @@ SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb,
 DEPLOYMENT = ["Makefile", *(str(each.relative_to(ROOT)) for each in (ROOT / "compose").iterdir() if each.is_file())]
 SERVE = re.compile(r"(?m)^((?:KB_\w+=\S+ +)+)kb serve")
 ROW = re.compile(r"(?m)^\| `(KB_\w+)` \|.*\| (.*) \|$")
-
-
-@pytest.fixture(scope="session")
-def made():
-    """The pages made from the program, by name, in a process without settings of its own."""
-    make = "import sys; sys.path.insert(0, 'docs'); import reference; reference.write_pages()"
-    subprocess.run([sys.executable, "-c", make], cwd=ROOT, env=without_settings(), check=True)
-    return {page.stem: page.read_text() for page in (ROOT / "docs/reference").glob("*.md")}
 
 
 @pytest.mark.requirement("R-3")

@@ -1,4 +1,4 @@
-"""A disk that cannot be written is said as such: reading goes on, and nothing is lost."""
+"""A disk that refuses writes is reported as such. Reading continues, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_a_start_on_a_read_only_disk_names_the_folder_and_the_remedy_and_w
         with read_only(disk):
             for command in ("serve", "doctor"):
                 said = kb(command, KB_DATA_DIR=disk, KB_MODEL_DIR=model_files.onnx.parent, KB_APPS="api", KB_PORT=0)
-                (line,) = [line for line in said.splitlines() if "cannot be written" in line]
+                (line,) = [line for line in said.splitlines() if "kb cannot write to" in line]
                 assert str(disk) in line
                 assert "Mount it writable" in line
                 assert "Traceback" not in said

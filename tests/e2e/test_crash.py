@@ -1,4 +1,4 @@
-"""What was accepted survives the end of the process, however it comes."""
+"""Accepted content survives any end of the process."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_after_three_deaths_of_the_engine_a_job_is_failed_and_those_behind
     with start_server(tmp_path, port=port, KB_APPS="api,web") as server:
         async with EngineClient(server.url) as client:
             job = await client.job(deadly)
-            assert (job["status"], job["error"]) == ("failed", "The engine ended 3 times while it worked on this.")
+            assert (job["status"], job["error"]) == ("failed", "The engine ended 3 times during this job.")
             queue = await until_idle(client)
             assert (queue["done"], queue["failed"]) == (BEHIND, 1)
             page = html.fromstring(httpx2.get(f"{server.url}/jobs?status=failed").text)

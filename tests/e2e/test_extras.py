@@ -1,4 +1,4 @@
-"""Each image gets only its own extras: what is not installed cannot be imported by accident."""
+"""Each image contains only its own extras, so nothing else can be imported by accident."""
 
 from __future__ import annotations
 

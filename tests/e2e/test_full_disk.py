@@ -1,4 +1,4 @@
-"""A full disk is said as such, and loses nothing."""
+"""A full disk is reported as such, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from kb.api.errors import DiskFull, NotFound, StoreError
 from kb.client.client import EngineClient
 from kb.maintenance.backup import back_up
-from kb.maintenance.doctor import examine
+from kb.maintenance.doctor import check_data
 from kb.settings import Settings
 from kb.store.rows import NewJob
 from kb.store.sqlite.store import SqliteStore
@@ -157,7 +157,7 @@ async def test_each_kind_of_write_is_refused_when_there_is_no_room_and_what_was_
             assert {id_ for id_ in before.keys() & after.keys() if after[id_] != before[id_]} <= {1}
             assert await found(api, "lighthouse")
             fill()  # the worker may have emptied the log
-            with pytest.raises(StoreError, match="cannot be written"):
+            with pytest.raises(StoreError, match="cannot write"):
                 back_up(Settings(data_dir=disk), disk / "backups", keep=1)
         await write(api, done)
         await until_idle(api)
@@ -181,8 +181,8 @@ async def until_refused(api, write):
 
 def faults_of(folder):
     """What the doctor finds but that the disk is small."""
-    examined = examine(Settings(data_dir=folder))
-    return [fault for name, (faults, _) in examined.items() for fault in faults if name != "space"]
+    checked = check_data(Settings(data_dir=folder))
+    return [fault for name, (faults, _) in checked.items() for fault in faults if name != "space"]
 
 
 @contextmanager

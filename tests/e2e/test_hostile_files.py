@@ -1,4 +1,4 @@
-"""No file takes the engine down: it fails with its reason, and searches go on meanwhile."""
+"""No file ends the engine: its job fails with a reason, and searches continue during it."""
 
 from __future__ import annotations
 

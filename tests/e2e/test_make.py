@@ -1,4 +1,4 @@
-"""What make does in a clone, on a machine that has Python and make."""
+"""The targets of make in a clone, on a machine with Python and make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is deleted or replaced is gone from the disk, not only from the answers."""
+"""Deleted or replaced content is gone from the disk, not only from the answers."""
 
 from __future__ import annotations
 

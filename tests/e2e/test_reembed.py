@@ -1,4 +1,4 @@
-"""Every vector is made anew by another model while searches go on, however often the engine is killed amid it."""
+"""Another model recomputes every vector while searches continue, even if the engine is killed repeatedly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one process: what it serves, what it refuses, how it ends."""
+"""The server process: its apps, its refusals, and its end."""
 
 from __future__ import annotations
 
@@ -86,16 +86,19 @@ def test_the_network_is_not_served_without_keys(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "missing"),
     [
-        ({"KB_API_KEY": "a"}, "KB_MCP_API_KEY: needed beside KB_API_KEY"),
-        ({"KB_API_KEY_FILE": "/keys"}, "KB_MCP_API_KEY: needed beside KB_API_KEY_FILE"),
-        ({"KB_MCP_API_KEY": "a"}, "KB_API_KEY: needed beside KB_MCP_API_KEY"),
-        ({"KB_MCP_API_KEY": "a", "KB_APPS": "mcp,metrics"}, "KB_METRICS_API_KEY: needed beside KB_MCP_API_KEY"),
-        ({"KB_API_KEY": "a", "KB_APPS": "mcp"}, "KB_MCP_API_KEY: needed beside KB_API_KEY"),
+        ({"KB_API_KEY": "a"}, "KB_MCP_API_KEY: required in addition to KB_API_KEY"),
+        ({"KB_API_KEY_FILE": "/keys"}, "KB_MCP_API_KEY: required in addition to KB_API_KEY_FILE"),
+        ({"KB_MCP_API_KEY": "a"}, "KB_API_KEY: required in addition to KB_MCP_API_KEY"),
+        (
+            {"KB_MCP_API_KEY": "a", "KB_APPS": "mcp,metrics"},
+            "KB_METRICS_API_KEY: required in addition to KB_MCP_API_KEY",
+        ),
+        ({"KB_API_KEY": "a", "KB_APPS": "mcp"}, "KB_MCP_API_KEY: required in addition to KB_API_KEY"),
     ],
 )
 def test_what_has_a_key_is_not_served_through_a_door_without_one(tmp_path, settings, missing):
     said = refused(tmp_path, **settings)
-    assert said.startswith(f"kb: {missing}: without it whoever can connect may use /")
+    assert said.startswith(f"kb: {missing}, because every client that can connect may use /")
     assert "KB_ALLOW_OPEN=1" in said
 
 
@@ -128,7 +131,7 @@ def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told)
         Path(folder).chmod(mode)
         with start_server(Path(folder)) as server:
             log = server.log.read_text()
-    assert (f"other accounts can read the database: chmod go= {folder}/kb.db" in log) == is_told
+    assert (f"other accounts can read the database; run 'chmod go= {folder}/kb.db" in log) == is_told
 
 
 async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):
@@ -286,7 +289,7 @@ def test_it_checks_its_own_health(server):
     assert (healthy.returncode, healthy.stdout) == (0, "ready\n")
     nobody = healthcheck(free_port())
     assert nobody.returncode == 3
-    assert "Nothing answers at 0.0.0.0" in nobody.stderr
+    assert "No server answers at 0.0.0.0" in nobody.stderr
 
 
 @pytest.mark.requirement("E-9")
@@ -306,7 +309,7 @@ def test_an_engine_whose_database_cannot_be_read_is_alive_but_not_ready(start_se
         alive, ready = (httpx2.get(f"{server.url}/{probe}") for probe in ("healthz", "readyz"))
     assert alive.text == "ok"
     assert (ready.status_code, ready.text) == (503, "not ready")
-    assert "cannot be read: " in server.log.read_text()
+    assert "kb cannot read the database" in server.log.read_text()
 
 
 @pytest.mark.requirement("G-2")
@@ -439,9 +442,9 @@ def visiting(tmp_path_factory):
 @pytest.mark.parametrize(
     ("app", "keys", "said"),
     [
-        ("guarded", {}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
-        ("guarded", {"KB_VISITOR_KEY": " "}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
-        ("guarded", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
+        ("guarded", {}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
+        ("guarded", {"KB_VISITOR_KEY": " "}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
+        ("guarded", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
         ("keyless", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_APPS: keyless has no key"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Small files that are made to multiply: each a name and what makes its bytes."""
+"""Small files that expand to huge ones: each has a name and a function that makes its bytes."""
 
 from __future__ import annotations
 

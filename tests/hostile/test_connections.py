@@ -1,4 +1,4 @@
-"""Connections and requests that cost a server more than they cost who sends them, before and after the key."""
+"""Connections and requests that cost a server more than their sender, before and after the check of the key."""
 
 from __future__ import annotations
 

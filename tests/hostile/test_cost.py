@@ -1,4 +1,4 @@
-"""What a file costs is bounded by its size, whatever it holds, and searches are answered meanwhile."""
+"""The size of a file bounds its cost, whatever its content. Searches continue during it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ async def api(server):
 
 @pytest.fixture
 async def http(server):
-    """Plain HTTP, for what a well-behaved client does not send."""
+    """Plain HTTP, for requests that a well-behaved client does not send."""
     headers = {"Authorization": f"Bearer {KEY}"}
     async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", headers=headers) as client:
         yield client
@@ -28,7 +28,7 @@ async def http(server):
 
 @pytest.fixture
 def word():
-    """A word of this test's own, for the engine is everyone's."""
+    """A word of this test's own, because all tests share the engine."""
     return f"w{uuid4().hex}"
 
 
@@ -54,7 +54,7 @@ async def begun(api, accepted):
 
 
 async def until_idle(api):
-    """How many jobs there are of each status, once none is queued or running."""
+    """The number of jobs of each status, when none is queued or running."""
 
     async def queue():
         return (await api.status())["queue"]
@@ -63,7 +63,7 @@ async def until_idle(api):
 
 
 async def added(api, text, **options):
-    """The id of the document that a note became."""
+    """The id of a new note's document."""
     job = await finished(api, await api.add_note(text=text, **options))
     assert job["status"] == "done", job
     return job["document_id"]

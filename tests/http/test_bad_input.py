@@ -236,12 +236,14 @@ async def test_a_body_has_the_limit_of_what_is_asked_for(http):
 async def test_a_body_of_more_values_than_any_call_takes_is_refused_by_what_it_is(http, path):
     for body in ({str(number): 1 for number in range(5000)}, {"query": "x", "text": "x", "tags": [1] * 60_000}):
         problem = is_problem(await http.post(path, json=body), 422)
-        assert problem["detail"] == "body: it is no JSON in UTF-8, or holds more names and values than any call takes."
+        assert (
+            problem["detail"] == "body: it is not JSON in UTF-8, or it has more names and values than any call accepts."
+        )
 
 
 async def test_a_query_of_more_parameters_than_any_call_takes_is_refused(http):
     problem = is_problem(await http.get(f"/documents?{'&'.join(f'p{number}=' for number in range(2000))}"), 422)
-    assert problem["detail"] == "query: it holds more parameters than any call takes."
+    assert problem["detail"] == "query: it has more parameters than any call accepts."
 
 
 async def test_the_name_of_a_field_is_not_repeated_at_length(http):
@@ -353,7 +355,7 @@ async def test_a_letter_of_a_script_without_spaces_is_found_wherever_it_stands_a
 
 
 async def test_more_exclusions_than_can_be_are_refused(api):
-    with pytest.raises(Invalid, match="at most 32 words and phrases that are excluded; there are 33"):
+    with pytest.raises(Invalid, match="at most 32 excluded words and phrases are allowed; this query has 33"):
         await api.search(query=" ".join(["lamp", *(f'-"blue lamp {number}"' for number in range(33))]))
 
 

@@ -1,4 +1,4 @@
-"""The API describes itself, and what it says is true."""
+"""The API describes itself correctly."""
 
 from __future__ import annotations
 

@@ -275,8 +275,8 @@ async def test_a_page_is_read_by_its_number(api, test_data):
     [
         ({"chunk_id": 2**40}, r"^chunk_id: document \d+ has no chunk \d+; its \d+ chunks have the ids \d+ to \d+"),
         ({"page": 3}, r"^page: document \d+ has no pages; it has the chunks 0 to"),
-        ({"heading": "Airport"}, "has 3 to be read by their heading"),
-        ({"page": 1, "heading": "Ferry"}, "give at most one"),
+        ({"heading": "Airport"}, "has 3 headings"),
+        ({"page": 1, "heading": "Ferry"}, "send at most one"),
     ],
 )
 async def test_a_place_that_is_not_there_is_refused_with_those_that_are(api, book, place, said):
@@ -297,8 +297,8 @@ async def test_a_heading_that_stands_there_twice_is_read_where_it_comes_first(ap
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ({"around": 1}, "^around: give the place"),
-        ({"from_chunk": 1, "around": 1}, "^around: give the place"),
+        ({"around": 1}, "^around: needs chunk_id"),
+        ({"from_chunk": 1, "around": 1}, "^around: needs chunk_id"),
         ({"from_chunk": 0, "heading": "Ferry"}, "^from_chunk, chunks: "),
         ({"chunks": 2, "heading": "Ferry", "around": 1}, "^from_chunk, chunks: "),
     ],
@@ -355,7 +355,7 @@ async def test_a_page_that_is_slow_to_draw_keeps_nobody_from_the_engine_and_is_n
     drawn = {each.json()["detail"] for each in replies if each.status_code == 404}
     assert drawn == {"Page 1 cannot be drawn: that takes more than 5 seconds."}
     refused = {(each.headers["retry-after"], each.json()["detail"]) for each in replies if each.status_code == 503}
-    assert refused == {("1", "8 pictures of pages are drawn or wait already; try again in a second.")}
+    assert refused == {("1", "Too many page pictures are requested (at most 8 at once). Try again in a second.")}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")

@@ -1,4 +1,4 @@
-"""Versions, the bin and former moments over HTTP."""
+"""Versions, the bin and points in time over HTTP."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ async def test_a_document_is_read_as_it_was_in_each_version(api, http, word):
     middle = await api.document(id_, version=2)
     assert ("".join(chunk["text"] for chunk in middle["chunks"]), middle["tags"]) == (f"{word} three", ["a"])
     assert (await api.document(id_, version=1, chunk_id=first["chunks"][0]["id"]))["chunks"] == first["chunks"]
-    with pytest.raises(NotFound, match="no version 4"):
+    with pytest.raises(NotFound, match="has no version 4"):
         await api.document(id_, version=4)
     await api.delete_document(id_)
     assert (await api.document(id_, version=1))["chunks"] == first["chunks"]
-    with pytest.raises(NotFound, match="There is no document"):
+    with pytest.raises(NotFound, match="does not exist"):
         await api.document(10**9, version=1)
     for wrong in (0, "last"):
         assert (await http.get(f"/documents/{id_}", params={"version": wrong})).status_code == 422, wrong
@@ -176,7 +176,7 @@ async def test_one_whose_path_was_taken_is_not_restored(api, word):
     old = await added(api, f"{word} one", source_path=f"/{word}")
     await api.delete_document(old)
     new = await added(api, f"{word} two", source_path=f"/{word}")
-    with pytest.raises(Occupied, match=f"Document {new} has the path") as refused:
+    with pytest.raises(Occupied, match=f"Document {new} now has the path") as refused:
         await api.restore(old)
     assert refused.value.extra == {"document_id": new}
     await api.delete_document(new)
@@ -262,12 +262,12 @@ async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(st
             then = await moment()
             await api.update_note(id_, f"{word} two")
             assert [version["number"] for version in (await api.history(id_))["versions"]] == [2]
-            with pytest.raises(HistoryGone, match="history goes back to"):
+            with pytest.raises(HistoryGone, match="history goes back only to"):
                 await api.undo(then)
             late = await moment()
             await added(api, "added late")
             [step] = (await api.undo(late))["steps"]
-            assert "There is no bin" in step["skipped"]
+            assert "The bin is off" in step["skipped"]
             await api.delete_document(other)
             with pytest.raises(NotFound):
                 await api.restore(other)
@@ -302,7 +302,7 @@ async def test_a_move_is_not_taken_back_while_another_document_has_the_path(api,
     since = await moment()
     await api.move_document(document, f"/{word}/b.md")
     other = await added(api, f"Another log of {word}.", source_path=f"/{word}/a.md")
-    with pytest.raises(Occupied, match=f"Document {other} has the path /{word}/a.md"):
+    with pytest.raises(Occupied, match=f"Document {other} now has the path /{word}/a.md"):
         await api.revert(document, 1)
     assert len((await api.history(document))["versions"]) == 2
     assert (await api.document(document))["source_path"] == f"/{word}/b.md"

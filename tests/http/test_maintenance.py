@@ -1,4 +1,4 @@
-"""Backups and examinations that someone asks the engine for, and what it remembers of the last hour."""
+"""Backups and checks that someone asks the engine for, and what it remembers of the last hour."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from kb.api.errors import AtWork
+from kb.api.errors import MaintenanceRunning
 from kb.maintenance import child_process, restore
 from kb.maintenance import tasks as maintenance_tasks
 from kb.maintenance.backup import back_up
@@ -90,22 +90,22 @@ def test_a_damaged_backup_is_told_apart(cared):
     faults = done(engine, "verify")["faults"]
     assert any(victim.name in fault for fault in faults)
     (victim / "manifest.json").write_text("{}")
-    assert any(victim.name in fault and "cannot be used" in fault for fault in done(engine, "verify")["faults"])
+    assert any(victim.name in fault and "cannot use" in fault for fault in done(engine, "verify")["faults"])
     shutil.rmtree(victim)
     assert victim.name not in {each["name"] for each in engine.get("maintenance").json()["backups"]}
 
 
 @pytest.mark.sqlite
-def test_what_the_doctor_finds_is_told_and_what_can_be_is_mended_while_the_engine_runs(cared):
+def test_what_the_doctor_finds_is_told_and_what_can_be_is_repaired_while_the_engine_runs(cared):
     engine, data, _ = cared
     (data / "kb.db.new").touch()
-    found = {each["check"]: each for each in done(engine, "examine")["findings"]}
+    found = {each["check"]: each for each in done(engine, "check")["findings"]}
     assert len(found) > 15
     assert any("kb.db.new" in fault for fault in found["leftovers"]["faults"])
-    assert found["leftovers"]["is_mendable"]
-    assert not found["rows"]["is_mendable"], "the engine must not run for that"
-    mended = {each["check"]: each["faults"] for each in done(engine, "mend")["findings"]}
-    assert mended["leftovers"] == []
+    assert found["leftovers"]["is_repairable"]
+    assert not found["consistency"]["is_repairable"], "the engine must not run for that"
+    repaired = {each["check"]: each["faults"] for each in done(engine, "repair")["findings"]}
+    assert repaired["leftovers"] == []
     assert not (data / "kb.db.new").exists()
     assert engine.post("search", json={"query": "lamp"}).json()["results"]
 
@@ -115,11 +115,13 @@ def test_one_thing_is_done_at_a_time(cared):
     engine, _, _ = cared
 
     def second():
-        begin(engine, "examine")
+        begin(engine, "check")
         return begin(engine, "verify")
 
-    eventually("the second is refused", lambda: second().json().get("type") == f"urn:kb:problem:{AtWork.code}")
-    ended(engine, "examine")
+    eventually(
+        "the second is refused", lambda: second().json().get("type") == f"urn:kb:problem:{MaintenanceRunning.code}"
+    )
+    ended(engine, "check")
 
 
 @pytest.mark.sqlite
@@ -130,14 +132,14 @@ def test_a_second_click_while_something_is_done_leads_back_to_the_page(cared):
             token = re.search(r'name="token" value="([^"]+)"', browser.get("/backups").text)[1]
 
         def click():
-            begin(engine, "examine")
+            begin(engine, "check")
             answer = browser.post("/backups", data={"action": "verify", "token": token})
-            [examined] = [each for each in engine.get("maintenance").json()["tasks"] if each["action"] == "examine"]
-            return None if examined["ended_at"] else answer
+            [checked] = [each for each in engine.get("maintenance").json()["tasks"] if each["action"] == "check"]
+            return None if checked["ended_at"] else answer
 
         answer = eventually("something is done while it is clicked", click)
     assert (answer.status_code, answer.headers["location"]) == (303, "./backups")
-    ended(engine, "examine")
+    ended(engine, "check")
 
 
 def test_without_a_folder_the_engine_says_how_to_back_up(server):
@@ -177,7 +179,7 @@ def test_what_is_said_wrongly_ends_the_task_and_the_next_can_be_begun(tmp_path, 
     said(monkeypatch, f"print({line!r})")
     with MaintenanceTasks(Settings(data_dir=tmp_path)) as tasks:
         for _ in range(2):
-            tasks.begin("examine")
+            tasks.begin("check")
             eventually("it has ended", lambda: tasks.state().tasks[0].ended_at)
             assert tasks.state().tasks[0].error
 
@@ -193,7 +195,7 @@ def test_a_stop_before_the_process_is_there_ends_it_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(maintenance_tasks, "_started", started)
     with MaintenanceTasks(Settings(data_dir=tmp_path)) as tasks:
-        tasks.begin("examine")
+        tasks.begin("check")
         begun.wait()
     assert processes[0].returncode
     assert tasks.state().tasks[0].error
@@ -212,7 +214,7 @@ def test_the_process_is_given_no_key_and_loads_nothing_from_the_working_director
     monkeypatch.setenv("KB_API_KEY", "secret")
     monkeypatch.setattr(maintenance_tasks.subprocess, "Popen", started)
     with MaintenanceTasks(Settings(data_dir=tmp_path)) as tasks:
-        tasks.begin("examine")
+        tasks.begin("check")
         eventually("it has ended", lambda: tasks.state().tasks[0].ended_at)
     assert "kb.db" in tasks.state().tasks[0].error
     assert "secret" not in given[0].values()

@@ -63,7 +63,7 @@ async def test_of_two_who_read_the_same_note_one_may_write(api, word):
     document_id = await added(api, word)
     read = (await api.document(document_id))["content_hash"]
     await api.update_note(document_id, f"{word} first", if_match=read)
-    with pytest.raises(Changed, match="was changed"):
+    with pytest.raises(Changed, match="has changed"):
         await api.update_note(document_id, f"{word} second", if_match=read)
     assert (await api.document(document_id))["chunks"][0]["text"] == f"{word} first"
 
@@ -182,7 +182,7 @@ async def test_a_job_that_did_not_fail_or_whose_content_is_gone_cannot_be_tried_
     await finished(api, unreadable)
     with pytest.raises(NotRetryable, match="is done"):
         await api.retry_job(done["job_id"])
-    with pytest.raises(NotRetryable, match="send it again"):
+    with pytest.raises(NotRetryable, match="Send the content again"):
         await api.retry_job(unreadable["job_id"])
     with pytest.raises(NotFound):
         await api.retry_job(10**9)
@@ -241,18 +241,18 @@ async def test_tags_alone_change_without_the_text_being_embedded_again(api):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"old": "Entry 7", "new": ""}, "^old: it stands in the note 11 times"),
-        ({"old": "the lamp of 78 was lighted", "new": ""}, "^old: it does not stand in the note.$"),
-        ({"old": "Entry 1:"}, "old, new: give both"),
+        ({"old": "Entry 7", "new": ""}, "^old: the note contains this text 11 times"),
+        ({"old": "the lamp of 78 was lighted", "new": ""}, "^old: the note does not contain this text.$"),
+        ({"old": "Entry 1:"}, "old, new: send both"),
         ({"text": "x", "append": "y"}, "text: it is the whole new text"),
-        ({}, "say what to change"),
+        ({}, "nothing to change"),
     ],
 )
 async def test_an_edit_that_does_not_fit_is_refused_and_says_how_it_would(api, change, said):
     note = await added(api, f"{LOG}\n\n")
     with pytest.raises(Invalid, match=said) as refused:
         await api.update_note(note, **change)
-    if "does not stand" in said:
+    if "does not contain" in said:
         assert refused.value.extra["nearest_lines"][0] == "Entry 78: the lamp of 78 was lit."
     assert text_of(await api.document(note)) == f"{LOG}\n\n"
 
@@ -262,7 +262,7 @@ async def test_an_edit_that_does_not_fit_is_refused_and_says_how_it_would(api, c
 )
 async def test_a_passage_that_stands_there_twice_by_overlapping_itself_is_refused(api, text, old):
     note = await added(api, text)
-    with pytest.raises(Invalid, match=r"^old: it stands in the note 2 times"):
+    with pytest.raises(Invalid, match=r"^old: the note contains this text 2 times"):
         await api.update_note(note, old=old, new="x")
     assert text_of(await api.document(note)) == text
     assert text_of(await api.update_note(note, old=text, new="x")) == "x"

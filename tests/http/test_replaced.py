@@ -1,4 +1,4 @@
-"""A note takes the place of another one, and says where it comes from."""
+"""A note replaces another one, and names its source."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ async def test_only_a_note_that_is_there_is_replaced(api, word):
     await api.delete_document(gone)
     file = await finished(api, await api.add_file("a.txt", io.BytesIO(f"{word} in a file".encode())))
     for wanted, error, says in (
-        (10**15, NotFound, "^replaces: There is no document 1000000000000000"),
+        (10**15, NotFound, "^replaces: Document 1000000000000000 does not exist"),
         (gone, NotFound, "^replaces: .*has been in the bin"),
         (file["document_id"], NotANote, "^replaces: .* of type text"),
         (0, Invalid, "^replaces: "),
@@ -190,7 +190,7 @@ async def test_a_note_that_is_replaced_already_is_replaced_by_no_second_one(api,
     first, second, third = await chain(api, f"{word} one", f"{word} two", f"{word} three")
     other = await noted(api, f"{word} other")
     for replaced, text in ((first, "new"), (second, "new"), (second, "other"), (second, "one")):
-        said = f"^replaces: note {replaced} is replaced by note {third} already; replace {third} instead.$"
+        said = f"^replaces: note {third} already replaces note {replaced}. Replace {third} instead.$"
         with pytest.raises(AlreadyReplaced, match=said):
             await api.add_note(text=f"{word} {text}", replaces=replaced)
     assert await found(api, word) == {first: third, second: third, third: None, other: None}
@@ -224,7 +224,7 @@ async def test_a_note_that_comes_back_does_not_replace_what_another_one_replaces
     await api.restore(binned)
     assert await found(api, word) == {first: third, third: None, binned: None, other: again, again: None}
     assert (await api.document(binned))["replaces"] is None
-    with pytest.raises(AlreadyReplaced, match=f"replace {third} instead"):
+    with pytest.raises(AlreadyReplaced, match=f"Replace {third} instead"):
         await noted(api, f"{word} two", replaces=first)
     await api.delete_document(third)
     await noted(api, f"{word} two", replaces=first)

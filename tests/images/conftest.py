@@ -1,4 +1,4 @@
-"""The stack as its users get it: a fresh copy of the tree, `make up`, and Docker to look at what came of it."""
+"""The stack of a user: a fresh copy of the tree, `make up`, and Docker to inspect the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERSION = "test"
 
 
 def output_of(*command, **options):
-    """What a command says on both streams; it must succeed."""
+    """The output of a command on both streams. The command must succeed."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400, check=False, **options
     )
@@ -65,7 +65,7 @@ class Stack:
         return f"{self.environment['COMPOSE_PROJECT_NAME']}-{service}-1"
 
     def inside(self, service, *command):
-        """What a command says in a service's container."""
+        """The output of a command in a service's container."""
         return output_of("docker", "exec", self.container(service), *command)
 
     def inspected(self, service):
@@ -74,7 +74,7 @@ class Stack:
 
 @pytest.fixture(scope="session")
 def docker():
-    """Docker, which must be there: who asks for these tests wants them to run."""
+    """Docker. Without it, these tests fail, because they run only on request."""
     output_of("docker", "compose", "version")
     output_of("docker", "info")
 
@@ -87,7 +87,7 @@ def stack(docker, tmp_path_factory):
 
 @contextmanager
 def running(folder, project, target, override):
-    """The stack that `make` brings up in a copy of the tree; its volumes go with it, those of an override, too."""
+    """The stack that `make` starts in a copy of the tree. Its volumes, also of an override, are deleted afterwards."""
     environment = without_settings() | {
         "COMPOSE_PROJECT_NAME": project,
         "KB_VERSION": VERSION,
@@ -104,7 +104,7 @@ def running(folder, project, target, override):
 
 
 def fresh_copy(folder):
-    """What a clone would have, changes that are not committed yet included."""
+    """The files of a clone, including uncommitted changes."""
     names = output_of("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT).split("\0")
     for name in filter(None, names):
         if (ROOT / name).is_file():

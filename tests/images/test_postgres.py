@@ -1,4 +1,4 @@
-"""PostgreSQL with two engines behind a balancer, brought up by `make up-postgres`."""
+"""PostgreSQL with two engines and a balancer, started by `make up-postgres`."""
 
 from __future__ import annotations
 

@@ -193,8 +193,8 @@ def test_a_second_engine_on_the_same_volume_is_refused_and_the_first_serves_on(s
     )
     assert second.returncode == 8
     said = second.stderr.splitlines()[-1]
-    assert said.startswith("kb: Another kb engine is using /data (kb.lock); it runs already at http://127.0.0.1:8000")
-    assert said.endswith("; stop it first.")
+    assert said.startswith("kb: Another kb engine is using /data (kb.lock). It runs at http://127.0.0.1:8000")
+    assert said.endswith(". Stop it first.")
     assert stack.inside("engine", "kb", "healthcheck") == "ready\n"
 
 
@@ -298,7 +298,7 @@ async def test_a_job_that_ends_the_engine_ends_itself_in_a_container_of_a_gibiby
         output_of("docker", "kill", stack.container("engine"))
         stack.compose(*up)
     ended = await eventually_async("the job has ended", job, lambda job: job["status"] in ("done", "failed"))
-    assert ended["error"] == "The engine ended 3 times while it worked on this."
+    assert ended["error"] == "The engine ended 3 times during this job."
     async with stack.agent() as agent:
         assert len({await done(agent, job_id) for job_id in behind}) == len(behind)
     del stack.environment["KB_ENGINE_MEMORY"]

@@ -15,14 +15,14 @@ from tests.support.eventually import eventually_async
 from tests.support.fork_server import open_process
 
 ERAS = ["legacy", "2026-07-28"]
-"""Of the protocol: FastMCP serves both, so that a few modules speak both suffices for a change of kb."""
+"""The eras of the protocol. FastMCP serves both, so a few modules that use both are enough for a change of kb."""
 
 TRIED_ERAS = ERAS if os.environ.get("KB_TEST_ERAS") == "all" else ERAS[-1:]
 
 
 @pytest.fixture(params=TRIED_ERAS)
 def era(request):
-    """The era that the agent speaks; a module that speaks both has a fixture of its own."""
+    """The era of the agent. A module that uses both has a fixture of its own."""
     return request.param
 
 
@@ -35,7 +35,7 @@ async def agent(era, server):
 
 @pytest.fixture
 async def engine(server):
-    """The engine behind the gateway."""
+    """The engine of the gateway."""
     async with EngineClient(server.url, KEY) as client:
         yield client
 
@@ -85,19 +85,19 @@ async def connected(gateway, path="/mcp", auth=None):
 
 
 async def call(client, tool, **arguments):
-    """What a tool answers, in its structured form."""
+    """The structured content of a tool's answer."""
     return (await client.call_tool(tool, arguments)).structured_content
 
 
 async def refusal(client, tool, **arguments):
-    """What a tool says when it refuses."""
+    """The text of a tool's error."""
     result = await client.call_tool(tool, arguments, raise_on_error=False)
     assert result.is_error, result
     return result.content[0].text
 
 
 async def done(client, accepted):
-    """The id of the document that a job became."""
+    """The id of a job's document."""
 
     async def job():
         return (await call(client, "kb_jobs", job_id=accepted["job_id"]))["jobs"][0]
@@ -108,7 +108,7 @@ async def done(client, accepted):
 
 
 async def noted(client, **note):
-    """What is said of a note that can be found within the second that it is waited for: it is sent until it is."""
+    """The answer for a note that is found within the second of waiting. The note is sent until this happens."""
     for _ in range(20):
         accepted = await call(client, "kb_addnote", **note)
         if "document_id" in accepted:

@@ -1,4 +1,4 @@
-"""Who may call, how often, and what strangers learn."""
+"""Access to the gateway: keys, limits of calls, and the information that strangers get."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_a_line_that_no_header_can_carry_is_refused_and_not_told(tmp_path,
     file.write_text(f"{line}\n")
     assert await known("first")
     assert not await known(line.split()[0])
-    with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY_FILE: a key holds only visible") as refused:
+    with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY_FILE: a key may contain only visible") as refused:
         key_verifier(None, file)
     assert line not in str(refused.value)
 
@@ -119,7 +119,7 @@ def test_a_setting_that_brings_no_key_stops_the_start_instead_of_leaving_the_doo
 @pytest.mark.requirement("G-4")
 def test_an_engine_url_with_a_password_which_errors_would_tell_stops_the_start(monkeypatch):
     monkeypatch.setenv("KB_ENGINE_URL", "http://user:secret@127.0.0.1:8000")
-    with pytest.raises(SettingError, match=r"^KB_ENGINE_URL: .*no user and password") as refused:
+    with pytest.raises(SettingError, match=r"^KB_ENGINE_URL: .*must not contain a user") as refused:
         GatewaySettings.read()
     assert "secret" not in str(refused.value)
 
@@ -171,10 +171,10 @@ async def test_each_key_has_its_own_calls_a_minute_on_all_surfaces_together(star
         async with connected(gateway, auth="a") as agent, connected(gateway, "/collections/mcp", "a") as other:
             await call(agent, "kb_status")
             await call(other, "kb_status")
-            assert "no document" in await refusal(other, "kb_set_collection", document_id=999_999)
+            assert "does not exist" in await refusal(other, "kb_set_collection", document_id=999_999)
             for client in (agent, other):
                 said = await refusal(client, "kb_status")
-                assert said.startswith("Too many calls: this key has 3 a minute (KB_MCP_CALLS_PER_MINUTE). Wait ")
+                assert said.startswith("Too many calls: this key has 3 per minute (KB_MCP_CALLS_PER_MINUTE). Wait ")
                 with pytest.raises(MCPError, match="Too many calls"):
                     await client.read_resource("kb://documents/1")
             assert len(await agent.list_tools()) == 12

@@ -1,4 +1,4 @@
-"""What an agent does after the first hit: reads on, lists, edits, uploads; in both eras of the protocol."""
+"""The steps of an agent after the first hit: read on, list, edit, upload, in both eras of the protocol."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def test_forty_notes_are_listed_in_under_1500_tokens(agent, diary):
     result = await agent.call_tool("kb_list", {"tags": [diary], "limit": 40})
     assert len(result.structured_content["documents"]) == 40
     assert tokens(said(result)) < 1500
-    assert f"40 of 400: cursor='{result.structured_content['next_cursor']}'" in said(result)
+    assert f"40 of 400. Next page: cursor='{result.structured_content['next_cursor']}'" in said(result)
 
 
 async def test_lists_go_by_time_and_by_tags_that_must_not_be(agent, engine, word):
@@ -169,9 +169,9 @@ async def test_of_two_agents_on_one_note_the_later_one_sees_what_the_first_wrote
     await call(agent, "kb_update_note", document_id=note, old="1000", new="2100", if_match=version)
     later = {"text": f"{word}\nbudget: 1500 EUR\nfor lamps", "if_match": version}
     refused = await refusal(agent, "kb_update_note", document_id=note, **later)
-    assert refused.startswith(f"if_match: note {note} was changed by someone else; it is version ")
+    assert refused.startswith(f"if_match: someone else changed note {note}; it is now version ")
     assert "-budget: 2100 EUR\n+budget: 1500 EUR" in refused
-    now = refused.partition("it is version ")[2].split()[0]
+    now = refused.partition("it is now version ")[2].split()[0]
     await call(agent, "kb_update_note", document_id=note, old="2100", new="2600", if_match=now)
 
 
@@ -182,7 +182,7 @@ async def test_of_two_agents_on_a_long_note_the_later_one_sees_what_changed_wher
     await call(agent, "kb_update_note", document_id=note, old="1000", new="2100", if_match=version)
     for change in ({"old": "for oil", "new": "for lamps"}, {"append": "x"}):
         refused = await refusal(agent, "kb_update_note", document_id=note, **change, if_match=version)
-        assert "The text that you read (-) and its text now (+)" in refused
+        assert "The text that you read (-) and the current text (+)" in refused
         assert "-budget: 1000 EUR\n+budget: 2100 EUR\n for oil" in refused
         assert len(refused) < 1000
 
@@ -199,7 +199,7 @@ async def test_a_version_is_understood_as_answers_show_it(agent, word, written):
 async def test_what_is_no_version_is_not_called_a_change_by_someone_else(agent, word, written):
     note = await done(agent, await call(agent, "kb_addnote", text=f"{word} {written}"))
     refused = await refusal(agent, "kb_update_note", document_id=note, append="x", if_match=written)
-    assert refused == "if_match: not a version; give what stands behind 'version' in kb_get."
+    assert refused == "if_match: not a version. Give the value after 'version' in kb_get, such as 3f2a9c0d."
 
 
 @pytest.mark.slow
@@ -210,7 +210,7 @@ async def test_what_is_cut_of_a_late_edit_says_so_and_ends_with_a_word(agent, wo
         await call(agent, "kb_update_note", document_id=note, text=f"{word} {lines}")
         for late in ({"append": "x", "if_match": version}, {"append": "x", "if_match": "0" * 16}):
             *shown, last = (await refusal(agent, "kb_update_note", document_id=note, **late)).splitlines()
-            assert last == f"This is cut: read the whole note with kb_get(document_id={note})."
+            assert last == f"The text above is cut. Read the whole note with kb_get(document_id={note})."
             assert re.search(r"(lamps|and|oil)$", shown[-2])
 
 
@@ -274,7 +274,7 @@ async def test_a_text_file_is_sent_as_its_text_and_new_content_replaces_it(agent
 async def test_a_search_that_only_comes_near_says_so(agent, word):
     await done(agent, await call(agent, "kb_addnote", text=f"{word} the ferry leaves at six", tags=[word]))
     weak = await agent.call_tool("kb_search", {"query": "zxqv wqpl", "tags": [word]})
-    assert "none of these holds a word of the query" in said(weak)
+    assert "no result contains a word of the query" in said(weak)
     assert "Weak" not in said(await agent.call_tool("kb_search", {"query": "ferry", "tags": [word]}))
 
 

@@ -1,4 +1,4 @@
-"""Answers fit, are cited, and say what is not to be trusted."""
+"""Answers fit the budget, have citations, and mark untrusted text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_a_search_stays_within_the_budget_and_says_how_to_get_the_rest(age
     found = result.structured_content
     assert BUDGET / 2 < tokens(result) < BUDGET
     assert len(found["results"]) + found["omitted"] == 50
-    assert found["rest"].startswith(f"{found['omitted']} more did not fit: ")
+    assert found["rest"].startswith(f"{found['omitted']} more did not fit. ")
 
 
 async def test_a_long_list_of_jobs_stays_within_the_budget_and_goes_on_where_it_ended(agent, shelf, engine):
@@ -117,7 +117,7 @@ async def test_no_title_or_heading_forges_a_reference(agent, engine, word):
 async def test_no_text_ends_before_its_document_does(agent, word, text):
     document_id = await done(agent, await call(agent, "kb_addnote", text=f"{word} {text} {word}"))
     shown = (await agent.call_tool("kb_get", {"document_id": document_id})).content[0].text
-    begin, end = re.match(r"Between (\S+) and (\S+), and in quotes", shown).groups()
+    begin, end = re.match(r"Text between (\S+) and (\S+) or in quotes", shown).groups()
     assert shown.count(f"\n{begin}\n") == shown.count(f"\n{end}") == 1
     assert shown.partition(f"\n{begin}\n")[2].partition(f"\n{end}")[0] == f"{word} {text} {word}"
 
@@ -248,7 +248,7 @@ CALLS = [("kb_search", {"query": "x"}), ("kb_list", {})]
 @pytest.mark.parametrize(("tool", "arguments"), CALLS)
 async def test_a_tag_that_must_not_be_is_understood_but_for_its_case(agent, family, tool, arguments):
     shown = (await agent.call_tool(tool, {**arguments, "tags": [family], "tag_not": [f"{family}-ONE"]})).content[0].text
-    assert f'There is no tag "{family}-ONE": "{family}-one" was taken.' in shown
+    assert f'No tag "{family}-ONE" exists; kb used "{family}-one".' in shown
     assert f"{family} two" in shown
     assert f"{family} one" not in shown
 
@@ -259,26 +259,26 @@ async def test_a_tag_that_is_not_there_is_named_also_where_something_was_found(a
     [(name, given)] = filters.items()
     tags = given.replace("{}", family) if isinstance(given, str) else [each.format(family) for each in given]
     shown = (await agent.call_tool(tool, {**arguments, "tags": [family], name: tags})).content[0].text
-    assert f'There is no tag "{family}-won": did you mean ' in shown
+    assert f'No tag "{family}-won" exists. Did you mean ' in shown
     assert f"{family} two" in shown
 
 
 async def test_where_every_tag_is_known_nothing_is_said_of_tags(agent, family):
     filters = {"tag_any": [f"{family}-one"], "tag_not": [f"{family}-two"]}
     for tool, arguments in CALLS:
-        assert "There is no tag" not in (await agent.call_tool(tool, arguments | filters)).content[0].text
+        assert "No tag" not in (await agent.call_tool(tool, arguments | filters)).content[0].text
 
 
 @pytest.mark.slow
 async def test_an_empty_list_speaks_of_no_word_and_of_what_is_being_read(empty):
     async with connected(empty) as agent:
-        assert (await call(agent, "kb_list"))["rest"] == "There is no document yet."
+        assert (await call(agent, "kb_list"))["rest"] == "kb has no documents yet."
         for number in range(2):  # so long that they are being read yet
             text = f"{number} " + "The okapi is shy, and is seen at dusk where the forest is dense. " * 10_000
             await call(agent, "kb_addnote", text=text, tags=["okapi"])
-        for filters, reason in (({}, "There is no document yet."), ({"tags": ["okapi"]}, 'There is no tag "okapi".')):
+        for filters, reason in (({}, "kb has no documents yet."), ({"tags": ["okapi"]}, 'No tag "okapi" exists.')):
             told = (await call(agent, "kb_list", **filters))["rest"]
-            assert told == f"{reason} 2 more not searchable yet: they are still being read."
+            assert told == f"{reason} kb is still reading 2 more documents; they are not searchable yet."
 
 
 async def test_behind_its_end_a_list_says_that_it_ended(agent, family):
@@ -287,7 +287,7 @@ async def test_behind_its_end_a_list_says_that_it_ended(agent, family):
     assert (len(last["documents"]), last["next_cursor"]) == (1, None)
     past = await call(agent, "kb_list", tags=[family], sort="id", cursor=f"{10**17}.")
     assert past["documents"] == []
-    assert past["rest"] == "There are no more: the list ended before this cursor."
+    assert past["rest"] == "No more documents: the list ended before this cursor."
 
 
 async def test_a_new_note_says_which_day_was_understood(agent, word):

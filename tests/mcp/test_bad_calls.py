@@ -115,7 +115,7 @@ async def refuse_bad_calls(agent, staging):
         ("kb_upload_start", {"filename": "", "total_size": 1}, "filename: "),
         ("kb_upload_start", {"filename": "x" * 256, "total_size": 1}, "filename: "),
         ("kb_upload_start", {"filename": "a", "total_size": 0}, "total_size: "),
-        ("kb_upload_start", {"filename": "a", "total_size": 2**40}, "total_size: at most"),
+        ("kb_upload_start", {"filename": "a", "total_size": 2**40}, "total_size: a file can have"),
     ],
 )
 async def test_what_schemas_cannot_say_is_refused_by_the_name_of_the_field_too(agent, tool, arguments, said):
@@ -151,7 +151,7 @@ async def test_the_largest_chunk_there_may_be_fits_a_request(agent):
         assert kept["received"] == len(raw)
     data = base64.b64encode(raw + b"x").decode()
     said = await refusal(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=data)
-    assert said == f"data: a chunk holds 1 to {MAX_CHUNK} bytes; 1 MiB is a good size."
+    assert said == f"data: a part has 1 to {MAX_CHUNK} bytes. Use 1 MiB."
 
 
 async def test_a_body_over_four_mib_is_refused_before_it_is_read(gateway):
@@ -165,7 +165,7 @@ async def test_a_message_that_brings_no_text_and_no_file_is_small(gateway):
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     async with httpx2.AsyncClient(headers=headers) as http:
         for arguments, said in (
-            ({"query": "x" * (300 << 10)}, "Too large: a message has at most 262144 bytes"),
+            ({"query": "x" * (300 << 10)}, "Too large: a message can have 262144 bytes"),
             ({"query": "x", "tags": ["t"] * 3000}, "Too many values"),
         ):
             params = {"name": "kb_search", "arguments": arguments}
@@ -177,7 +177,7 @@ async def test_a_message_that_brings_no_text_and_no_file_is_small(gateway):
 
 async def test_a_file_may_be_sent_as_a_text_as_long_as_a_note(agent):
     said = await refusal(agent, "kb_upload_start", filename="a.mp3", text="x" * (300 << 10))
-    assert said.startswith("filename: it is a sound recording")
+    assert said.startswith("filename: this is a sound recording")
 
 
 async def test_a_list_in_a_text_is_read_only_if_it_may_be_one(agent):

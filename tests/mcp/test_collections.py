@@ -70,7 +70,7 @@ async def test_a_search_in_an_empty_collection_says_that_it_is_empty(start_gatew
             assert empty.structured_content["rest"] == f"The collection bare-{word} is empty."
             assert empty.content[0].text == f"The collection bare-{word} is empty."
             wrong = await call(agent, "kb_search", query=word, collection=f"full-{word}", tags=[f"{word}x"])
-            assert wrong["rest"].startswith(f'There is no tag "{word}x"')
+            assert wrong["rest"].startswith(f'No tag "{word}x" exists')
 
 
 @pytest.mark.requirement("C-4")
@@ -183,7 +183,7 @@ async def test_start_and_finish_an_upload_with_a_collection(agent, engine, word)
 
 @pytest.mark.requirement("C-2")
 async def test_an_unknown_collection_is_an_error_that_lists_them(agent):
-    expected = "collection: there is no 'memories'; there are documents, memory, workspace."
+    expected = "collection: no 'memories' exists. Collections: documents, memory, workspace."
     for tool, arguments in (
         ("kb_search", {"query": "x"}),
         ("kb_addnote", {"text": "x"}),
@@ -191,13 +191,13 @@ async def test_an_unknown_collection_is_an_error_that_lists_them(agent):
         ("kb_set_collection", {"document_id": 1}),
     ):
         assert await refusal(agent, tool, collection="memories", **arguments) == expected
-    assert "there is no \"['memory']\"" in await refusal(agent, "kb_addnote", text="x", collection=["memory"])
+    assert "no \"['memory']\" exists" in await refusal(agent, "kb_addnote", text="x", collection=["memory"])
 
 
 @pytest.mark.requirement("C-3")
 async def test_a_second_collection_cannot_come_in_as_a_tag(agent):
     said = await refusal(agent, "kb_addnote", text="x", tags='["collection:memory"]')
-    assert said.startswith("tags: set the collection by the parameter collection")
+    assert said.startswith("tags: set the collection with the parameter collection")
 
 
 @pytest.mark.requirement("C-4")
@@ -268,7 +268,7 @@ async def test_a_document_that_is_where_it_shall_be_is_left_unchanged(agent, eng
 @pytest.mark.requirement("C-5")
 async def test_set_collection_of_an_unknown_document(agent):
     said = await refusal(agent, "kb_set_collection", document_id=999_999, collection="memory")
-    assert said == "document_id: There is no document 999999. Find its id with kb_search or kb_list."
+    assert said == "document_id: Document 999999 does not exist. Find its id with kb_search or kb_list."
     said = await refusal(agent, "kb_set_collection", document_id="x", collection="memory")
     assert said.startswith("document_id: must be a whole number, such as 131.")
 
@@ -278,7 +278,7 @@ async def test_the_descriptions_document_the_convention(agent):
     tools = {tool.name: tool for tool in await agent.list_tools()}
     assert len(tools) == 13
     for name in ("kb_search", "kb_addnote", "kb_upload_start", "kb_set_collection"):
-        assert "(documents, memory, workspace). It is kept as the tag collection:<name>" in tools[name].description
+        assert "(documents, memory, workspace), stored as the tag collection:<name>" in tools[name].description
     for name in ("kb_addnote", "kb_upload_start"):
         assert tools[name].input_schema["properties"]["collection"]["default"] == "documents"
     assert tools["kb_get"].output_schema["properties"]["collection"] == {"type": ["string", "null"]}
@@ -302,7 +302,7 @@ async def test_the_names_are_a_setting(start_gateway, server, engine, word):
             assert await tags(engine, await done(agent, await call(agent, "kb_addnote", text=word))) == [
                 "collection:inbox"
             ]
-            assert "there are inbox, archive." in await refusal(agent, "kb_search", query="x", collection="memory")
+            assert "Collections: inbox, archive." in await refusal(agent, "kb_search", query="x", collection="memory")
 
 
 async def test_completions_offer_no_collection_as_a_tag(agent, word):
@@ -392,6 +392,6 @@ async def test_kb_serve_serves_it_too(start_server, tmp_path, word):
 async def test_an_update_changes_no_collection(agent, engine, word, name, given):
     document_id = await done(agent, await call(agent, "kb_addnote", text=word, tags=["a"], collection="memory"))
     said = await refusal(agent, "kb_update_note", document_id=document_id, **{name: given})
-    assert said == f"{name}: change the collection by kb_set_collection, not by a tag collection:<name>."
+    assert said == f"{name}: change the collection with kb_set_collection, not with a tag collection:<name>."
     await call(agent, "kb_update_note", document_id=document_id, tags_add=["b"], tags_remove=["a"])
     assert await tags(engine, document_id) == ["b", "collection:memory"]

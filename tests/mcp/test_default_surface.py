@@ -117,8 +117,7 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
     assert found["document_id"] == tagged
     assert "collection" not in found
     assert (
-        await refusal(agent, "kb_search", query="test", collection="memory")
-        == "collection: there is no such parameter."
+        await refusal(agent, "kb_search", query="test", collection="memory") == "collection: no such parameter."
         " kb_search takes query, top, tags, tag_any, tag_not, doc_type, lang, source_prefix, name, document_id, after, before,"
         " updated_after, sort, group_by, fts_only, vec_only."
     )
@@ -128,11 +127,11 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
 @pytest.mark.parametrize(
     ("filters", "said"),
     [
-        ({"doc_type": "tapestry"}, 'There is no document of type "tapestry"; there are '),
-        ({"tags": ["no such tag"]}, 'There is no tag "no such tag"'),
+        ({"doc_type": "tapestry"}, 'No document has the type "tapestry". Existing types: '),
+        ({"tags": ["no such tag"]}, 'No tag "no such tag" exists'),
         ({"source_prefix": "/nowhere/"}, 'No path begins with "/nowhere/"'),
-        ({"before": "1970"}, "Nothing was found under these filters"),
-        ({"after": "2026-11-02", "before": "2026-11-02"}, "before: it is not later than after"),
+        ({"before": "1970"}, "Nothing matches all of these filters"),
+        ({"after": "2026-11-02", "before": "2026-11-02"}, "before: give a date later than after"),
     ],
 )
 async def test_a_search_whose_filters_leave_nothing_says_which_one_does(agent, word, filters, said):
@@ -140,7 +139,7 @@ async def test_a_search_whose_filters_leave_nothing_says_which_one_does(agent, w
     assert found["results"] == []
     assert found["rest"].startswith(said)
     nothing = await call(agent, "kb_search", query=word, fts_only=True)
-    assert nothing["rest"] == "Nothing was found: no document holds a word of it."
+    assert nothing["rest"] == "Nothing found: no document contains any word of the query."
 
 
 @pytest.mark.requirement("G-16")
@@ -222,7 +221,7 @@ async def test_upload_multiple_chunks_in_sequence(agent, word):
 async def test_upload_with_invalid_upload_id(agent):
     for tool, arguments in (("kb_upload_chunk", {"data": "YQ==", "chunk_index": 0}), ("kb_upload_finish", {})):
         said = await refusal(agent, tool, upload_id="00000000-0000-4000-8000-000000000000", **arguments)
-        assert said.startswith("upload_id: there is no upload '00000000-0000-4000-8000-000000000000'.")
+        assert said.startswith("upload_id: no upload '00000000-0000-4000-8000-000000000000' exists.")
 
 
 @pytest.mark.slow
@@ -243,7 +242,7 @@ async def test_abandoned_upload_cleanup(start_gateway, server, tmp_path):
                 "both uploads have expired",
                 lambda: not ((tmp_path / upload_id).exists() or left_by_a_crash.exists()),
             )
-            assert "there is no upload" in await refusal(agent, "kb_upload_finish", upload_id=upload_id)
+            assert "no upload" in await refusal(agent, "kb_upload_finish", upload_id=upload_id)
     assert [path.name for path in tmp_path.iterdir()] in ([], ["lock"])
 
 
@@ -255,7 +254,7 @@ async def test_mcp_server_restart_during_upload(start_gateway, server):
     with start_gateway(KB_ENGINE_URL=server.url, KB_API_KEY=KEY) as gateway:
         async with connected(gateway) as agent:
             said = await refusal(agent, "kb_upload_chunk", upload_id=upload_id, data="YQ==", chunk_index=0)
-    assert said.endswith("the gateway restarted: begin again with kb_upload_start.")
+    assert said.endswith("the gateway restarted. Start again with kb_upload_start.")
 
 
 @pytest.mark.requirement("G-11")
@@ -271,7 +270,7 @@ async def test_update_an_existing_note_returns_it_with_all_tags(agent, word):
 @pytest.mark.requirement("G-11")
 async def test_update_a_non_existent_document(agent):
     said = await refusal(agent, "kb_update_note", document_id=999_999, text="x")
-    assert said == "document_id: There is no document 999999. Find its id with kb_search or kb_list."
+    assert said == "document_id: Document 999999 does not exist. Find its id with kb_search or kb_list."
 
 
 @pytest.mark.requirement("G-11")

@@ -1,4 +1,4 @@
-"""What agents are told when the engine is away, slow, starting, or refuses the gateway."""
+"""Messages to agents while the engine is away, slow, starting, or refuses the gateway."""
 
 from __future__ import annotations
 
@@ -47,20 +47,23 @@ def problem(code, detail):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (("401 Unauthorized", problem("unauthorized", "no")), "tell the user to set KB_API_KEY for the gateway"),
+        (
+            ("401 Unauthorized", problem("unauthorized", "no")),
+            "Ask the user to give the gateway the engine's KB_API_KEY",
+        ),
         (
             ("503 Service Unavailable", problem("unavailable", "The engine is not ready yet; try again in a moment.")),
             "not ready yet",
         ),
-        (("500 Internal Server Error", problem("internal", "The engine failed.")), "The engine failed. Try once more;"),
-        (("502 Bad Gateway", "<html>"), "The engine answered 502 Bad Gateway. Try once more;"),
-        (("401 Unauthorized", "<html>"), "tell the user to set KB_API_KEY for the gateway"),
-        (("404 Not Found", "<html>"), "The engine answered 404 Not Found. Try once more;"),
-        (("422 Unprocessable Content", '{"type": "x", "detail": ["y"]}'), "['y'] Try once more;"),
-        (("200 OK", "<html>"), "is not a kb engine. Tell the user to set KB_ENGINE_URL"),
+        (("500 Internal Server Error", problem("internal", "The engine failed.")), "The engine failed. Try once more."),
+        (("502 Bad Gateway", "<html>"), "The engine answered 502 Bad Gateway. Try once more."),
+        (("401 Unauthorized", "<html>"), "Ask the user to give the gateway the engine's KB_API_KEY"),
+        (("404 Not Found", "<html>"), "The engine answered 404 Not Found. Try once more."),
+        (("422 Unprocessable Content", '{"type": "x", "detail": ["y"]}'), "['y'] Try once more."),
+        (("200 OK", "<html>"), "is not a kb engine. Ask the user to set KB_ENGINE_URL"),
         (("200 OK", "null"), "is not a kb engine"),
         (("302 Found", "{}"), "is not a kb engine"),
-        (None, "broke off its answer"),
+        (None, "the connection broke"),
     ],
 )
 async def test_each_trouble_has_its_own_message(start_gateway, answer, said):
@@ -84,7 +87,7 @@ async def test_nothing_is_called_done_that_another_server_than_the_engine_answer
                     ("kb_update_note", {"document_id": 1, "text": "x"}),
                     ("kb_search", {"query": "x"}),
                 ):
-                    assert f"What answers at {url} is not a kb engine." in await refusal(agent, tool, **arguments)
+                    assert f"The server at {url} is not a kb engine." in await refusal(agent, tool, **arguments)
                 assert await agent.list_resources() == []
 
 
@@ -145,7 +148,9 @@ async def test_an_upload_whose_engine_goes_away_leaves_nothing_behind(
             await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data="YQ==")
             said = await refusal(agent, "kb_upload_finish", upload_id=upload_id)
             assert "is unreachable" in said
-            assert said.endswith("nothing of it is left: once that is mended, begin again with kb_upload_start.")
+            assert said.endswith(
+                "kb discarded the upload. After you solve the problem, start again with kb_upload_start."
+            )
     assert [path.name for path in staging.iterdir() if path.name != "lock"] == []
 
 

@@ -1,4 +1,4 @@
-"""What an agent can see of a document's past, and bring back."""
+"""An agent can see and restore earlier states of a document."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_a_wrong_version_or_document_is_answered_with_where_to_find_the_ri
     note = await done(agent, await call(agent, "kb_addnote", text=word))
     wrong = {"action": "show", "version": 7}
     refused = await refusal(agent, "kb_history", document_id=note, **wrong)
-    assert refused == f"version: There is no version 7 of document {note}. kb_history without it lists them."
+    assert refused == f"version: Document {note} has no version 7. kb_history(document_id=…) lists the versions."
     assert (await refusal(agent, "kb_history", document_id=10**9, **wrong)).startswith("document_id: ")
 
 
@@ -62,7 +62,7 @@ async def test_a_list_of_versions_keeps_to_the_budget(agent, engine, word):
         await engine.change_tags(id_, add=[f"{word}{number}"], remove=[f"{word}{number - 1}"])
     listed = await call(agent, "kb_history", document_id=id_)
     assert len(listed["versions"]) == 50
-    assert "older versions" in listed["rest"]
+    assert "Older versions" in listed["rest"]
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ async def test_a_long_version_is_shown_part_by_part_to_its_end(agent, word):
         if "rest" not in result.structured_content:
             break
         way = f'kb_history(document_id={id_}, action="show", version=1, start={len(read)}).'
-        assert result.content[0].text.endswith(f"to {len(read)} of {len(whole)}: read on with {way}")
+        assert result.content[0].text.endswith(f"to {len(read)} of {len(whole)}. Read on with {way}")
     assert read == whole
     assert (await refusal(agent, "kb_history", **show | {"start": len(whole)})).startswith("start: version 1 has ")
     assert (await refusal(agent, "kb_history", document_id=id_, start=1)).startswith("start: ")
@@ -114,14 +114,14 @@ async def test_what_was_replaced_is_no_longer_named_as_alike(agent, word):
 
 async def test_a_note_that_is_not_there_cannot_be_replaced(agent):
     said = await refusal(agent, "kb_addnote", text="new", replaces=10**15)
-    assert said.startswith("replaces: There is no document 1000000000000000")
+    assert said.startswith("replaces: Document 1000000000000000 does not exist")
 
 
 async def test_a_note_that_is_replaced_already_is_not_replaced_again(agent, word):
     old = (await noted(agent, text=f"{word}: Harbor uses MySQL."))["document_id"]
     new = (await noted(agent, text=f"{word}: Harbor uses PostgreSQL.", replaces=old))["document_id"]
     said = await refusal(agent, "kb_addnote", text=f"{word}: Harbor uses SQLite.", replaces=old)
-    assert said == f"replaces: note {old} is replaced by note {new} already; replace {new} instead."
+    assert said == f"replaces: note {new} already replaces note {old}. Replace {new} instead."
 
 
 @pytest.mark.parametrize("mode", ERAS)

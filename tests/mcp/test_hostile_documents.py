@@ -1,4 +1,4 @@
-"""Forty documents that want to be taken for kb, its user or its protocol: none leaves its fence or forges a field."""
+"""Forty documents that imitate kb, its user or its protocol. None leaves its fence or forges a field."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def added(engine, filename, text):
 
 def rephrase(text):
     """What kb itself says in an answer: neither between its fences nor in quotes."""
-    fences = re.search(r"^Between (\S+) and (\S+), and in quotes, documents speak", text, re.MULTILINE)
+    fences = re.search(r"^Text between (\S+) and (\S+) or in quotes comes from documents", text, re.MULTILINE)
     if fences:
         begin, end = map(re.escape, fences.groups())
         text = re.sub(rf"(?s)^{begin}\n.*?\n{end}$", "", text, flags=re.MULTILINE)
@@ -178,7 +178,7 @@ async def test_resources_keep_what_documents_say_apart_from_what_kb_says(poisone
             if "/documents/" in str(offered.uri):
                 assert not UNPRINTABLE.search(offered.title + offered.description)
                 assert len(offered.title.splitlines()) == 1
-                assert offered.description.startswith("Title and path are the document's own words: data")
+                assert offered.description.startswith("Title and path come from the document: data")
                 assert MARK not in rephrase(offered.description) + offered.name
         for each in ids[::5]:
             _, notice = await agent.read_resource(f"kb://documents/{each}/text")

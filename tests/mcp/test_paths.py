@@ -20,8 +20,8 @@ async def test_a_note_does_not_take_the_place_of_a_file(agent, engine, word):
     path = f"/shelf/{word}.pdf"
     file = (await engine.add_file("a.pdf", io.BytesIO(pdf(word)), source_path=path, wait=30))["document_id"]
     said = await refusal(agent, "kb_addnote", text=f"a summary of {word}", source_path=path)
-    where = f"source_path: document {file}, of type pdf, has this path;"
-    assert said == f"{where} use source for where you have it from."
+    where = f"source_path: document {file}, of type pdf, has this path."
+    assert said == f"{where} To name the origin of a note, use source instead."
     assert (await engine.document(file))["doc_type"] == "pdf"
 
 
@@ -30,8 +30,8 @@ async def test_a_file_does_not_take_the_place_of_a_note(agent, engine, word):
     note = (await noted(agent, text=f"{word} is a note", source_path=path))["document_id"]
     for content in ({"text": f"{word} is a file"}, {"total_size": 10}):
         said = await refusal(agent, "kb_upload_start", filename="a.txt", source_path=path, **content)
-        where = f"source_path: note {note} has this path;"
-        assert said == f"{where} change it with kb_update_note, or give another."
+        where = f"source_path: note {note} has this path."
+        assert said == f"{where} Change it with kb_update_note, or give another path."
     assert (await engine.document(note))["doc_type"] == "note"
 
 
@@ -68,7 +68,7 @@ async def test_a_file_is_found_by_its_name_however_much_came_later(archive, tool
     server, old_file = archive
     async with connected(server, auth=MCP_KEY) as agent:
         found = await agent.call_tool(tool, arguments, raise_on_error=False)
-    assert f'Perhaps you mean one of these: "test" is {old_file}' in found.content[0].text
+    assert f'Did you mean one of these: "test" is {old_file}' in found.content[0].text
 
 
 async def test_files_of_one_name_are_told_apart_by_their_paths(agent, engine, word):
@@ -82,7 +82,7 @@ async def test_files_of_one_name_are_told_apart_by_their_paths(agent, engine, wo
 async def test_a_name_that_no_file_has_is_not_looked_for_in_texts(agent, word):
     listed = await agent.call_tool("kb_list", {"source_prefix": f"{word}.html"})
     assert f'No path begins with "{word}.html"' in listed.content[0].text
-    assert "kb_search for words of its text" in listed.content[0].text
+    assert "Search for words of its text with kb_search" in listed.content[0].text
 
 
 async def test_files_of_one_title_are_told_apart_by_their_names(agent, engine, word):
@@ -186,7 +186,7 @@ async def test_a_page_of_jobs_goes_on_as_it_says(agent, word):
         await noted(agent, text=f"{word} {number}")
     first = await agent.call_tool("kb_jobs", {"limit": 1})
     cursor = first.structured_content["next_cursor"]
-    assert first.content[0].text.endswith(f"Go on with cursor='{cursor}'.")
+    assert first.content[0].text.endswith(f"Next page: cursor='{cursor}'.")
     for same in (cursor, int(cursor)):
         [job] = (await call(agent, "kb_jobs", limit=1, cursor=same))["jobs"]
         assert job["id"] < first.structured_content["jobs"][0]["id"]

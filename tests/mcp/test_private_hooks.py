@@ -1,4 +1,4 @@
-"""What the gateway does because FastMCP or MCP does not: a test that fails here names what can go, or works no more."""
+"""Gateway code for gaps of FastMCP or MCP. A failing test names code that can be removed or no longer works."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ async def test_a_long_text_is_read_part_by_part(agent, word):
         text, notice = await agent.read_resource(f"kb://documents/{document_id}/text{suffix}")
         assert len(text.text) <= 40_000
         read, parts = read + text.text, parts + 1
-        if "read on with " not in notice.text:
+        if "Read on with " not in notice.text:
             break
-        suffix = notice.text.partition("read on with ")[2].rstrip(".")
+        suffix = notice.text.partition("Read on with ")[2].rstrip(".")
     assert read == whole
     assert parts > 1
 
@@ -80,13 +80,13 @@ async def test_documents_changed_last_are_offered_first(agent, word):
 @pytest.mark.parametrize(
     ("uri", "message"),
     [
-        ("kb://documents/999999", "There is no document 999999"),
-        ("kb://documents/999999/text", "There is no document 999999"),
+        ("kb://documents/999999", "Document 999999 does not exist"),
+        ("kb://documents/999999/text", "Document 999999 does not exist"),
         ("kb://documents/x", "id: must be a number"),
         (f"kb://documents/{'9' * 5000}", "^id: must be a number of at most 18 digits"),
         (f"kb://documents/1/text?start={'9' * 19}", "^start: must be a number of at most 18 digits"),
         ("kb://documents/1/text?start=-1", "start: must be a number"),
-        ("kb://documents/999999/pages/1.png", "There is no document 999999"),
+        ("kb://documents/999999/pages/1.png", "Document 999999 does not exist"),
         ("kb://documents/1/pages/x.png", "page: must be a number"),
         ("kb://documents/1/pages/1.png?chunk=x", "chunk: must be a number"),
         ("kb://elsewhere", "not found"),
@@ -100,7 +100,7 @@ async def test_what_cannot_be_read_says_why(agent, uri, message):
 
 async def test_a_document_is_not_read_on_behind_its_end(agent, word):
     document_id = await done(agent, await call(agent, "kb_addnote", text=word))
-    with pytest.raises(MCPError, match=f"from_chunk: document {document_id} has the chunks 0 to 0"):
+    with pytest.raises(MCPError, match=f"from_chunk: document {document_id} has chunks 0 to 0"):
         await agent.read_resource(f"kb://documents/{document_id}?from_chunk=999")
 
 
@@ -126,8 +126,8 @@ async def test_three_prompts_can_be_picked(agent):
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
-        ("answer", "question: missing. answer takes question (needed), tags, source_path."),
-        ("remember", "what: missing. remember takes what (needed), tags."),
+        ("answer", "question: missing. answer takes question (required), tags, source_path."),
+        ("remember", "what: missing. remember takes what (required), tags."),
     ],
 )
 async def test_a_prompt_names_the_argument_that_is_missing_and_nothing_is_logged_as_a_fault(

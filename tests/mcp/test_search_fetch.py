@@ -31,7 +31,7 @@ async def test_a_document_is_found_read_and_opened_at_its_address(gateway, serve
         [found] = [each for each in results if "Quay" in each["title"]]
         document = await call(agent, "fetch", id=found["id"])
         assert (document["text"], document["url"]) == (f"{word} on the quay", found["url"])
-        assert "search names the ids" in await refusal(agent, "fetch", id="the quay")
+        assert "Find ids with search" in await refusal(agent, "fetch", id="the quay")
     async with httpx2.AsyncClient() as http:
         assert (await http.get(found["url"])).text == f"{word} on the quay"
         assert (await http.get(f"{found['url'][:-1]}x")).status_code == 404

@@ -41,7 +41,7 @@ def dumps(folder):
 
 
 def fill(http):
-    """A note with a former version, one in the bin, a file, and a job that failed."""
+    """A note with an earlier version, a note in the bin, a file, and a failed job."""
 
     def job(path, **request):
         accepted = http.post(path, params={"wait": 60}, **request)

@@ -50,7 +50,7 @@ def engine(url):
 
 
 def until_gone(url):
-    """Wait until the server, too, knows that all engines but one have ended."""
+    """Wait until the server also knows that all engines but one have ended."""
     with psycopg.connect(url, autocommit=True) as connection:
         count = statements("jobs")["count_engines"]
         eventually("one is there", lambda: connection.execute(count, {"class": ENGINES}).fetchone() == (1,))
@@ -275,7 +275,7 @@ def test_an_engine_that_lost_its_connection_comes_back(url):
 
 
 def test_a_server_that_is_not_there_says_so(url):
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(StoreError, match="cannot open"):
         PostgresStore("postgresql://127.0.0.1:1/kb", space(DIMENSIONS))
 
 
@@ -324,7 +324,7 @@ def test_a_path_that_no_index_holds_is_refused_as_invalid_not_as_if_the_database
 
 def test_backups_of_postgresql_are_refused_before_anything_begins(tmp_path):
     environment = {"KB_DATABASE_URL": "postgresql://127.0.0.1:1/kb", "KB_BACKUP_DIR": str(tmp_path)}
-    with pytest.raises(SettingError, match="KB_BACKUP_DIR: backups are of a database in a file"):
+    with pytest.raises(SettingError, match="KB_BACKUP_DIR: kb makes backups only of SQLite"):
         create_app(AppContext(environment))
 
 
@@ -345,7 +345,8 @@ def test_a_database_of_a_development_build_is_refused_and_left_alone(url):
     with engine(url), psycopg.connect(url) as other:
         other.execute("UPDATE kb.migrations SET number = 10")
     with pytest.raises(
-        StoreError, match=r"development build of kb \(schema version 10\).*'kb migrate-store'.*'kb import"
+        StoreError,
+        match=r"development build of kb made the database \(schema version 10\).*'kb migrate-store'.*'kb import",
     ) as told:
         PostgresStore(url, space(DIMENSIONS))
     assert "\n" not in told.value.detail

@@ -1,4 +1,4 @@
-"""A primary is killed under load and its replica promoted: the engine goes on by itself, and what was lost is counted."""
+"""A primary is killed under load, and its replica promoted: the engine continues, and lost writes are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the database refuses is told apart from its being gone, and tried again where that is safe."""
+"""Refusals by the database are distinguished from a lost connection, and calls are repeated if that is safe."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_connection_to_a_server_that_was_demoted_is_not_used_again(store):
             tx.jobs.add(NewJob("note", text="text"))
 
     for _ in range(12):  # more than there are connections
-        with pytest.raises(StoreUnavailable, match="takes no changes now: cannot execute"):
+        with pytest.raises(StoreUnavailable, match="does not accept changes now: cannot execute"):
             change()
     assert add(store)
 

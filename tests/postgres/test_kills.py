@@ -140,7 +140,7 @@ def node():
 
 @dataclass
 class Trial:
-    """Processes over one database, those who write through them, and what was lost."""
+    """Processes with one database, their writing clients, and the lost writes."""
 
     node: Node
     engines: list
@@ -150,7 +150,7 @@ class Trial:
     killed: Counter = field(default_factory=Counter)
 
     async def round(self):
-        """Kill something under load; return what is lost once all is done, and how many jobs were given up."""
+        """Kill something under load. Return the lost writes at the end, and the number of abandoned jobs."""
         victim = self.chance.choice([*self.engines, *self.workers, self.node])
         writing = [
             asyncio.create_task(self.write(*each)) for each in zip(self.clients, cycle(self.engines), strict=False)

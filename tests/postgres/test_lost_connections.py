@@ -1,4 +1,4 @@
-"""An engine outlives the end of its database's server, and of single connections; what it acknowledged is there."""
+"""An engine survives the end of its database's server and of connections, with every acknowledged change."""
 
 from __future__ import annotations
 

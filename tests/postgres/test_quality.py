@@ -1,4 +1,4 @@
-"""Searches over PostgreSQL are worth what they are worth over a file; `bench.quality` asks it of whole collections."""
+"""Searches in PostgreSQL are as good as in a file; `bench.quality` compares whole collections."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_a_switch_waits_for_no_reader_and_who_deletes_says_that_somebody_reads(u
         for table in ("vectors_a", "vectors_b"):
             backup.execute(f"SELECT count(*) FROM kb.{table}")
         assert switch(store)
-        with pytest.raises(StoreUnavailable, match="Somebody reads"), store.write() as tx:
+        with pytest.raises(StoreUnavailable, match="Another program"), store.write() as tx:
             tx.second.discard()
         backup.rollback()
         with store.write() as tx:
@@ -108,7 +108,7 @@ def test_a_switch_waits_for_no_reader_and_who_deletes_says_that_somebody_reads(u
 
 def test_while_a_database_is_exported_who_begins_is_refused_and_nobody_waits_for_the_export(url):
     def refused_to_begin(store):
-        with pytest.raises(StoreUnavailable, match="Somebody reads"):
+        with pytest.raises(StoreUnavailable, match="Another program"):
             begun(store)
 
     def write(store):
@@ -138,7 +138,7 @@ def is_waiting_for_vectors(url):
 
 
 def test_vectors_that_no_index_holds_are_refused(url):
-    with engine(url) as store, pytest.raises(NotReembedding, match="4000 numbers at most"):
+    with engine(url) as store, pytest.raises(NotReembedding, match="more than 4000 numbers"):
         begun(store, replace(FIRST, dimensions=4001))
 
 
@@ -151,7 +151,7 @@ async def until_kept(api):
 
 
 def assert_same_vectors(url, embedder):
-    """Each chunk has the vector that the model makes of it."""
+    """Check that each chunk has its vector by the model."""
     with engine(url, VectorSpace.of(embedder.spec)) as store, store.read() as tx:
         documents = tx.documents.page(Filter(), sort="id", limit=10_000, cursor=None)
         chunks = [chunk for document in documents for chunk in tx.documents.chunks(document.id)]
@@ -207,7 +207,7 @@ async def search_on(api, ended, missed):
             [first] = (await api.search(query=text, top=1))["results"]
             missed += [text] if first["text"] != text else []
         except Unavailable as error:
-            missed += [] if "The vectors are of other" in error.detail else [error.detail]
+            missed += [] if "The vectors are now of other" in error.detail else [error.detail]
 
 
 def test_a_worker_alone_makes_them_and_does_its_jobs_with_the_other_model(
@@ -243,7 +243,7 @@ def second(store):
 
 
 async def refused(api):
-    """What a search by meaning is refused with."""
+    """The error of a semantic search."""
     try:
         await api.search(query="Where is the key?")
     except KbError as error:
@@ -273,7 +273,7 @@ async def test_an_engine_that_does_not_find_the_model_says_so_leaves_the_work_to
                     assert (error.status, "The vectors are of gone" in error.detail) == (503, True)
                     assert (await api.search(query="key mat", fts_only=True))["results"]
                     told = await eventually_async("it says why", api.reembedding, lambda state: state["error"])
-                    assert "is not to be found" in told["error"]
+                    assert "cannot find the model" in told["error"]
                     job = await finished(api, await api.add_note(text="The spare key is in the shed."))
                     assert job["status"] == "done"
             shutil.move(away, gone)

@@ -1,4 +1,4 @@
-"""What is read at a streaming replica, and who answers while it is behind, gone or refuses."""
+"""Reads from a streaming replica, and the answers while it is behind, gone or refuses."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def pair(nodes):
 
 @pytest.fixture
 def paused(pair):
-    """The replica takes nothing over as long as the test lasts, once it was told so."""
+    """A replica that applies no changes during the test, on request."""
 
     def pause():
         pair.ask_replica("SELECT pg_wal_replay_pause()")
@@ -274,9 +274,9 @@ def test_a_primary_is_no_replica_and_is_asked_as_the_primary(pair):
 def test_a_replica_of_another_database_is_refused(pair, tmp_path):
     other = database_url(tmp_path)
     any_server = f"{other}{'&' if '?' in other else '?'}target_session_attrs=any"
-    with pytest.raises(StoreError, match="KB_DATABASE_READ_URL: what answers is no replica"):
+    with pytest.raises(StoreError, match="KB_DATABASE_READ_URL: this server is not a replica"):
         PostgresStore(pair.url, space(8), read_url=any_server)
-    with pytest.raises(StoreError, match="KB_DATABASE_READ_URL: what answers is no replica"):
+    with pytest.raises(StoreError, match="KB_DATABASE_READ_URL: this server is not a replica"):
         PostgresStore(pair.url, space(8), read_url=pair.read_url.replace(f"/{pair.name}", "/postgres"))
 
 

@@ -1,4 +1,4 @@
-"""What a search over PostgreSQL finds is what one over SQLite finds, with the same scores."""
+"""A search in PostgreSQL finds the same as in SQLite, with the same scores."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def words(chosen, count):
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """The same documents in both stores, whose chunks have other ids but stand in the same order."""
+    """The same documents in both stores. Their chunks have different ids, but the same order."""
     folder = tmp_path_factory.mktemp("both")
     with stores.sqlite(folder, dimensions=DIMENSIONS) as one, stores.postgres(folder, dimensions=DIMENSIONS) as other:
         yield filled(one), filled(other)
 
 
 def places(tx, ids):
-    """What chunks say, whatever their ids are."""
+    """The texts of chunks, without their ids."""
     return [(hit.title, hit.source_path, hit.index) for hit in tx.index.hits(ids.tolist())]
 
 

@@ -1,4 +1,4 @@
-"""Files of several engines over one database: whoever is there reads, serves and draws them, and none is lost."""
+"""Files of several engines with one database: every engine reads, serves and draws them, and none is lost."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def place(request, tmp_path):
 
 @contextmanager
 def nothing_claimed(url):
-    """No engine takes a job meanwhile."""
+    """Keep all engines from taking a job during the block."""
     with psycopg.connect(url) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (QUEUING,))
         yield
@@ -200,14 +200,14 @@ def test_a_place_is_one_databases_alone(url, tmp_path):
     (tmp_path / "other").mkdir()
     outside, empty = f"file://{tmp_path}/srv", f"file://{tmp_path}/empty"
     with engine(url) as store, engine(database_url(tmp_path / "other")) as other:
-        with pytest.raises(SettingError, match=r"only s3://bucket/prefix and file:///folder"):
+        with pytest.raises(SettingError, match=r"must be s3://bucket/prefix or file:///folder"):
             open_blobs("ftp://host/folder", store, tmp_path)
         before = open_blobs(None, store, tmp_path)
         for _ in range(2):
             open_blobs(outside, store, tmp_path)
-        with pytest.raises(FilesUnavailable, match="in another place by now"):
+        with pytest.raises(FilesUnavailable, match="moved to another place"):
             before.put(staged_as("a"), io.BytesIO(b"content"))
-        for wanted, why in ((None, "in a place outside"), (empty, "not there. Is it mounted")):
+        for wanted, why in ((None, "storage outside the database"), (empty, "Is it mounted, and")):
             with pytest.raises(SettingError, match=why):
                 open_blobs(wanted, store, tmp_path)
         with pytest.raises(SettingError, match="of another database are there"):

@@ -1,4 +1,4 @@
-"""A backup is one moment of the data, is known to be whole, and comes back."""
+"""A backup has the data of one point in time, can be checked, and can be restored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kb.documents.originals import Originals
 from kb.documents.staging import stage
 from kb.maintenance.backup import back_up, prune
 from kb.maintenance.backup_storage import BackupManifest, age_of_newest, backup_folders
-from kb.maintenance.doctor import examine, mend, mend_files, verify_data
+from kb.maintenance.doctor import check_data, repair, repair_files, verify_data
 from kb.maintenance.export import export
 from kb.maintenance.reindex import reindex
 from kb.maintenance.restore import restore_backup, verify_backups
@@ -39,7 +39,7 @@ from tests.support.spaces import space
 
 
 class Data:
-    """A data directory, and what is done to it."""
+    """A data folder, and changes of it."""
 
     def __init__(self, folder, database_url=None):
         self.settings = Settings(data_dir=folder, database_url=database_url)
@@ -101,7 +101,7 @@ def backups(tmp_path):
 
 
 def restored(backups, folder):
-    """What a backup becomes in an empty place."""
+    """The result of a restore into an empty place."""
     place = Data(folder)
     restore_backup(place.settings, backups)
     return place
@@ -119,7 +119,7 @@ def test_nothing_outside_comes_along_where_a_row_names_it(filled_data, tmp_path,
     place = Data(tmp_path / "other")
     restore_backup(place.settings, tmp_path / target)
     assert not list(tmp_path.rglob("other/**/keys.json"))
-    assert any("content_hash is no SHA-256" in fault for fault in verify_data(place.settings))
+    assert any("content_hash is not a SHA-256" in fault for fault in verify_data(place.settings))
     assert b"secret" not in b"".join(path.read_bytes() for path in tmp_path.glob(f"{target}*/**/*") if path.is_file())
 
 
@@ -314,11 +314,11 @@ def test_a_restore_that_was_killed_is_finished_by_who_uses_that_database_alone(b
     [unpacked] = (tmp_path / "databases").glob("restoring-*[0-9]")
     part = unpacked.with_name(f"{unpacked.name}.part")
     part.mkdir()
-    for act in (complete_restore, mend_files):
+    for act in (complete_restore, repair_files):
         act(others)
     assert unpacked.exists()
     assert part.exists()
-    mend_files(ours)
+    repair_files(ours)
     assert not part.exists()
     assert len(complete_restore(ours)) == 2
 
@@ -333,7 +333,7 @@ def test_what_is_unpacked_for_one_of_two_folders_when_a_restore_is_killed_is_rem
     [aside] = files.glob("before-restore-*")
     half = files / aside.name.replace("before-restore", "restoring")
     half.mkdir()
-    assert examine(settings)["leftovers"][0] == [f"{half} was cut off"]
+    assert check_data(settings)["leftovers"][0] == [f"{half} is left over from an interrupted command"]
     complete_restore(settings)
     restore_backup(settings, backups)
     assert not half.exists()
@@ -357,10 +357,12 @@ def test_the_doctor_tells_of_a_restore_that_was_killed_and_finishes_it(filled_da
     with filled_data.open() as store:
         filled_data.add_file(store, "written after the backup")
     cut_off_restore(filled_data.settings.data_dir, backups)
-    found = examine(filled_data.settings)
-    assert found["restore"][0] == ["a restore was cut off; the next start finishes it, too"]
-    mend(filled_data.settings, found, lambda *_: None)
-    assert examine(filled_data.settings)["restore"][0] == []
+    found = check_data(filled_data.settings)
+    assert found["interrupted restore"][0] == [
+        "a restore was interrupted; the next start of the engine also finishes it"
+    ]
+    repair(filled_data.settings, found, lambda *_: None)
+    assert check_data(filled_data.settings)["interrupted restore"][0] == []
     assert filled_data.state() == before
 
 
@@ -370,7 +372,7 @@ def test_what_a_restore_that_was_killed_brings_is_what_is_made_anew(filled_data,
     with filled_data.open() as store:
         filled_data.add_file(store, "written after the backup")
     cut_off_restore(filled_data.settings.data_dir, backups)
-    reindex(filled_data.settings, lambda *_: None, anew=False)
+    reindex(filled_data.settings, lambda *_: None, recompute_all=False)
     assert not list(filled_data.settings.data_dir.glob("restoring-*"))
     assert filled_data.state() == before
 
@@ -382,7 +384,7 @@ def test_a_disk_without_room_makes_no_backup_and_keeps_those_that_are_there(fill
             filled_data.add_file(store, "one more " * 1000)
         with filled(disk):
             for target in ("backups", "backup.tar"):
-                with pytest.raises(StoreError, match="cannot be written"):
+                with pytest.raises(StoreError, match="cannot write"):
                     back_up(filled_data.settings, disk / target, keep=7)
         assert list(verify_backups(disk / "backups")) == []
         assert len(backup_folders(disk / "backups")) == 1
@@ -398,7 +400,7 @@ def test_a_restore_without_room_leaves_what_was_there(filled_data, backups, tmp_
         with place.open() as store:
             place.add_file(store, "what was there")
         before = place.state()
-        with filled(disk), pytest.raises(StoreError, match="cannot be restored"):
+        with filled(disk), pytest.raises(StoreError, match="cannot restore"):
             restore_backup(place.settings, backups)
         assert place.state() == before
         restore_backup(place.settings, backups)
@@ -455,7 +457,7 @@ def test_a_manifest_that_names_other_files_is_refused(fields):
         "staged": {"2" * 32: "3" * 64}, "missing": [],
     }  # fmt: skip
     BackupManifest.load(json.dumps(whole).encode())
-    with pytest.raises(ValueError, match=r"no backup|not a manifest"):
+    with pytest.raises(ValueError, match=r"invalid file names|not a manifest"):
         BackupManifest.load(json.dumps(whole | fields).encode())
 
 
@@ -493,6 +495,6 @@ def test_an_archive_removes_nothing_that_is_not_its_own(filled_data, tmp_path):
     other = tmp_path / "backup.tar.part" / "photo"
     other.parent.mkdir()
     other.touch()
-    with pytest.raises(StoreError, match="there already"):
+    with pytest.raises(StoreError, match="already exists"):
         back_up(filled_data.settings, tmp_path / "backup.tar", keep=7)
     assert other.exists()

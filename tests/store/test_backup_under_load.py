@@ -1,4 +1,4 @@
-"""A backup is one moment of data that is changed meanwhile in every way, past and bin included."""
+"""A backup has one point in time of data that changes during it in every way, with history and bin."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ AUTHOR = Author("mallory", "cli/1", "as people do")
 
 
 def moment(data, store):
-    """The documents with their texts and files, what they were, and the bin."""
+    """The documents with their texts and files, their earlier versions, and the bin."""
     documents, texts, files, _ = data.state(store)
     with store.read() as tx:
         return documents, texts, files, past_in(tx)
 
 
 def write(data, embedder, moments, stopping):
-    """Change something again and again; after each change, note what is there."""
+    """Change something repeatedly, and note the state after each change."""
     chance = random.Random(7)
 
     def change(number):

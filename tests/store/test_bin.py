@@ -1,4 +1,4 @@
-"""What leaves the bin takes nothing with it that was restored, and comes back whole."""
+"""A document that leaves the bin is complete, and takes no restored document with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every place for files does: a folder, one that is shared, a bucket of S3, the database."""
+"""Behaviour of every place for files: a folder, a shared folder, a bucket of S3, the database."""
 
 from __future__ import annotations
 

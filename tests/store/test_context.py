@@ -1,4 +1,4 @@
-"""What stands beside a chunk helps to find it: the rest of its document, or its neighbours in a thread."""
+"""Neighbours help to find a chunk: the rest of its document, or the other notes of its thread."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_without_words_in_memory_nothing_lends_and_no_length_is_read(filled, mon
 
 
 def lines_of(tx, *documents):
-    """What stands before and behind some documents in their threads, as the store reads it."""
+    """The documents before and after some documents in their threads, as the store reads them."""
     ids = sorted(documents)
     if isinstance(tx.connection, apsw.Connection):
         index = tx.index
@@ -250,7 +250,7 @@ class Machine:
             tx.documents.delete(one)
 
     def check(self, database):
-        """Compare what searches find with what they find in a store that is made from nothing."""
+        """Compare the results of searches with the results in a newly built store."""
         with database() as rebuilt:
             new = {self.write(rebuilt, *state): old for old, state in sorted(self.documents.items())}
             for _ in range(5):
@@ -261,7 +261,7 @@ class Machine:
 
 
 def facts(passages):
-    """What was found, whatever the order of equals."""
+    """The results, without the order of equal scores."""
     return sorted(
         (id_, round(passage.score, 5), None if passage.context_score is None else round(passage.context_score, 5))
         for id_, passage in passages.items()

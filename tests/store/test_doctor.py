@@ -1,4 +1,4 @@
-"""Whatever goes wrong with a database and its files is found, mended where that can be, and never searched as if it were well."""
+"""Faults of a database and its files are found, repaired if possible, and never searched as if all were well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.draft import draft_note, embed_draft
 from kb.maintenance import doctor
-from kb.maintenance.doctor import examine, is_well, mend, mend_files
+from kb.maintenance.doctor import check_data, is_well, repair, repair_files
 from kb.settings import Settings
 from kb.store.rows import NOBODY, Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
@@ -37,7 +37,7 @@ DIGEST = sha256(ORIGINAL).hexdigest()
 
 @pytest.fixture(scope="session")
 def well(tmp_path_factory, embedder):
-    """A data directory in which all is well: two notes and a file, and another file that waits for its job."""
+    """A sound data folder: two notes and a file, and another file that waits for its job."""
     folder = tmp_path_factory.mktemp("well")
     settings = Settings(data_dir=folder)
     settings.staging_dir.mkdir()
@@ -82,7 +82,7 @@ def sql(*statements):
 
 
 def overwrite(marker):
-    """Damage the page on which some bytes stand."""
+    """Damage the page that contains some bytes."""
 
     def damage(folder):
         path = folder / "kb.db"
@@ -109,7 +109,7 @@ def remove(name):
 WORDS = "INSERT INTO chunks_fts (rowid, text, header) VALUES"
 UNWORDS = "INSERT INTO chunks_fts (chunks_fts, rowid, text, header) SELECT 'delete', id, text, header FROM chunk_texts"
 
-MENDED = {
+REPAIRED = {
     "a vector is missing": ("vectors", sql("DELETE FROM chunks_vec WHERE chunk_id = 1")),
     "a vector is zero": ("vectors", sql("UPDATE chunks_vec SET embedding = zeroblob(1536) WHERE chunk_id = 2")),
     "a vector is no number": (
@@ -128,49 +128,58 @@ MENDED = {
             "UPDATE chunks_vec SET embedding = (SELECT embedding FROM one) WHERE chunk_id > 1",
         ),
     ),
-    "a code is damaged": ("codes", sql("UPDATE vector_codes SET code = zeroblob(length(code)) WHERE chunk_id = 2")),
+    "a code is damaged": (
+        "vector codes",
+        sql("UPDATE vector_codes SET code = zeroblob(length(code)) WHERE chunk_id = 2"),
+    ),
     "a copy of a vector is damaged": (
-        "codes",
+        "vector codes",
         sql("UPDATE vector_copies SET vector = zeroblob(length(vector)) WHERE chunk_id = 2"),
     ),
-    "what codes are centred on is damaged": ("codes", sql("UPDATE vector_mean SET mean = randomblob(length(mean))")),
-    "a code is of no chunk": ("rows", sql("INSERT INTO vector_codes VALUES (999, x'00')")),
-    "words of a chunk are missing": ("full text", sql(f"{UNWORDS} WHERE id = 1")),
-    "words are of no chunk": ("full text", sql(f"{WORDS} (999, 'ghost', '')")),
-    "words are of another text": ("full text", sql(f"{UNWORDS} WHERE id = 1", f"{WORDS} (1, 'ghost', '')")),
+    "what codes are centred on is damaged": (
+        "vector codes",
+        sql("UPDATE vector_mean SET mean = randomblob(length(mean))"),
+    ),
+    "a code is of no chunk": ("consistency", sql("INSERT INTO vector_codes VALUES (999, x'00')")),
+    "words of a chunk are missing": ("keyword index", sql(f"{UNWORDS} WHERE id = 1")),
+    "words are of no chunk": ("keyword index", sql(f"{WORDS} (999, 'ghost', '')")),
+    "words are of another text": ("keyword index", sql(f"{UNWORDS} WHERE id = 1", f"{WORDS} (1, 'ghost', '')")),
     "the index of words is damaged": (
-        "full text",
+        "keyword index",
         sql("UPDATE chunks_fts_data SET block = randomblob(30) WHERE id > 10"),
     ),
-    "pairs of letters are of another text": ("full text", sql("UPDATE chunks SET segmented = '天气' WHERE id = 1")),
-    "pairs of letters are of another title": ("full text", sql("UPDATE sections SET segmented = '天气' WHERE id = 1")),
-    "lengths of texts are missing": ("full text", sql("DELETE FROM chunks_fts_docsize WHERE id = 1")),
+    "pairs of letters are of another text": ("keyword index", sql("UPDATE chunks SET segmented = '天气' WHERE id = 1")),
+    "pairs of letters are of another title": (
+        "keyword index",
+        sql("UPDATE sections SET segmented = '天气' WHERE id = 1"),
+    ),
+    "lengths of texts are missing": ("keyword index", sql("DELETE FROM chunks_fts_docsize WHERE id = 1")),
     "a trigger is missing": ("schema", sql("DROP TRIGGER chunks_ai")),
     "an index is missing": ("schema", sql("DROP INDEX documents_source_path")),
     "the view of the texts is missing": ("schema", sql("DROP VIEW chunk_texts")),
-    "a tag is of no document": ("rows", sql("INSERT INTO document_tags VALUES (999, 1)")),
-    "a tag has no name": ("rows", sql("INSERT INTO document_tags VALUES (1, 999)")),
-    "a tag is of nothing": ("rows", sql("INSERT INTO tags (name) VALUES ('nobody')")),
+    "a tag is of no document": ("consistency", sql("INSERT INTO document_tags VALUES (999, 1)")),
+    "a tag has no name": ("consistency", sql("INSERT INTO document_tags VALUES (1, 999)")),
+    "a tag is of nothing": ("consistency", sql("INSERT INTO tags (name) VALUES ('nobody')")),
     "a section is of no document": (
-        "rows",
+        "consistency",
         sql("INSERT INTO sections (document_id, header, heading) VALUES (9, '', '')"),
     ),
-    "an id could be given twice": ("rows", sql("UPDATE last_ids SET id = 0")),
-    "ids are not counted": ("rows", sql("DELETE FROM last_ids")),
-    "moments are not counted": ("rows", sql("DELETE FROM generation")),
-    "a document came in none": ("rows", sql("UPDATE documents SET part_of = 999 WHERE id = 1")),
-    "a document's own tags are no list": ("rows", sql("UPDATE documents SET own_tags = '[' WHERE id = 1")),
+    "an id could be given twice": ("consistency", sql("UPDATE last_ids SET id = 0")),
+    "ids are not counted": ("consistency", sql("DELETE FROM last_ids")),
+    "moments are not counted": ("consistency", sql("DELETE FROM generation")),
+    "a document came in none": ("consistency", sql("UPDATE documents SET part_of = 999 WHERE id = 1")),
+    "a document's own tags are no list": ("consistency", sql("UPDATE documents SET own_tags = '[' WHERE id = 1")),
     "ids of what is in the bin could be given again": (
-        "rows",
+        "consistency",
         sql("UPDATE last_ids SET id = 3 WHERE name = 'documents'"),
     ),
-    "tags of a former version cannot be read": ("rows", sql("UPDATE versions SET tags = 'x'")),
-    "it is not known where history begins": ("rows", sql("DELETE FROM history")),
-    "the size of history is wrong": ("rows", sql("UPDATE history SET size = 1 << 40")),
-    "another vector is of no chunk": ("rows", sql("INSERT INTO second_vectors VALUES (999, x'00')")),
-    "another vector is of no model": ("rows", sql("INSERT INTO second_vectors VALUES (1, x'00')")),
+    "tags of a former version cannot be read": ("consistency", sql("UPDATE versions SET tags = 'x'")),
+    "it is not known where history begins": ("consistency", sql("DELETE FROM history")),
+    "the size of history is wrong": ("consistency", sql("UPDATE history SET size = 1 << 40")),
+    "another vector is of no chunk": ("consistency", sql("INSERT INTO second_vectors VALUES (999, x'00')")),
+    "another vector is of no model": ("consistency", sql("INSERT INTO second_vectors VALUES (1, x'00')")),
     "another vector is cut": (
-        "rows",
+        "consistency",
         sql(
             "INSERT INTO second_space (only, state, dimensions, model, precision, digest)"
             " VALUES (1, 'stopped', 384, 'other', 'fp32', 'ab')",
@@ -191,34 +200,37 @@ UNSEEN = {
 UNSEEN_LOSSES = {"a text was changed"}
 """It is found with the text that it has now. A search that meets what is left of a missing document fails."""
 FOUND = {
-    "a text was changed": ("notes", sql("UPDATE chunks SET text = 'Nothing is under the mat.' WHERE id = 1")),
+    "a text was changed": ("note texts", sql("UPDATE chunks SET text = 'Nothing is under the mat.' WHERE id = 1")),
     "a chunk is missing": (
-        "sources",
+        "documents and jobs",
         sql(
             "DELETE FROM chunks WHERE document_id = 3 AND chunk_index = 0", "DELETE FROM chunks_vec WHERE chunk_id = 3"
         ),
     ),
-    "a hash is a path": ("sources", sql("UPDATE documents SET content_hash = './../kb.db' WHERE id = 2")),
-    "a hash of a former version is a path": ("sources", sql("UPDATE versions SET content_hash = './../kb.db'")),
+    "a hash is a path": ("documents and jobs", sql("UPDATE documents SET content_hash = './../kb.db' WHERE id = 2")),
+    "a hash of a former version is a path": (
+        "documents and jobs",
+        sql("UPDATE versions SET content_hash = './../kb.db'"),
+    ),
     "a document is missing": ("references", sql("DELETE FROM documents WHERE id = 1")),
-    "a table is damaged": ("pages", overwrite(b"The key is under the mat.")),
-    "a file is not what it was": ("files", write(f"files/{DIGEST[:2]}/{DIGEST}")),
+    "a table is damaged": ("database pages", overwrite(b"The key is under the mat.")),
+    "a file is not what it was": ("kept files", write(f"files/{DIGEST[:2]}/{DIGEST}")),
     "a file is not there": ("missing files", remove(f"files/{DIGEST[:2]}/{DIGEST}")),
-    "a file is of no document": ("stray files", write(f"files/{'ab' * 1}/{'ab' * 32}")),
-    "a file that waits is not there": ("waiting files", remove("staging/waiting")),
-    "a job waits with nothing": ("sources", sql("UPDATE jobs SET staged = NULL")),
-    "a job is in no state": ("sources", sql("UPDATE jobs SET status = 'lost'")),
-    "a former content is not there": ("sources", sql("DELETE FROM former_contents")),
-    "a former content cannot be read": ("sources", sql("UPDATE former_contents SET chunks = x'00'")),
-    "a former version has no content": ("sources", sql("UPDATE versions SET content_id = NULL")),
-    "a version of what is in the bin is not there": ("sources", sql("DELETE FROM versions")),
-    "a former version is of no document": ("sources", sql("DELETE FROM bin")),
-    "a clock was put back": ("clock", sql("UPDATE documents SET created_at = '2999-01-01 00:00:00.000' WHERE id = 1")),
+    "a file is of no document": ("unused files", write(f"files/{'ab' * 1}/{'ab' * 32}")),
+    "a file that waits is not there": ("queued files", remove("staging/waiting")),
+    "a job waits with nothing": ("documents and jobs", sql("UPDATE jobs SET staged = NULL")),
+    "a job is in no state": ("documents and jobs", sql("UPDATE jobs SET status = 'lost'")),
+    "a former content is not there": ("documents and jobs", sql("DELETE FROM former_contents")),
+    "a former content cannot be read": ("documents and jobs", sql("UPDATE former_contents SET chunks = x'00'")),
+    "a former version has no content": ("documents and jobs", sql("UPDATE versions SET content_id = NULL")),
+    "a version of what is in the bin is not there": ("documents and jobs", sql("DELETE FROM versions")),
+    "a former version is of no document": ("documents and jobs", sql("DELETE FROM bin")),
+    "a clock was put back": ("dates", sql("UPDATE documents SET created_at = '2999-01-01 00:00:00.000' WHERE id = 1")),
 }
 
 
 def found(settings):
-    return {name: faults for name, (faults, _) in examine(settings).items() if faults}
+    return {name: faults for name, (faults, _) in check_data(settings).items() if faults}
 
 
 def answers(settings, query):
@@ -247,16 +259,16 @@ def test_in_a_well_place_nothing_is_found(settings, query):
     assert answers(settings, query) == [mat, [], mat]
 
 
-@pytest.mark.parametrize("fault", MENDED)
-def test_what_can_be_mended_is_found_and_mended(settings, query, fault):
+@pytest.mark.parametrize("fault", REPAIRED)
+def test_what_can_be_repaired_is_found_and_repaired(settings, query, fault):
     right = answers(settings, query)
-    check, inject = MENDED[fault]
+    check, inject = REPAIRED[fault]
     inject(settings.data_dir)
     settings_of_check = settings if check == "model" else settings.model_copy(update={"model_dir": None})
     assert check in found(settings_of_check)
     if fault not in UNSEEN:
         assert answers(settings, query) in (right, None)
-    mend(settings, examine(settings_of_check), lambda *_: None)
+    repair(settings, check_data(settings_of_check), lambda *_: None)
     assert found(settings_of_check) == {}
     assert answers(settings, query) == right
     assert (settings.files_dir / DIGEST[:2] / DIGEST).read_bytes() == ORIGINAL
@@ -269,8 +281,8 @@ def test_what_only_a_backup_has_is_found_and_nothing_is_removed(settings, query,
     inject(settings.data_dir)
     settings = settings.model_copy(update={"model_dir": None})
     assert check in found(settings)
-    notices = {"missing files", "stray files", "clock"}
-    assert is_well(examine(settings)) is (check in notices)
+    notices = {"missing files", "unused files", "dates"}
+    assert is_well(check_data(settings)) is (check in notices)
     assert check in found(settings)
     if fault == "a document is missing":
         with pytest.raises(KeyError):
@@ -287,19 +299,19 @@ def test_what_a_link_among_waiting_files_leads_to_stays_as_it_is(settings, tmp_p
     foreign.chmod(0o644)
     link.parent.mkdir()
     link.symlink_to(foreign)
-    mend_files(settings)
+    repair_files(settings)
     assert foreign.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_job_that_ends_while_it_is_looked_at_misses_no_file(settings):
     def end_job(check):
-        if check == "waiting files":
+        if check == "queued files":
             with closing(connect(settings.data_dir / "kb.db")) as connection:
                 connection.execute("UPDATE jobs SET staged = NULL, status = 'done'")
             (settings.staging_dir / "waiting").unlink()
 
     looked_at = settings.model_copy(update={"model_dir": None})
-    assert examine(looked_at, end_job)["waiting files"][0] == []
+    assert check_data(looked_at, end_job)["queued files"][0] == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is exported comes back as it was, into an empty knowledge base or into one that holds something."""
+"""An export is imported unchanged, into an empty knowledge base or into one with documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import StoreError
-from kb.documents.existing import existing_version
+from kb.documents.lookup import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
@@ -35,7 +35,7 @@ LONG = "# Ledgers\n\n" + "\n\n".join(f"## Year {year}\n\n" + "Patient clerks kep
 
 
 class RealData(Data):
-    """A data directory whose vectors are the model's."""
+    """A data folder with the model's vectors."""
 
     def __init__(self, folder, model_files):
         super().__init__(folder)
@@ -193,7 +193,7 @@ def write_lines(path, lines):
 
 
 def refused(other, exported):
-    """What is said of an export that is refused as a whole; nothing is written."""
+    """The message about a refused export. Nothing is written."""
     with pytest.raises(StoreError) as refusal:
         import_folder(other.settings, exported, lambda _: None)
     assert not (other.settings.data_dir / "kb.db").exists()
@@ -236,7 +236,7 @@ def test_an_import_that_was_cut_off_anywhere_brings_back_history_and_links_when_
 
 
 def links(data):
-    """What each document replaces, by their paths."""
+    """The path that each document replaces, by its path."""
     documents = data.state()[0]
     paths = {id_: each.source_path for id_, each in documents.items()}
     return {each.source_path: paths.get(each.replaces, each.replaces) for each in documents.values()}
@@ -305,7 +305,7 @@ def test_what_a_table_does_not_take_is_told_in_a_line(data, tmp_path, model_file
     export(data.settings, tmp_path / "export", as_notes=False)
     [chunk] = json.loads((tmp_path / "export" / "documents.jsonl").read_text("utf-8").splitlines()[0])["chunks"]
     rewrite(tmp_path / "export" / "documents.jsonl", 2, chunks=[chunk], doc_type="text")
-    with pytest.raises(StoreError, match="does not take document 4: UNIQUE"):
+    with pytest.raises(StoreError, match="refused document 4: UNIQUE"):
         import_folder(RealData(tmp_path / "other", model_files).settings, tmp_path / "export", lambda _: None)
 
 
@@ -315,7 +315,7 @@ def test_an_export_with_a_line_twice_is_refused(data, tmp_path, model_files, emb
     path = tmp_path / "export" / "versions.jsonl"
     first, *rest = path.read_text("utf-8").splitlines()
     write_lines(path, [first, first, *rest])
-    assert "versions.jsonl, line 2: it belongs before" in refused(
+    assert "versions.jsonl, line 2: the lines are not in order" in refused(
         RealData(tmp_path / "other", model_files), tmp_path / "export"
     )
 
@@ -324,7 +324,7 @@ def test_an_export_of_which_somebody_changed_a_file_is_refused(data, tmp_path, m
     export(data.settings, tmp_path / "export", as_notes=False)
     path = tmp_path / "export" / "documents.jsonl"
     path.write_text(path.read_text("utf-8").replace('"date": null', '"date": "2024"', 1), "utf-8")
-    assert "documents.jsonl is not what it was" in refused(
+    assert "documents.jsonl was changed or is damaged" in refused(
         RealData(tmp_path / "other", model_files), tmp_path / "export"
     )
 
@@ -411,7 +411,7 @@ def test_what_is_not_what_it_was_is_refused(data, tmp_path, model_files, damage)
 def test_nothing_is_overwritten_and_no_engine_is_imported_under(data, tmp_path):
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / "mine").touch()
-    with pytest.raises(StoreError, match="holds something"):
+    with pytest.raises(StoreError, match="is not empty"):
         export(data.settings, tmp_path / "export", as_notes=False)
     (tmp_path / "export" / "mine").unlink()
     with pytest.raises(StoreError, match=f"not an export .*'kb add {tmp_path / 'export'}'"):
@@ -434,7 +434,7 @@ def test_people_get_notes_as_markdown_and_files_under_their_names(data, tmp_path
 
 
 def written_below(folder):
-    """What stands in the files below a folder, by their paths there."""
+    """The contents of the files below a folder, by relative path."""
     return {str(path.relative_to(folder)): path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()}
 
 
@@ -458,7 +458,7 @@ def test_an_export_removes_nothing_that_is_not_its_own(data, tmp_path):
     other = tmp_path / "out.part" / "photo"
     other.parent.mkdir()
     other.touch()
-    with pytest.raises(StoreError, match="there already"):
+    with pytest.raises(StoreError, match="already exists"):
         export(data.settings, tmp_path / "out", as_notes=False)
     assert other.exists()
 
@@ -487,13 +487,13 @@ def change(data, embedder):
 
 
 def past(data):
-    """What is known of former versions, and of the bin."""
+    """The earlier versions and the bin."""
     with data.open() as store, store.read() as tx:
         return past_in(tx)
 
 
 def past_in(tx):
-    """What is known of former versions, and of the bin, at a transaction's moment."""
+    """The earlier versions and the bin, in a transaction."""
     ids = {id_ for (id_,) in tx.connection.execute("SELECT document_id FROM versions")}
     versions = {
         (id_, version.number): (

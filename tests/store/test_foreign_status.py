@@ -33,7 +33,7 @@ def test_what_is_foreign_is_counted_as_long_as_it_is_there(tmp_path):
 def test_the_status_says_what_it_means_and_what_to_do(capsys):
     print_status({"version": "3.0.0", "foreign": ["trigger spy", "view everything"]})
     shown = capsys.readouterr().out
-    assert "trigger spy, view everything: somebody added this to the database" in shown
-    assert "'kb doctor' says what helps" in shown
+    assert "trigger spy, view everything: kb did not create this" in shown
+    assert "'kb doctor' shows the remedy" in shown
     print_status({"version": "3.0.0", "foreign": []})
     assert "somebody" not in capsys.readouterr().out

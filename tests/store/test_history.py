@@ -1,4 +1,4 @@
-"""How long former versions and the bin are kept, and what of them stays or goes."""
+"""Retention of earlier versions and of the bin."""
 
 from __future__ import annotations
 
@@ -185,7 +185,13 @@ def test_a_database_that_is_made_anew_keeps_versions_and_bin(make_store, tmp_pat
         update(store, id_, "two")
         discard(store, other)
         before = counts(store)
-    rebuild(tmp_path / "kb.db", space(8), lambda _: pytest.fail("no vector is missing"), lambda *_: None, anew=False)
+    rebuild(
+        tmp_path / "kb.db",
+        space(8),
+        lambda _: pytest.fail("no vector is missing"),
+        lambda *_: None,
+        recompute_all=False,
+    )
     with opened(make_store) as store:
         assert counts(store) == before
         assert numbers(store, id_) == [2, 1]

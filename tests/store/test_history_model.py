@@ -1,4 +1,4 @@
-"""Whatever is added, changed, deleted and taken back, in whatever order: what stood at each former moment is known."""
+"""After any changes and undos in any order, the state at each earlier point in time is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
-from kb.documents.existing import existing_version
+from kb.documents.lookup import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.documents.update import NoteChange, change_tags, update_note
@@ -41,7 +41,7 @@ MOST = 25
 
 @dataclass(frozen=True)
 class State:
-    """What a document says; the moment says when it came to be."""
+    """The content of a document, and the time when it appeared."""
 
     text: str
     tags: frozenset
@@ -73,7 +73,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Moment:
-    """How everything stood after a step."""
+    """The state after a step."""
 
     at: datetime
     step: int
@@ -81,7 +81,7 @@ class Moment:
 
 
 class Machine:
-    """A store, beside it a model, and every moment that was."""
+    """A store, a model of it, and every earlier point in time."""
 
     def __init__(self, database, embedder, seed):
         self.random = random.Random(seed)
@@ -229,7 +229,7 @@ class Machine:
         self.undo(self.random.choice(AUTHORS).by)
 
     def _target(self, known, moment, key):
-        """What an undo makes of a document; None is the bin."""
+        """The state of a document after an undo. None means the bin."""
         made = [(step, by) for step, by in zip(known.steps, known.authors, strict=True) if step > moment.step]
         events = made + ([(known.binned, known.deleted_by)] if known.binned and known.binned > moment.step else [])
         while key is not None and events and events[0][1] != key:
@@ -265,7 +265,7 @@ class Machine:
         assert {id_: state for id_, state in stood.items() if state} == expected
 
     def _stood(self, tx, id_, at):
-        """What a document was at a moment, by its versions."""
+        """The state of a document at a point in time, by its versions."""
         for version in tx.history.versions(id_, limit=1000):
             document = version.document
             since = datetime.fromisoformat(document.updated_at or document.created_at)
@@ -278,7 +278,7 @@ class Machine:
         return State(text, frozenset(document.tags), document.source_path)
 
     def check_search(self):
-        """Each leg finds what is there: words, the documents that have one; vectors, every document."""
+        """Check both searches: keyword search finds the documents with a word, semantic search every document."""
         states = {id_: known.state for id_, known in self.model.items() if known.state}
         word, tag = self.random.choice(WORDS), self.random.choice(TAGS)
         assert self.search(word, "words") == {id_ for id_, state in states.items() if word in state.text}
@@ -286,7 +286,7 @@ class Machine:
         assert self.listed(tags=(tag,)) == {id_: state for id_, state in states.items() if tag in state.tags}
 
     def search(self, words, leg):
-        """The documents that one leg finds."""
+        """The documents that one of the searches finds."""
         query = Query.parse(words, Filter(), full_text=leg == "words", vectors=leg == "vectors")
         results = self.service.search(query, 100).results
         return {found.document_id for each in results for found in (each, *each.copies)}

@@ -40,7 +40,7 @@ def filled(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def original(filled, tmp_path_factory):
-    """What is exported of it."""
+    """Its export."""
     folder = tmp_path_factory.mktemp("exports") / "export"
     export(filled, folder, as_notes=False, with_vectors=True)
     return folder
@@ -58,7 +58,7 @@ def other(tmp_path):
 
 
 def refused(other, folder):
-    """What is said of an export of which nothing is taken."""
+    """The message about an export that is refused."""
     with pytest.raises(StoreError) as refusal:
         import_folder(other, folder, lambda _: None)
     assert not (other.data_dir / "kb.db").exists()
@@ -174,7 +174,7 @@ def test_what_an_export_says_of_itself_names_nothing_outside(exported, other, fi
 
 def test_vectors_of_other_chunks_are_refused(exported, other):
     change(exported, "vectors", lambda path: path.write_bytes(path.read_bytes()[:-4]))
-    assert "has not the vectors of" in refused(other, exported)
+    assert "does not have vectors for all" in refused(other, exported)
 
 
 def change_lines(folder, name, mutate):
@@ -191,7 +191,7 @@ def test_a_document_that_came_inside_itself_is_refused(exported, other):
         lines[0]["part_of"], lines[1]["part_of"] = lines[1]["id"], lines[0]["id"]
 
     change_lines(exported, "documents.jsonl", inside_each_other)
-    assert "came inside itself" in refused(other, exported)
+    assert "is recorded as part of itself" in refused(other, exported)
 
 
 def test_a_document_that_was_deleted_with_itself_is_refused(exported, other):
@@ -200,7 +200,7 @@ def test_a_document_that_was_deleted_with_itself_is_refused(exported, other):
         binned["deleted"]["part_of"] = binned["id"]
 
     change_lines(exported, "versions.jsonl", inside_itself)
-    assert "came inside itself" in refused(other, exported)
+    assert "is recorded as part of itself" in refused(other, exported)
 
 
 def test_a_document_whose_former_version_is_its_present_one_is_refused(exported, other):
@@ -211,7 +211,7 @@ def test_a_document_whose_former_version_is_its_present_one_is_refused(exported,
         line["version"] = 1
 
     change_lines(exported, "documents.jsonl", at_the_beginning)
-    assert "is no former one" in refused(other, exported)
+    assert "is not an earlier version" in refused(other, exported)
 
 
 @pytest.mark.parametrize("number", [5000, 1])
@@ -221,17 +221,17 @@ def test_a_version_that_held_what_no_earlier_one_did_is_refused(exported, other,
         first |= {"chunks": None, "chunks_of": number}
 
     change_lines(exported, "versions.jsonl", held_by_another)
-    assert "before it has chunks" in refused(other, exported)
+    assert "has no chunks" in refused(other, exported)
 
 
 def test_files_that_are_not_what_they_were_are_refused(exported, other):
     for path in exported.glob("files/*/*"):
         path.write_bytes(b"other")
-    with pytest.raises(StoreError, match="is not what it was"):
+    with pytest.raises(StoreError, match="was changed or is damaged"):
         import_folder(other, exported, lambda _: None)
 
 
 def test_ids_that_were_given_above_those_that_an_export_names_are_found_out(exported, other):
     change_about(exported, last_ids={"documents": 1, "chunks": 1, "jobs": 1, "operations": 1, "audit": 1})
-    with pytest.raises(StoreError, match="has not what the export says"):
+    with pytest.raises(StoreError, match="differs from the export"):
         import_folder(other, exported, lambda _: None)

@@ -1,4 +1,4 @@
-"""Whatever is done to documents, in whatever order: tables, full text, vectors and memory tell the same story."""
+"""After any changes in any order, tables, full text, vectors and memory agree."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def content(chunks):
 
 @dataclass
 class Known:
-    """What a document should be."""
+    """The expected state of a document."""
 
     path: str | None
     chunks: list[str]
@@ -52,7 +52,7 @@ class Known:
 
 
 class Documents(RuleBasedStateMachine):
-    """A store, and beside it a model of what it should hold."""
+    """A store, and a model of its expected content."""
 
     kind = "sqlite"
     ids = Bundle("ids")

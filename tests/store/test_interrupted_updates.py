@@ -92,7 +92,7 @@ def test_killed_before_any_statement_the_note_is_the_old_one_or_the_new_one(tmp_
 
 
 def versions(store, document_id):
-    """What the versions of a document hold."""
+    """The contents of a document's versions."""
     with store.read() as tx:
         found = tx.history.versions(document_id, limit=10)
         return [Held("".join(chunk.text for chunk in tx.history.chunks(version))) for version in found]

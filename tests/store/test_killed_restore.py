@@ -9,7 +9,7 @@ import pytest
 from kb.api.errors import StoreError
 from kb.ingest.chunk import Chunker
 from kb.maintenance.backup import back_up
-from kb.maintenance.doctor import examine, is_well, mend
+from kb.maintenance.doctor import check_data, is_well, repair
 from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
 from kb.maintenance.restore_swap import complete_restore
@@ -106,12 +106,12 @@ def test_the_doctor_tells_of_a_restore_that_was_killed_at_any_moment_and_finishe
     while was_killed:
         folder, was_killed = killed.copy(renames)
         settings = killed.settings_of(folder)
-        before, found = contents(folder), examine(settings)
-        told.append(bool(found["restore"][0]))
+        before, found = contents(folder), check_data(settings)
+        told.append(bool(found["interrupted restore"][0]))
         assert not told[-1] or contents(folder) == before
         assert told[-1] is bool(list(folder.glob("restoring-*[0-9]")))
-        mend(settings, found, lambda *_: None)
-        assert is_well(examine(settings))
+        repair(settings, found, lambda *_: None)
+        assert is_well(check_data(settings))
         outcome = killed.place(folder.name).state()[2].values()
         assert list(outcome) == [text.encode() for text in (BACKED_UP, LATER)[: 2 - bool(renames)]]
         renames += 1
@@ -139,7 +139,7 @@ def test_nothing_is_put_over_what_was_set_aside(killed, name, came):
     [aside] = folder.glob(f"before-restore-*/{name}")
     before = contents(folder)
     for _ in range(2):
-        with pytest.raises(StoreError, match="A restore was cut off") as refused:
+        with pytest.raises(StoreError, match="An interrupted restore had moved") as refused:
             complete_restore(settings)
         assert f"{aside}, " in refused.value.detail
         assert f" {folder / name} " in refused.value.detail

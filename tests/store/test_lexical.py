@@ -1,4 +1,4 @@
-"""Full text from memory is what SQLite would answer in the same transaction, whatever was done to the chunks."""
+"""Full text in memory gives the same answers as SQLite in the same transaction, after any changes of chunks."""
 
 from __future__ import annotations
 
@@ -428,7 +428,7 @@ def test_a_reader_of_old_rows_takes_nothing_of_what_was_written_in_new_ones(monk
 
 
 def kept_index(words, limit=1 << 24):
-    """An index of ten chunks that keeps so many words."""
+    """An index of ten chunks that keeps a limited number of words."""
     ids = np.arange(1, 11, dtype=np.int32)
     kept = index.LexicalIndex(snapshot.LexicalSnapshot.of(0, ids, ids, ids), limit)
     for number in range(words):
@@ -619,7 +619,7 @@ def test_lengths_of_other_chunks_refuse_the_start(tmp_path, sql):
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
         Writer(store, 1, phrases=0).add(20)
     damage(tmp_path, sql)
-    with pytest.raises(StoreError, match="words are not those of its chunks"):
+    with pytest.raises(StoreError, match="the keyword index does not match the passages"):
         SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))
 
 

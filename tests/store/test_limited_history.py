@@ -9,7 +9,7 @@ import pytest
 
 from kb.access.restricted_store import PAGE, CallerStore
 from kb.api.rights import Caller, Limit
-from kb.documents.existing import author_of
+from kb.documents.lookup import author_of
 from kb.store.rows import Author, ChunkPosition, Content, NewChunk
 from kb.store.sqlite.store import SqliteStore
 from tests.support.spaces import space

@@ -1,4 +1,4 @@
-"""A note that several change at once keeps what each of them said."""
+"""A note that several callers change at once keeps all changes."""
 
 from __future__ import annotations
 

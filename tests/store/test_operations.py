@@ -1,4 +1,4 @@
-"""What belongs together is taken back together, and what is there again comes out of the bin."""
+"""An undo reverts the changes of an operation together, and restored files return from the bin."""
 
 from __future__ import annotations
 

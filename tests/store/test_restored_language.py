@@ -1,4 +1,4 @@
-"""A document that comes back from the bin is in the language that its words are indexed in."""
+"""A document restored from the bin has the language in which its words are indexed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second set of vectors takes the place of the first in one transaction, and the first comes back as it was."""
+"""A second set of vectors replaces the first one in one transaction, and the first one can be restored unchanged."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def by_index(monkeypatch):
 
 
 def made(text, of):
-    """What another model makes of a text: the vector of another seed than that of the text."""
+    """Another model's vector of a text, from another seed."""
     return unit(int(text.split()[-1]) + 1_000_000, of.dimensions)
 
 
 def complete(store, of):
-    """Make what is missing of the second vectors."""
+    """Compute the missing second vectors."""
     with store.write() as tx:
         if tx.second.get() is None:
             tx.second.begin(of)
@@ -81,7 +81,7 @@ def switch_and_fail(store):
 
 
 def nearest(store, text, of):
-    """What a search by the other model's vector of a text finds first."""
+    """The first result of a search by the other model's vector of a text."""
     with store.read() as tx:
         assert tx.space == of
         near = tx.index.select(EVERY).nearest(made(text, of), 1)
@@ -101,11 +101,11 @@ def assert_sound(folder):
     """SQLite's examination finds no fault in its file."""
     if (folder / "kb.db").exists():
         with closing(Verification(folder / "kb.db")) as database:
-            assert [fault for check in database.checks for fault in check.find() if check.name != "notes"] == []
+            assert [fault for check in database.checks for fault in check.find() if check.name != "note texts"] == []
 
 
 def assert_coded(folder, count, dimensions=DIMENSIONS):
-    """So many vectors have their codes, and copies, in SQLite."""
+    """Check the number of codes and copies in SQLite."""
     if (folder / "kb.db").exists() and 10 * count > LIMIT:
         assert_whole(folder, dimensions)
 

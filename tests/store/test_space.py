@@ -65,12 +65,24 @@ def test_one_of_before_the_record_opens_with_the_default_model_and_then_has_it(d
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model": "other", "digest": "ab" * 32}, "of other (weights abababababab): run 'kb reembed'"),
-        ({"digest": "ab" * 32}, "while the engine is stopped, or unset KB_MODEL_DIR"),
-        ({"passage_prefix": "passage: "}, "(weights 53aa51172d14, passage prefix 'passage: '): run 'kb reembed'"),
-        ({"query_prefix": "query:\n"}, "(weights 53aa51172d14, query prefix 'query:\\n'): run 'kb reembed'"),
+        (
+            {"model": "other", "digest": "ab" * 32},
+            "of other (weights abababababab). While the engine is stopped, run 'kb reembed'",
+        ),
+        ({"digest": "ab" * 32}, "which recomputes all vectors, or unset KB_MODEL_DIR"),
+        (
+            {"passage_prefix": "passage: "},
+            "(weights 53aa51172d14, passage prefix 'passage: '). While the engine is stopped, run 'kb reembed'",
+        ),
+        (
+            {"query_prefix": "query:\n"},
+            "(weights 53aa51172d14, query prefix 'query:\\n'). While the engine is stopped, run 'kb reembed'",
+        ),
         ({"dimensions": 128}, "run 'kb reembed'"),
-        ({"dimensions": 512, "model": "wide"}, "of wide (weights 53aa51172d14): run 'kb reembed'"),
+        (
+            {"dimensions": 512, "model": "wide"},
+            "of wide (weights 53aa51172d14). While the engine is stopped, run 'kb reembed'",
+        ),
     ],
 )
 def test_another_model_or_prefix_is_refused_in_one_line_that_says_what_to_do(database, recorded, changes, words):
@@ -106,7 +118,7 @@ def test_one_of_a_model_with_prefixes_opens_with_them_and_not_without(database):
         "UPDATE vector_space SET model = 'e5', query_prefix = 'query: ', passage_prefix = 'passage: '"
     )
     SqliteStore(database, space(model="e5", **prefixes)).close()
-    with pytest.raises(StoreError, match="set KB_MODEL_DIR to the folder of e5 that it was made with"):
+    with pytest.raises(StoreError, match="set KB_MODEL_DIR to the folder of e5, which computed them"):
         SqliteStore(database, space(model="e5"))
 
 

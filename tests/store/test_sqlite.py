@@ -1,4 +1,4 @@
-"""What is true of the store in SQLite, beyond what every store must do."""
+"""Behaviour that only the store in SQLite has."""
 
 from __future__ import annotations
 

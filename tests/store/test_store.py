@@ -1,4 +1,4 @@
-"""What every store must do, tried on each backend."""
+"""Behaviour of every store, tested with each backend."""
 
 from __future__ import annotations
 

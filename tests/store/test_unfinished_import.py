@@ -59,7 +59,7 @@ def started(settings):
 
 
 def test_no_engine_starts_on_half_an_import_until_it_is_whole(half, folder):
-    with pytest.raises(StoreError, match="holds part of an import"), started(half):
+    with pytest.raises(StoreError, match="An import into this database was interrupted"), started(half):
         pass
     came = import_folder(half, folder, lambda _: None)
     assert came.there > 0
@@ -71,7 +71,7 @@ def test_no_engine_starts_on_half_an_import_until_it_is_whole(half, folder):
 
 
 def test_half_an_import_is_not_exported(half, tmp_path):
-    with pytest.raises(StoreError, match="holds part of an import"):
+    with pytest.raises(StoreError, match="An import into this database was interrupted"):
         export(half, tmp_path / "again", as_notes=False)
     assert list(tmp_path.glob("again*")) == []
 
@@ -81,6 +81,6 @@ def test_nothing_else_comes_into_half_an_import(half, folder, tmp_path):
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
         Library(store, other, DIMENSIONS, Random(2)).fill(20)
     export(other, tmp_path / "second", as_notes=False, with_vectors=True)
-    with pytest.raises(StoreError, match="holds part of an import"):
+    with pytest.raises(StoreError, match="An import into this database was interrupted"):
         import_folder(half, tmp_path / "second", lambda _: None)
     assert import_folder(half, folder, lambda _: None).keys == 1

@@ -12,7 +12,7 @@ from tests.support.models import WrappedModel
 
 
 class Hungry(WrappedModel):
-    """A model for which memory runs out amid a text."""
+    """A model that runs out of memory in the middle of a text."""
 
     def embed_passages(self, *_, **__):
         raise MemoryError

@@ -1,4 +1,4 @@
-"""What an older kb indexed is indexed again in steps that let others write, and again after a disk was full."""
+"""An upgrade indexes older documents again in steps that let others write, also after a full disk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def book(chunks):
 
 
 def make_old(path):
-    """Take away what a database of an older kb lacks."""
+    """Remove the parts that a database of an older kb lacks."""
     connection = connect(path)
     connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL")
     connection.execute("UPDATE sections SET segmented = NULL, variants = NULL")

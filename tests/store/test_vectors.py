@@ -1,4 +1,4 @@
-"""Many vectors in SQLite: codes and copies of them come, go and are mended while searches and writes go on."""
+"""Many vectors in SQLite: codes and copies of them come, go and are repaired while searches and writes go on."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def write(tx, seeds, tags=(), dimensions=DIMENSIONS):
 
 
 def fill(store, count, start=0, dimensions=DIMENSIONS):
-    """So many documents of ten chunks."""
+    """Documents of ten chunks."""
     with store.write() as tx:
         return [
             write(tx, range(first, first + 10), ["even"] * (first % 20 == 0), dimensions)
@@ -296,7 +296,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_damage_is_noticed_at_the_start_and_mended_while_searches_are_answered(open_store, tmp_path, damage):
+def test_damage_is_noticed_at_the_start_and_repaired_while_searches_are_answered(open_store, tmp_path, damage):
     with open_store() as store:
         fill(store, 60)
         coded(store)
@@ -316,7 +316,7 @@ def test_damage_is_noticed_at_the_start_and_mended_while_searches_are_answered(o
     ("table", "column"), [("vector_codes", "code"), ("vector_copies", "vector"), ("vector_mean", "mean")]
 )
 @pytest.mark.parametrize("bit", [0, 37, 127])
-def test_a_flipped_bit_is_noticed_and_mended(open_store, tmp_path, table, column, bit):
+def test_a_flipped_bit_is_noticed_and_repaired(open_store, tmp_path, table, column, bit):
     with open_store() as store:
         fill(store, 60)
         coded(store)
@@ -332,7 +332,7 @@ def test_a_flipped_bit_is_noticed_and_mended(open_store, tmp_path, table, column
         assert found(store, 77, limit=5) == expected
         coded(store)
         assert found(store, 77, limit=5) == expected
-        eventually("it is mended", lambda: intact(tmp_path))
+        eventually("it is repaired", lambda: intact(tmp_path))
     assert_whole(tmp_path)
 
 
@@ -472,7 +472,7 @@ def test_codes_whose_beginning_could_not_be_committed_begin_again(open_store, tm
     with open_store() as store:
         with first_change_of_the_keeper(store, before_commit=fail):
             fill(store, 41)
-            eventually("it failed", lambda: "could not be made" in caplog.text)
+            eventually("it failed", lambda: "could not compute the codes" in caplog.text)
         fill(store, 1, start=500)
         coded(store)
         assert found(store, 505) == ["text 505"]
@@ -604,7 +604,7 @@ def test_of_equal_chunks_any_counts_for_the_recall():
     chosen = {True: np.arange(10), False: np.arange(10, 20)}
 
     class Equals:
-        """Every chunk is as near as any other."""
+        """All chunks are equally near."""
 
         def read(self):
             return nullcontext(SimpleNamespace(index=self, space=space(8)))
@@ -649,7 +649,7 @@ def test_a_database_made_anew_with_other_vectors_keeps_no_codes_of_the_old_ones(
     def embed(chunks):
         return np.stack([unit(next(others)) for _ in chunks])
 
-    rebuild(tmp_path / "kb.db", space(DIMENSIONS), embed, lambda *_: None, anew=True)
+    rebuild(tmp_path / "kb.db", space(DIMENSIONS), embed, lambda *_: None, recompute_all=True)
     with open_store() as store:
         assert found(store, 10_077) == ["text 77"]
         coded(store)

@@ -1,4 +1,4 @@
-"""A damaged database is found out, and what follows from its texts is made again."""
+"""Damage to a database is detected, and everything derived from its texts is rebuilt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance.doctor import examine
+from kb.maintenance.doctor import check_data
 from kb.maintenance.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
@@ -52,9 +52,9 @@ def database(tmp_path, embedder):
 
 
 def faults(settings):
-    """What is found without the model, whose start takes longer than all the rest."""
+    """The faults found without the model, whose start takes longer than the rest."""
     without_model = settings.model_copy(update={"model_dir": None})
-    return {name: found for name, (found, _) in examine(without_model).items() if found}
+    return {name: found for name, (found, _) in check_data(without_model).items() if found}
 
 
 def change(path, *statements):
@@ -65,7 +65,7 @@ def change(path, *statements):
 
 
 def overwrite(path, marker, *, after=0):
-    """Damage the page on which some bytes stand."""
+    """Damage the page that contains some bytes."""
     raw = bytearray(path.read_bytes())
     page = raw.index(marker, after) // 4096 * 4096
     raw[page : page + 4096] = os.urandom(4096)
@@ -87,22 +87,34 @@ def test_a_database_in_use_is_looked_at_as_it_is(settings, database):
 @pytest.mark.parametrize(
     ("statement", "name", "words"),
     [
-        ("DELETE FROM chunks_vec WHERE chunk_id = 1", "vectors", "1 chunks are without a vector, such as chunk 1"),
-        ("UPDATE chunks_vec SET embedding = zeroblob(1536) WHERE chunk_id = 2", "vectors", "chunk 2 is not of length"),
+        ("DELETE FROM chunks_vec WHERE chunk_id = 1", "vectors", "1 passages have no vector, such as passage 1"),
+        (
+            "UPDATE chunks_vec SET embedding = zeroblob(1536) WHERE chunk_id = 2",
+            "vectors",
+            "passage 2 does not have length",
+        ),
         (
             "DROP TRIGGER chunks_au; UPDATE chunks SET text = 'x' WHERE id = 1",
-            "full text",
-            "are not those of the texts",
+            "keyword index",
+            "differ from the words of the texts",
         ),
-        ("DROP TRIGGER chunks_ad; DELETE FROM chunks WHERE id = 1", "full text", "for 1 chunks that are not"),
-        ("UPDATE chunks SET text = 'other' WHERE id = 1", "notes", "the text of note 1 does not match"),
-        ("PRAGMA foreign_keys = 0; DELETE FROM documents WHERE id = 1", "references", "of chunks refers to"),
+        (
+            "DROP TRIGGER chunks_ad; DELETE FROM chunks WHERE id = 1",
+            "keyword index",
+            "1 passages in the keyword index do not exist",
+        ),
+        ("UPDATE chunks SET text = 'other' WHERE id = 1", "note texts", "the text of note 1 does not match"),
+        (
+            "PRAGMA foreign_keys = 0; DELETE FROM documents WHERE id = 1",
+            "references",
+            "of chunks refers to a missing row",
+        ),
         (
             "INSERT INTO vector_copies SELECT chunk_id, zeroblob(1544) FROM chunks_vec WHERE chunk_id = 1",
-            "copies",
-            "the copy of the vector of chunk 1 is another",
+            "vector copies",
+            "the copy of the vector of passage 1 differs",
         ),
-        ("INSERT INTO jobs (created_at, staged) VALUES ('2026', 'a')", "waiting files", "is not there"),
+        ("INSERT INTO jobs (created_at, staged) VALUES ('2026', 'a')", "queued files", "is missing"),
     ],
 )
 def test_each_fault_is_found_and_said(settings, database, statement, name, words):
@@ -113,13 +125,13 @@ def test_each_fault_is_found_and_said(settings, database, statement, name, words
 def test_a_kept_file_that_is_not_what_it_was_is_found(settings, database):
     digest = sha256(b"a file").hexdigest()
     change(database, f"UPDATE documents SET doc_type = 'text', content_hash = '{digest}' WHERE id = 1")
-    assert "files" not in faults(settings)
+    assert "kept files" not in faults(settings)
     kept = settings.files_dir / digest[:2] / digest
     kept.parent.mkdir(parents=True)
     kept.write_bytes(b"a file")
     assert faults(settings) == {}
     kept.write_bytes(b"another")
-    assert "the file of document 1 is not what it was" in faults(settings)["files"][0]
+    assert "the file of document 1 was changed or is damaged" in faults(settings)["kept files"][0]
 
 
 def test_bytes_that_are_no_number_are_no_vector():
@@ -132,9 +144,9 @@ def test_vectors_on_a_damaged_page_are_made_again(settings, database):
     whole = dict(connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall())
     connection.close()
     overwrite(database, whole[2][:400])
-    assert "vectors" in faults(settings) or "pages" in faults(settings)
+    assert "vectors" in faults(settings) or "database pages" in faults(settings)
     seen = []
-    reindex(settings, lambda *progress: seen.append(progress), anew=False)
+    reindex(settings, lambda *progress: seen.append(progress), recompute_all=False)
     assert seen[-1] == (len(whole), len(whole))
     assert faults(settings) == {}
     connection = connect(database)
@@ -146,7 +158,7 @@ def test_vectors_on_a_damaged_page_are_made_again(settings, database):
 
 def test_vectors_that_cannot_be_read_stop_the_start_in_one_line_that_says_what_to_do(database):
     change(database, "DELETE FROM chunks_vec_rowids WHERE rowid = 1", "DELETE FROM chunks_vec_vector_chunks00")
-    with pytest.raises(StoreError, match="'kb doctor' shows the damage, 'kb doctor --repair'") as refused:
+    with pytest.raises(StoreError, match=r"Run 'kb doctor' to see the damage\. 'kb doctor --repair'") as refused:
         SqliteStore(database, space())
     assert "\n" not in refused.value.detail
 
@@ -154,7 +166,7 @@ def test_vectors_that_cannot_be_read_stop_the_start_in_one_line_that_says_what_t
 def test_a_database_made_anew_says_the_same_and_gives_space_back(settings, database):
     change(database, "PRAGMA auto_vacuum = 0", "VACUUM")
     before = contents(database)
-    reindex(settings, lambda *_: None, anew=True)
+    reindex(settings, lambda *_: None, recompute_all=True)
     assert contents(database) == before
     assert faults(settings) == {}
     connection = connect(database)
@@ -180,7 +192,7 @@ def test_an_interrupted_rebuild_leaves_the_old_database_and_nothing_else(setting
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reindex(settings, interrupt, anew=True)
+        reindex(settings, interrupt, recompute_all=True)
     assert contents(database) == before
     assert not database.with_name("kb.db.new").exists()
 
@@ -190,8 +202,8 @@ def test_texts_that_are_damaged_are_not_made_up(settings, database):
     overwrite(database, b"The key is under the mat.")
     before = database.read_bytes()
     assert faults(settings)
-    with pytest.raises(StoreError, match="take a backup"):
-        reindex(settings, lambda *_: None, anew=False)
+    with pytest.raises(StoreError, match="Restore a backup"):
+        reindex(settings, lambda *_: None, recompute_all=False)
     assert database.read_bytes() == before
 
 
@@ -204,7 +216,7 @@ def test_what_the_model_reads_of_a_chunk_is_found_again(embedder):
 
 def test_it_needs_a_database_that_nobody_uses(settings, database):
     with sole_user(database_lock(database)), pytest.raises(StoreError, match="Another kb engine is using"):
-        reindex(settings, lambda *_: None, anew=False)
+        reindex(settings, lambda *_: None, recompute_all=False)
 
 
 def test_a_disk_that_becomes_full_at_any_moment_leaves_a_whole_database(tmp_path, database):
@@ -215,7 +227,9 @@ def test_a_disk_that_becomes_full_at_any_moment_leaves_a_whole_database(tmp_path
             path = disk / "kb.db"
             shutil.copyfile(database, path)
             with filled(disk, but=int(share * size)), suppress(StoreError):
-                rebuild(path, space(), lambda _: pytest.fail("no vector is missing"), lambda *_: None, anew=False)
+                rebuild(
+                    path, space(), lambda _: pytest.fail("no vector is missing"), lambda *_: None, recompute_all=False
+                )
             assert contents(path) == before
 
 
@@ -223,7 +237,7 @@ def test_a_database_made_anew_is_where_it_was_and_readable_to_whom_it_was(tmp_pa
     database.chmod(0o600)
     elsewhere = tmp_path / "link"
     elsewhere.symlink_to(database)
-    rebuild(elsewhere, space(), lambda _: pytest.fail("no vector is missing"), lambda *_: None, anew=False)
+    rebuild(elsewhere, space(), lambda _: pytest.fail("no vector is missing"), lambda *_: None, recompute_all=False)
     assert elsewhere.is_symlink()
     assert database.stat().st_mode & 0o777 == 0o600
 
@@ -236,9 +250,9 @@ def test_a_database_that_another_program_reads_is_not_made_anew(tmp_path):
         with moment.taken():
             pass
         with pytest.raises(StoreError, match="Another program"):
-            rebuild(path, space(DIMENSIONS), None, lambda *_: None, anew=False)
+            rebuild(path, space(DIMENSIONS), None, lambda *_: None, recompute_all=False)
     assert not path.with_name("kb.db.new").exists()
-    rebuild(path, space(DIMENSIONS), None, lambda *_: None, anew=False)
+    rebuild(path, space(DIMENSIONS), None, lambda *_: None, recompute_all=False)
     with closing(SqliteStore(path, space(DIMENSIONS))) as store, store.read() as tx:
         assert tx.documents.get(id_)
 
@@ -247,8 +261,8 @@ def test_a_database_that_was_made_anew_is_not_removed_where_there_is_no_other(tm
     path, made = tmp_path / "kb.db", tmp_path / "kb.db.new"
     path.touch()
     made.write_bytes(b"all of it")
-    with pytest.raises(StoreError, match="in its place"):
-        rebuild(path, space(DIMENSIONS), None, lambda *_: None, anew=True)
+    with pytest.raises(StoreError, match="may be its only copy"):
+        rebuild(path, space(DIMENSIONS), None, lambda *_: None, recompute_all=True)
     assert made.read_bytes() == b"all of it"
 
 
@@ -259,8 +273,8 @@ def test_vectors_made_anew_with_another_model_are_its_from_then_on(tmp_path):
         tx.history.discard(tx.documents.add(content("gone"), None, ()), NOBODY)
         tx.documents.add(content("there"), None, ())
     unit = np.eye(1, DIMENSIONS, dtype=np.float32)
-    rebuild(path, other, lambda chunks: unit.repeat(len(chunks), 0), lambda *_: None, anew=True)
+    rebuild(path, other, lambda chunks: unit.repeat(len(chunks), 0), lambda *_: None, recompute_all=True)
     with closing(SqliteStore(path, other)) as store, store.read() as tx:
         assert tx.space == other
     with closing(Verification(path)) as database:
-        assert [fault for check in database.checks for fault in check.find() if check.name != "notes"] == []
+        assert [fault for check in database.checks for fault in check.find() if check.name != "note texts"] == []

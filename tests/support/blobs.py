@@ -33,7 +33,7 @@ class S3Server:
 
     @property
     def environment(self):
-        """What a client needs to know."""
+        """The settings for a client."""
         return {
             "AWS_ACCESS_KEY_ID": ACCESS,
             "AWS_SECRET_ACCESS_KEY": SECRET,

@@ -1,4 +1,4 @@
-"""A restore that is killed: when everything is unpacked, before any of it has its place, or later."""
+"""A restore that is killed after unpacking, before or after it has moved some of the files."""
 
 from __future__ import annotations
 

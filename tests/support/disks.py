@@ -26,7 +26,7 @@ def small_disk(folder, megabytes):
 
 @contextmanager
 def breakable_disk(folder):
-    """A disk, and how to break it: from then on it is read-only, as ext4 makes it where it finds an error."""
+    """A disk, and a function that breaks it: it becomes read-only, as ext4 does after an error."""
     folder.mkdir()
     image = folder.with_name("image")
     image.touch()
@@ -46,7 +46,7 @@ def breakable_disk(folder):
 
 
 def run(command):
-    """What a command's end was; one that is not there fails."""
+    """The exit status of a command. A missing program counts as a failure."""
     try:
         return subprocess.run(command, check=False, capture_output=True).returncode
     except FileNotFoundError:
@@ -55,7 +55,7 @@ def run(command):
 
 @contextmanager
 def read_only(folder):
-    """A disk that is mounted read-only meanwhile; nothing may have it open."""
+    """A disk that is mounted read-only during the block. Nothing may have it open."""
     subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
     yield
     subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
@@ -63,7 +63,7 @@ def read_only(folder):
 
 @contextmanager
 def filled(folder, but=0):
-    """No room on the disk, but for so many bytes; what is yielded takes the room that was given back meanwhile."""
+    """A full disk, with some bytes left. The yielded function takes space that was freed in between."""
     other = folder / "other"
     fill(other)
     os.truncate(other, other.stat().st_size - but)

@@ -1,4 +1,4 @@
-"""Documents for tests that do not care what the model says of them."""
+"""Documents for tests that do not depend on the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIMENSIONS = 8
 
 
 def content(text, doc_type="note", title="A title"):
-    """What one chunk of text makes, with a vector of its own."""
+    """The content of one chunk of text, with a vector of its own."""
     numbers = np.frombuffer(sha256(text.encode()).digest()[:DIMENSIONS], np.uint8).astype(np.float32) + 1
     vectors = (numbers / np.linalg.norm(numbers))[None]
     chunk = NewChunk(text, title, ChunkPosition(1, 1, 0, len(text)))

@@ -1,4 +1,4 @@
-"""Waiting for what another process, thread or task does."""
+"""Wait for another process, thread or task."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 import pytest
 
 SECONDS = 200
-"""How long anything may take on a busy machine; it is less than a test's timeout, which could not say what is missing."""
+"""The longest wait on a busy machine. It is less than a test's timeout, which could not name the missing event."""
 
 
 def eventually(what, probe, until=bool):
-    """Return the first answer of `probe` that passes `until`; fail if none does in time, and say `what` did not come."""
+    """Return the first answer of `probe` that passes `until`. If none does in time, fail and name `what` did not happen."""
     for pause in _pauses():
         if until(answer := probe()):
             return answer
@@ -34,7 +34,7 @@ async def eventually_async(what, probe, until=bool):
 
 
 def _pauses():
-    """Short ones first, for what comes soon; a long wait costs little."""
+    """Short waits first, then longer ones."""
     deadline, pause = time.monotonic() + SECONDS, 0.005
     while time.monotonic() < deadline:
         yield pause

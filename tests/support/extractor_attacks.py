@@ -237,7 +237,7 @@ def prctl(*arguments):
 
 
 def outcome_of(code, names):
-    """Make an attack in a process of its own; return what became of it."""
+    """Run an attack in a process of its own, and return its result."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -255,7 +255,7 @@ def outcome_of(code, names):
 
 
 def main():
-    """Make all attacks, and print what became of them as JSON."""
+    """Run all attacks, and print their results as JSON."""
     victim, port, *paths = sys.argv[1:5]
     folder, service = (f"/{path}" for path in paths)
     names = globals() | {

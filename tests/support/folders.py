@@ -1,4 +1,4 @@
-"""A folder that people, programs and disks do things to, and a model of what a sync may make of it."""
+"""A folder that people, programs and disks change, and a model of the accepted results of a sync."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class World:
     root: Path
     chance: random.Random
     away: dict = field(default_factory=dict)
-    """What is on the disk that is not there: by path the text."""
+    """The texts on a missing disk, by path."""
 
     emptied: dict = field(default_factory=dict)
     """Likewise of a folder whose files went all at once and come back."""
@@ -66,7 +66,7 @@ class World:
         return not (self.root / ".unmounted").exists()
 
     def files(self):
-        """What is in the folder, by its path in the engine: the text."""
+        """The texts in the folder, by their paths in the engine."""
         found = {}
         for path in self.root.rglob("*"):
             relative = path.relative_to(self.root).as_posix()
@@ -89,7 +89,7 @@ class World:
         return folder
 
     def target(self):
-        """A path where nothing is or was that may come back."""
+        """A path without a file now or earlier that could return."""
         path = self.folder() / f"{self.chance.choice(NAMES)}{self.chance.randrange(40)}.md"
         relative = nfc(path.relative_to(self.root).as_posix())
         is_free = relative not in self.files() and relative not in self.held()
@@ -99,7 +99,7 @@ class World:
         return nfc(path.relative_to(self.root).as_posix())
 
     def step(self):
-        """Let something happen."""
+        """Make a random change."""
         acts = {
             self.write: 6, self.edit: 5, self.rename: 4, self.shift: 2, self.rename_and_edit: 1, self.delete: 3, self.delete_many: 1,
             self.copy: 1, self.respell: 2, self.evict: 2, self.fetch: 2, self.unmount: 1, self.mount: 2,
@@ -131,7 +131,7 @@ class World:
             self._move(path, target)
 
     def shift(self):
-        """A file takes the name of another one, which moves on."""
+        """Rename a file to the name of another one, which gets a new name."""
         path, other = self.some(), self.some()
         if path and path != other and (target := self.target()):
             self._move(other, target)
@@ -163,7 +163,7 @@ class World:
             self._delete(path)
 
     def bring_back(self):
-        """What a person deleted comes out of the trash."""
+        """A person restores a file from the trash."""
         if self.trash:
             relative = self.chance.choice(sorted(self.trash))
             path = self.root / relative
@@ -241,7 +241,7 @@ class World:
         (self.folder() / self.chance.choice(LEFTOVERS)).write_text("left")
 
     def mounts(self):
-        """What the system says of its devices."""
+        """The system's list of devices."""
         return {Path("/"): "", **({self.root / "mnt": ""} if self.is_mounted else {})}
 
     def held(self):

@@ -167,7 +167,7 @@ def run(command, *, input=None, timeout=SECONDS, encoding="utf-8", **options):  
 
 
 def _serve(requests):
-    """Fork what is asked for; report how it ended. Return the request in each fork, and None at the end."""
+    """Fork a process per request, and report its end. Return the request in each fork, and None at the end."""
     running = {}
     ended, wakeup = socket.socketpair()
     for end in (ended, wakeup):
@@ -198,7 +198,7 @@ def _serve(requests):
 
 
 def _report(running):
-    """Tell the starters of those that ended."""
+    """Notify the starters of ended processes."""
     with suppress(ChildProcessError):
         while True:
             child, status = os.waitpid(-1, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""Files that would take an engine down, and the process that reads them instead."""
+"""Files that would end an engine, and the process that reads them instead."""
 
 import io
 import os
@@ -30,13 +30,13 @@ def _parser_of(engine):
 
 
 def processor_seconds(process):
-    """How many seconds of a processor's time a process has had."""
+    """The CPU seconds of a process."""
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def document(body, times=1):
-    """A Word document with this body so many times, packed, without ever being whole in memory."""
+    """A packed Word document that repeats a body, never whole in memory."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1 if times > 1 else None) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
@@ -48,7 +48,7 @@ def document(body, times=1):
 
 
 def slow(shown=100):
-    """A workbook that shows one sheet so many times, each time a million rows for the parser to go through."""
+    """A workbook that shows one sheet many times, each time with a million rows for the parser."""
     return sheet("A", shown)
 
 
@@ -102,7 +102,7 @@ sys.meta_path.insert(0, Finder())
 
 
 def taken_over(folder):
-    """What to set `PYTHONPATH` to, so that a parser is taken over."""
+    """The `PYTHONPATH` that lets a test take over a parser."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(TAKEOVER)
     return str(folder)

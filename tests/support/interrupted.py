@@ -1,4 +1,4 @@
-"""Something done to a database, killed before its first statement, before its second, and so on to the last.
+"""A change of a database, killed before its first statement, before its second, and so on to the last.
 
 Run as a program, which forks for each: `python -m tests.support.interrupted ACTION DATABASE FOLDER EVERY`. The folder gets a
 database `kb.db` in a folder of its own for each statement, or each of so many, as the kill left it.

@@ -22,7 +22,7 @@ BATCH = 50
 
 @dataclass
 class Library:
-    """Writes documents into a store that nobody else writes, the same ones for the same seed.
+    """Writes documents into a store without other writers, the same documents for the same seed.
 
     Args:
         store: the store.
@@ -45,7 +45,7 @@ class Library:
             folder.mkdir(parents=True, exist_ok=True)
 
     def fill(self, count):
-        """Add so many documents, and change some of them after each batch."""
+        """Add documents, and change some of them after each batch."""
         for start in range(0, count, BATCH):
             with self.store.write() as tx:
                 self.there += [self.add(tx, start + number) for number in range(min(BATCH, count - start))]
@@ -119,7 +119,7 @@ class Library:
         tx.audit.add([AuditEvent("key added", key="anna")], Author("admin", "cli"))
 
     def content(self, title, doc_type="note", *, lengths=(30,), replaces=None):
-        """Return a content of so many words in each chunk, with vectors of its words."""
+        """Return a content with the given numbers of words in its chunks, and vectors of the words."""
         chunks, vectors, place = [], [], 0
         for number, length in enumerate(lengths):
             chosen = self.chance.choices(range(len(self.words)), k=length)
@@ -155,5 +155,5 @@ class Library:
         path.write_text("".join(chunk.text for chunk in content.chunks))
 
     def lengths(self):
-        """Return how many words each chunk of a document has; many are short notes."""
+        """Return the number of words of each chunk of a document. Many documents are short notes."""
         return [self.chance.randint(20, 60) for _ in range(self.chance.choice((1, 1, 1, 2, 4)))]

@@ -1,4 +1,4 @@
-"""How much memory a worker of the suite takes, so that the suite runs on a laptop beside other programs."""
+"""Limits on a worker's memory, so that the suite runs on a laptop next to other programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROWTH_MB, FREED_MB = 40, 20
 
 
 class Memory:
-    """What this process keeps."""
+    """The memory of this process."""
 
     def __init__(self):
         self._kept_mb = self._collected_mb = 0

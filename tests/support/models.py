@@ -1,4 +1,4 @@
-"""The model at work and in other precisions, in processes that end: their memory ends with them."""
+"""The model in use and in other precisions, in short processes, which free their memory at the end."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def quantized(files, folder, precision):
 
 
 def size(files):
-    """How many bytes the graph and the weights take."""
+    """The bytes of the graph and the weights."""
     return sum(path.stat().st_size for path in files.onnx.parent.glob("model.onnx*"))
 
 
 class WrappedModel:
-    """The real model, of which a test has something otherwise."""
+    """The real model, with some attributes changed by a test."""
 
     def __init__(self, embedder):
         self._embedder = embedder

@@ -1,4 +1,4 @@
-"""`kb serve` with something added that only a test needs."""
+"""`kb serve` with an addition for a test."""
 
 from __future__ import annotations
 

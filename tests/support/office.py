@@ -58,7 +58,7 @@ def listed(body, *levels, lists="", styles=""):
 
 
 def position(place):
-    """Where a shape is, and how large."""
+    """The position and size of a shape."""
     x, y, width, height = place
     return f"<a:xfrm><a:off x='{x}' y='{y}'/><a:ext cx='{width}' cy='{height}'/></a:xfrm>"
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests, which ends with them; every store has a database of its own."""
+"""A real PostgreSQL server for tests, ended after them. Every store has a database of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def server():
 
 
 def stop():
-    """End the server, if there is one, and what it holds."""
+    """End the server, if it runs, and delete its data."""
     if server.cache_info().currsize:
         server().cleanup()
 

@@ -59,7 +59,7 @@ class Node:
         psutil.wait_procs(family, SECONDS)
 
     def freeze(self):
-        """Have none of its processes do anything more; its machine goes on answering for them."""
+        """Stop all its processes, while its machine still answers."""
         for each in (self.process, *self.process.children()):
             each.suspend()
 
@@ -73,7 +73,7 @@ class Node:
         self._run("pg_ctl", "promote", "-w", "-D", self._data)
 
     def fall_silent(self):
-        """Send no replica any more what is written, until it is killed."""
+        """Stop sending changes to replicas, until it is killed."""
         for sender in self.process.children():
             if "walsender" in " ".join(sender.cmdline()):
                 sender.suspend()
@@ -88,7 +88,7 @@ class Node:
             return cursor.fetchall() if cursor.description else []
 
     def remove(self):
-        """End it, and leave nothing behind."""
+        """End it, and delete its data."""
         if self.process and self.process.is_running():
             self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)

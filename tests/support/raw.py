@@ -1,4 +1,4 @@
-"""Connections that do what no client does, and what they do to a server."""
+"""Connections with behaviour of no real client, and their effect on a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def connect(server):
 
 @contextmanager
 def connected(server, number, said=b""):
-    """So many connections, on each of which this was said."""
+    """Open several connections, and send the same bytes on each."""
     with ExitStack() as stack:
         opened = [stack.enter_context(closing(connect(server))) for _ in range(number)]
         for number, each in enumerate(opened):
@@ -58,7 +58,7 @@ def asked(server, *parts):
 
 
 def memory(server):
-    """The MB that a server's process holds."""
+    """The memory of a server's process, in MB."""
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 

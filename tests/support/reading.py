@@ -1,4 +1,4 @@
-"""What a reader makes of a file, in which every character belongs to a section."""
+"""A reader's output for a file, with every character in a section."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def read(data, name="file"):
 
 
 def reader(usual):
-    """What reads a file that is called so unless a test says otherwise."""
+    """The reader of a file with this name, unless a test names another."""
     return lambda data, name=usual: read(data, name)
 
 

@@ -21,17 +21,17 @@ def with_client(server, act):
 
 
 def keep(server, folder, digests=None):
-    """Go round once."""
+    """Run one round."""
     return with_client(server, lambda client: sync_folder(client, folder, digests or DigestCache(), quiet=True))
 
 
 def plan(server, folder, digests=None):
-    """Say what a round would do."""
+    """Return the changes that a round would make."""
     return with_client(server, lambda client: plan_sync(client, folder, digests or DigestCache()))
 
 
 def documents_below(server, prefix):
-    """What the engine has at the paths that begin so."""
+    """The documents of the engine under a prefix of paths."""
 
     async def listed(client):
         return [each async for each in client.iter_documents(source_prefix=prefix)]

@@ -1,4 +1,4 @@
-"""A small file of each format, and what damage can do to it."""
+"""A small file of each format, and damaged forms of it."""
 
 from __future__ import annotations
 

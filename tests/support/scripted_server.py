@@ -1,4 +1,4 @@
-"""Servers that do what a test tells them, byte by byte."""
+"""Servers that a test controls byte by byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spaces of vectors, as the store knows them."""
+"""Vector spaces for tests of the store."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def text_column(connection):
 
 
 def words(connection, match):
-    """As kb 2 searched: the text and the title of each chunk that matches."""
+    """Search as kb 2 did: return the text and the title of each matching chunk."""
     return connection.execute(
         f"SELECT c.id, d.id, d.title, c.{text_column(connection)} FROM chunks_fts f JOIN chunks c ON c.id = f.rowid"
         " JOIN documents d ON d.id = c.document_id WHERE chunks_fts MATCH ? ORDER BY bm25(chunks_fts), c.id",
@@ -197,7 +197,7 @@ def words(connection, match):
 
 
 def nearest(connection, query, k=3):
-    """As kb 2 searched: the chunks nearest to a vector."""
+    """Search as kb 2 did: return the chunks nearest to a vector."""
     sql = f"SELECT {key(connection)} FROM chunks_vec WHERE embedding MATCH ? AND k = ? ORDER BY distance"
     return [chunk_id for (chunk_id,) in connection.execute(sql, (query.tobytes(), k))]
 

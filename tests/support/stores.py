@@ -1,4 +1,4 @@
-"""The stores that everything a store must do is tried on: each opens one in a folder, or the same one again."""
+"""The kinds of stores that tests use. Each opens a store in a folder, or the same one again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Database:
         return STORES[self.kind](self.folder, **options)
 
     def execute(self, statement):
-        """Execute a statement beside whoever uses the database; return the rows."""
+        """Execute a statement while others use the database, and return the rows."""
         if self.kind == "sqlite":
             with closing(apsw.Connection(str(self.folder / "kb.db"))) as connection:
                 connection.set_busy_timeout(10_000)
@@ -62,7 +62,7 @@ class Database:
             return cursor.fetchall() if cursor.description else []
 
     def staged(self):
-        """The names of the files that wait, where a server keeps them."""
+        """The names of waiting files in a server's storage."""
         if self.kind == "sqlite":
             return [each.name for each in (self.folder / "staging").iterdir()]
         return [name for (name,) in self.execute("SELECT name FROM blobs WHERE starts_with(name, 'staging/')")]
@@ -84,7 +84,7 @@ def served_version():
 
 
 def served_store(folder):
-    """The settings by which a server with this data directory has the store that is tried."""
+    """The settings of a server with this data folder and the tested store."""
     if TRIED[-1] == "sqlite":
         return {}
     from tests.support.postgres import database_url

@@ -1,4 +1,4 @@
-"""What was changed after a moment is taken back at once."""
+"""Revert all changes after a time."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from kb.store.rows import NOBODY
 
 
 def undo(store, embedder, originals, since, key=None, author=NOBODY, checkpoint=lambda: None):
-    """What was done."""
+    """The result."""
     return carry_out(store, embedder, originals, plan(store, Scope(since=since, key=key)), author, checkpoint)

@@ -1,4 +1,4 @@
-"""Pages of the web, written by hand in the shapes that such pages have: what a reader came for, and what stands around it."""
+"""Web pages, written by hand in typical forms: the main text, and menus and other parts around it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ CAME_FOR = {
         "Export everything as CSV, at any time.",
     ),
 }
-"""What must stay of each page; behind `#` stand headings."""
+"""The texts of each page that kb must keep. Headings follow `#`."""
 
 AROUND = {
     "news": (
@@ -156,7 +156,7 @@ AROUND = {
     "readme": ("Pricing", "Sign in", "Pull requests", "Do not follow links", "1.4k stars", "Rust 98.1%", "GitPier, Inc"),
     "landing": ("Log in", "Imprint"),
 }  # fmt: skip
-"""What stands around it on each page, and nobody came for."""
+"""The texts around the main text of each page, which kb must drop."""
 
 
 def page(name):

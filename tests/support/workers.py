@@ -19,7 +19,7 @@ def new_worker(store, embedder, folder, keep_jobs_days=0, **parts):
 
 @contextmanager
 def working(store, embedder, folder, **parts):
-    """The same, at work during the block."""
+    """The same, running during the block."""
     worker = new_worker(store, embedder, folder, **parts)
     worker.start()
     try:

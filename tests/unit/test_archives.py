@@ -40,7 +40,7 @@ def tight(monkeypatch):
 )
 def test_more_than_anyone_means_is_refused_however_it_is_packed(tight, tmp_path, packed):
     (tmp_path / "notes.zip").write_bytes(packed)
-    with pytest.raises(UsageError, match=r"notes\.zip holds more than"), unpacked(tmp_path / "notes.zip", []):
+    with pytest.raises(UsageError, match=r"notes\.zip: it contains more than"), unpacked(tmp_path / "notes.zip", []):
         pass
 
 

@@ -176,7 +176,9 @@ def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(s
     watch = Instruments(doc_types=["eml"])
     with working(store, embedder, staging.parent, instruments=watch):
         until_idle(store)
-    assert [(job.status, job.error) for job in jobs(store)] == [("failed", "The document that it came in was deleted.")]
+    assert [(job.status, job.error) for job in jobs(store)] == [
+        ("failed", "The message or archive that contained it was deleted.")
+    ]
     assert watch.registry.get_sample_value("kb_ingested_total", {"doc_type": "eml", "outcome": "failed"}) == 1
     with store.write() as tx:
         assert not tx.jobs.retry(job_id)

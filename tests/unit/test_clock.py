@@ -1,4 +1,4 @@
-"""A wrong clock of the machine: nothing expires by it, and the order of what is written holds."""
+"""A wrong clock of the machine: nothing expires because of it, and the order of writes stays correct."""
 
 from datetime import UTC, datetime, timedelta
 

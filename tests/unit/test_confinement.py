@@ -1,4 +1,4 @@
-"""What a parser cannot do that a file took over: hostile code runs in the real process, and gets nowhere."""
+"""The limits of a parser that a file has taken over: hostile code runs in the real process, and fails."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""A document is read without the parts of it that are damaged, and its last line says how much of what was not read."""
+"""A document is read without its damaged parts, and its last line reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sync takes for a deletion, and what not."""
+"""The files that a sync treats as deleted, and the files that it does not."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_documents_of_a_folder_that_is_suddenly_empty_stay(judge, tmp_path):
     (tmp_path / "a" / ".DS_Store").touch()
     careful = judge()
     assert careful.allow([*paths(3), "b.md"]) == ["b.md"]
-    assert "a is empty, where 3 documents came from" in careful.withheld[0].reason
+    assert "a is empty, and 3 documents come from there" in careful.withheld[0].reason
     (tmp_path / "a" / "left.md").touch()
     assert judge().allow(paths(3)) == paths(3)
 
@@ -79,7 +79,7 @@ def test_documents_of_a_folder_that_was_suddenly_empty_stay_until_all_of_its_fil
     (tmp_path / "a" / "0.md").touch()
     second = judge(before=known, now=now)
     assert second.allow([*paths(3)[1:], "b.md"]) == ["b.md"]
-    assert "a was empty and has not all of its files again" in second.withheld[0].reason
+    assert "a was empty, and not all of its files are back" in second.withheld[0].reason
     assert second.keep_away(paths(3)) == paths(3), "a file that was moved elsewhere is found there"
     known = remembered(known, now, paths(3)[1:], second.emptied)
     assert judge(before=known, now=now, is_sure=True).allow(paths(3)[1:]) == paths(3)[1:]
@@ -173,7 +173,7 @@ def test_leftovers_are_counted_and_a_kbignore_lets_them_in(tmp_path):
 def test_a_file_that_gives_no_answer_is_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(timed_reads, "BLOCKED_SECONDS", 0.1)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="gave no answer"):
+    with pytest.raises(OSError, match="did not respond"):
         DigestCache().digest(str(tmp_path / "pipe"))
     timed_reads.forget_silent()
     (tmp_path / "file").write_text("words")

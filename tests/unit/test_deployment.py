@@ -1,4 +1,4 @@
-"""What stands around the containers and needs no Docker to be tried: settings, keys, make."""
+"""The parts of the deployment that need no Docker: settings, keys, make."""
 
 from __future__ import annotations
 

@@ -105,10 +105,10 @@ def test_each_device_has_its_provider_for_a_precision(wanted, precision, provide
         (
             "cpu",
             "fp16",
-            "cpu does not compute in fp16 (a CPU turns it into fp32 and back, which only costs time): take fp32 or int8 or bf16",
+            "cpu does not compute in fp16 (a CPU converts it to fp32 and back, which is only slower). Use fp32 or int8 or bf16",
         ),
-        ("cuda", "bf16", "cuda does not compute in bf16: take fp32 or fp16"),
-        ("cuda", "int8", "cuda does not compute in int8 (a GPU is fast in fp16): take fp32 or fp16"),
+        ("cuda", "bf16", "cuda does not compute in bf16. Use fp32 or fp16"),
+        ("cuda", "int8", "cuda does not compute in int8 (a GPU is faster in fp16). Use fp32 or fp16"),
     ],
 )
 def test_a_precision_that_a_device_does_not_have_is_refused_with_those_it_has(wanted, precision, words):
@@ -134,12 +134,12 @@ def test_a_build_without_the_provider_names_the_extra_that_has_it(device):
 @pytest.mark.parametrize(
     ("loadable", "words"),
     [
-        ({}, "the NVIDIA driver is not there (libcuda.so.1: cannot open shared object file): install it"),
+        ({}, "the NVIDIA driver is not installed (libcuda.so.1: cannot open shared object file): install it"),
         ({"libcuda.so.1": Driver(100)}, "the NVIDIA driver cannot start (error 100: no GPU): check nvidia-smi"),
-        ({"libcuda.so.1": Driver(999)}, "error 999: see what nvidia-smi says"),
+        ({"libcuda.so.1": Driver(999)}, "error 999: see the output of nvidia-smi"),
         (
             {"libcuda.so.1": Driver(version=12_040)},
-            "the NVIDIA driver supports CUDA 12.4 and 13 is needed: install a newer",
+            "the NVIDIA driver supports CUDA 12.4, but kb needs CUDA 13: install a newer",
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_what_keeps_the_model_from_other_devices_is_told_also_if_it_is_a_library
 
 
 def test_an_amd_gpu_needs_its_driver(dev):
-    assert f"the AMD driver is not there ({dev / 'kfd'} does not exist)" in machine_with(ROCM.provider, dev=dev).fault(
+    assert f"the AMD driver is not loaded ({dev / 'kfd'} does not exist)" in machine_with(ROCM.provider, dev=dev).fault(
         ROCM
     )
     (dev / "kfd").touch()
@@ -183,7 +183,7 @@ def test_an_amd_gpu_that_this_user_may_not_use_names_the_group(dev, closed):
     with without_rights():
         fault = machine_with(ROCM.provider, dev=dev).fault(ROCM)
     number = (dev / closed).stat().st_gid
-    assert f"this user may not open {dev / closed}, which is of the group" in fault
+    assert f"this user may not open {dev / closed}, which belongs to the group" in fault
     assert f"{number})" in fault
     assert "KB_RENDER_GID" in fault
 
@@ -235,7 +235,7 @@ def test_a_session_that_fell_back_to_the_cpu_stops_the_start_with_the_library_th
     loadable = {"libcuda.so.1": Driver(), "libonnxruntime_providers_shared.so": object()}
     with pytest.raises(ModelError) as refused:
         OnnxEmbedder(model_files, "cuda", machine=machine_with(CUDA.provider, loadable))
-    assert refused.value.detail.startswith("KB_DEVICE: cuda cannot be used: a library is missing")
+    assert refused.value.detail.startswith("KB_DEVICE: kb cannot use cuda: a library is missing")
     assert "libonnxruntime_providers_cuda.so" in refused.value.detail
     assert "kb-local[engine,gateway,web,cuda]" in refused.value.detail
 
@@ -243,7 +243,7 @@ def test_a_session_that_fell_back_to_the_cpu_stops_the_start_with_the_library_th
 def test_a_session_that_fell_back_for_no_known_reason_stops_the_start_all_the_same(model_files, seen):
     loadable = {name: object() for name in ("libonnxruntime_providers_shared.so", "libonnxruntime_providers_cuda.so")}
     machine = machine_with(CUDA.provider, loadable | {"libcuda.so.1": Driver()})
-    with pytest.raises(ModelError, match="ONNX Runtime took CPUExecutionProvider instead of CUDAExecutionProvider"):
+    with pytest.raises(ModelError, match="ONNX Runtime chose CPUExecutionProvider instead of CUDAExecutionProvider"):
         OnnxEmbedder(model_files, "cuda", machine=machine)
 
 
@@ -268,7 +268,7 @@ def test_detect_machine_preloads_with_what_onnx_runtime_has_for_it():
 def test_auto_says_what_it_passes_over_and_takes_the_cpu(model_files, caplog, dev, provider, name):
     embedder = OnnxEmbedder(model_files, machine=machine_with(provider, dev=dev))
     assert (embedder.device, embedder.provider) == ("cpu", CPU)
-    assert [record.message.startswith(f"KB_DEVICE: {name} cannot be used: the ") for record in caplog.records] == [True]
+    assert [record.message.startswith(f"KB_DEVICE: kb cannot use {name}: the ") for record in caplog.records] == [True]
 
 
 def test_auto_says_nothing_of_devices_that_the_build_is_not_for(model_files, caplog):
@@ -278,7 +278,7 @@ def test_auto_says_nothing_of_devices_that_the_build_is_not_for(model_files, cap
 
 def test_auto_in_half_precision_has_no_cpu_to_fall_back_to(model_files, dev):
     half = replace(model_files, precision="fp16")
-    with pytest.raises(ModelError, match=r"KB_DEVICE: cuda cannot .* KB_DEVICE: rocm cannot"):
+    with pytest.raises(ModelError, match=r"KB_DEVICE: kb cannot use cuda.* KB_DEVICE: kb cannot use rocm"):
         OnnxEmbedder(half, machine=machine_with(CPU, dev=dev))
 
 
@@ -330,5 +330,5 @@ def test_bf16_is_the_same_files(model_files, tmp_path):
 
 def test_a_model_in_half_precision_is_taken_as_it_is_and_not_turned_back(half, tmp_path):
     assert prepare(half.onnx.parent, tmp_path).precision == "fp16"
-    with pytest.raises(ModelError, match=r"KB_PRECISION: .*is in fp16, and fp32 is only made of fp32"):
+    with pytest.raises(ModelError, match=r"KB_PRECISION: .*is in fp16, but kb converts only fp32 models to fp32"):
         prepare(half.onnx.parent, tmp_path, "fp32")

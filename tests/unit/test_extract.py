@@ -1,4 +1,4 @@
-"""The front of extraction: what a file is, how its bytes become text, plain text, Markdown and JSON."""
+"""The start of extraction: the type of a file, its encoding, plain text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -97,17 +97,17 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
     ("data", "filename", "reason"),
     [
         (b"", "a.txt", "the file is empty"),
-        (b" \n\t\r\n", "a.txt", "the file holds no text"),
-        ("\ufeff\u200b\n".encode(), "a.md", "the file holds no text"),
-        (b"<html><body></body></html>", "a.html", "the page holds no text of its own"),
-        (b"<html><script>app()</script></html>", "a.html", "the page holds no text of its own"),
+        (b" \n\t\r\n", "a.txt", "the file contains no text"),
+        ("\ufeff\u200b\n".encode(), "a.md", "the file contains no text"),
+        (b"<html><body></body></html>", "a.html", "the page contains no text"),
+        (b"<html><script>app()</script></html>", "a.html", "the page contains no text"),
         (PNG, "a.png", r"it is an image \(image/png\)"),
         (PNG, "a.txt", r"it is an image \(image/png\)"),
         (sound(), "a.wav", r"it is a sound recording \(audio/"),
         (gzip.compress(b"text"), "a.txt.gz", "it is an archive or compressed file"),
         (b"\x7fELF\2\1\1" + bytes(99), "a", "it is a program"),
-        (bytes(range(256)) * 9, "a.xyz", "binary data of no known type"),
-        (bytes(500), "a.bin", "binary data of no known type"),
+        (bytes(range(256)) * 9, "a.xyz", "binary data of an unknown type"),
+        (bytes(500), "a.bin", "binary data of an unknown type"),
         (bytes(range(256)) * 9, "a.pdf", "the name ends in .pdf, but the content is not a PDF"),
         (b"text with a \0 in it", "a.txt", "binary data"),
         (zipped({"visio/document": "<v/>"}), "a.vsdx", "Visio"),
@@ -125,10 +125,10 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
         (ole({"WordDocument": b"x", "Workbook": {"1": b"x"}}), "a.doc", r"save the file as \.docx"),
         (ole({"PowerPoint Document": b"x", "_1": {"Workbook": b"x"}}), "a.ppt", r"save the file as \.pptx"),
         (ole({"Workbook": b"x", "_VBA_PROJECT_CUR": {"VBA": {"WordDocument": b"x"}}}), "a.xls", "the spreadsheet is"),
-        (ole({"Contents": b"x"}), "a.pub", "OLE file of a kind that is not read"),
+        (ole({"Contents": b"x"}), "a.pub", "OLE file of a type that kb does not read"),
         (ole({"WordDocument": bytes(5000)})[:2000], "a.doc", "damaged or cut short: it begins like an Outlook message"),
         (OLE, "a.msg", "damaged or cut short: it begins like an Outlook message"),
-        (rb"{\rtf1\ansi}", "a.rtf", "the file holds no text"),
+        (rb"{\rtf1\ansi}", "a.rtf", "the file contains no text"),
         (bytes(500), "a.pptx", "the content is not a PowerPoint presentation"),
         (b"%PDF-1.7\nnothing more", "a.pdf", "the PDF is damaged"),
     ],
@@ -139,7 +139,7 @@ def test_a_file_that_gives_no_text_fails_with_a_reason_in_plain_words(data, file
 
 
 def test_a_parser_that_panics_is_a_reason_like_any_other():
-    with pytest.raises(Unreadable, match="the parser failed: it panicked"):
+    with pytest.raises(Unreadable, match="the parser failed with an internal error"):
         read(ole({"Workbook": bytes(64)})[:-5], "a.xls")
 
 

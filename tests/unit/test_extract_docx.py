@@ -273,7 +273,7 @@ def test_styles_may_be_missing(document):
 @pytest.mark.parametrize(
     ("part", "content", "reason"),
     [
-        ("word/document.xml", b"<w:document><not closed", "damaged: word/document.xml"),
+        ("word/document.xml", b"<w:document><not closed", "damaged: kb cannot read word/document.xml"),
         ("word/document.xml", None, "damaged: its main part is missing"),
         ("_rels/.rels", None, "damaged: its main part is missing"),
     ],
@@ -294,7 +294,7 @@ def test_a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(do
 
 
 def test_a_document_without_text_says_so(document):
-    with pytest.raises(Unreadable, match="the file holds no text"):
+    with pytest.raises(Unreadable, match="the file contains no text"):
         read(document)
 
 

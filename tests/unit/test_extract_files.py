@@ -62,7 +62,7 @@ def test_a_real_file_is_read(files, name, doc_type, title, phrases):
 
 
 def test_a_real_scan_fails_with_the_reason(files):
-    with pytest.raises(Unreadable, match="its 3 pages hold only images"):
+    with pytest.raises(Unreadable, match="its 3 pages have only images"):
         read(files / "MEDRPT-2024-PAT-3847_medical_report_scan.pdf")
 
 

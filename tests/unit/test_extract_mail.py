@@ -116,7 +116,7 @@ def test_what_real_mail_gets_wrong_is_read_all_the_same(source, words):
 
 SIGNED, ENVELOPED = (bytes.fromhex(f"3080 06092a864886f70d01070{kind} a080") for kind in (2, 3))
 ARMORED = "-----BEGIN PGP MESSAGE-----\n\nhQEMA5\n-----END PGP MESSAGE-----\n"
-ENCRYPTED = "encrypted: it can only be read with its key"
+ENCRYPTED = "encrypted: only a program with its key can read it"
 
 
 def part(kind, body):

@@ -1,4 +1,4 @@
-"""Numbers that Word and OpenDocument programs count themselves: they are part of the text, and of where a passage is cited."""
+"""Numbers that Word and OpenDocument programs compute: they are part of the text, and of the position of a passage."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Presentations, spreadsheets, books, OpenDocument, rich text, tables, notebooks: what a person reads, and where."""
+"""Presentations, spreadsheets, books, OpenDocument, rich text, tables, notebooks: visible text and its position."""
 
 import json
 import re

@@ -211,7 +211,7 @@ def test_words_that_stand_over_the_edge_of_a_page_stay_whole():
 
 
 def test_a_pdf_whose_text_lies_outside_its_pages_says_so():
-    with pytest.raises(Unreadable, match="no text: what there is lies outside its pages"):
+    with pytest.raises(Unreadable, match="no text: all text is outside its pages"):
         read(spread(SPREAD, b"/MediaBox[0 0 400 100]"))
 
 
@@ -305,7 +305,7 @@ def test_a_pdf_is_of_the_date_at_which_it_was_created(dates, date):
 
 @E10
 def test_a_scan_without_text_says_so():
-    with pytest.raises(Unreadable, match=r"no text: its 2 pages hold only images \(a scan\); OCR is not done"):
+    with pytest.raises(Unreadable, match=r"no text: its 2 pages have only images \(a scan\); OCR is not done"):
         read(pdf(SHOW_IMAGE, SHOW_IMAGE))
 
 
@@ -313,9 +313,9 @@ def test_a_scan_without_text_says_so():
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "its only page holds nothing"),
-        (b"10 10 100 100 re f", "its only page holds only drawings"),
-        (SHOW_IMAGE, "its only page holds only images"),
+        (b"", "its only page has nothing"),
+        (b"10 10 100 100 re f", "its only page has only drawings"),
+        (SHOW_IMAGE, "its only page has only images"),
     ],
 )
 def test_a_page_without_text_says_what_it_holds(content, reason):

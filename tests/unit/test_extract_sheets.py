@@ -1,4 +1,4 @@
-"""What stands in sheets beside the values of their cells: formulas that nobody computed, notes, text boxes, units, margins."""
+"""Parts of sheets other than cell values: formulas without a result, notes, text boxes, units, margins."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Slides: what stands on them in the order in which people read it, and once what stands on all of them."""
+"""Slides: their texts in reading order, and repeated texts only once."""
 
 import pytest
 from lxml import etree

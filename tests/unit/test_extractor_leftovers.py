@@ -1,4 +1,4 @@
-"""What an extractor leaves and hides in its folder, and a start that cannot find out what extractors may do."""
+"""Files that an extractor leaves or hides in its folder, and a start that cannot detect the rights of extractors."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_start_that_cannot_find_out_what_extractors_may_do_goes_on(monkeypatch
     try:
         box.start()
         assert box.extractors_confined is None
-        assert "it is not known what extractors may do here" in caplog.text
+        assert "could not find out how this system confines extractors" in caplog.text
     finally:
         box.close()
 

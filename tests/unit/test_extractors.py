@@ -1,4 +1,4 @@
-"""Programs and services beside kb that read what it has no reader for: what they may do, and what becomes of it."""
+"""Programs and services that read files for kb: their rights, and their results."""
 
 import http.server
 import io
@@ -141,10 +141,10 @@ def test_a_file_that_others_named_cannot_speak_to_a_shell_that_the_operator_uses
 @pytest.mark.parametrize(
     ("named", "reason"),
     [
-        ("image=no-such-program -", "there is no program 'no-such-program'"),
+        ("image=no-such-program -", "the program 'no-such-program' is not installed"),
         ("picture=cat", "'picture' is neither image, audio, video, scan, doc, ppt, wpd nor a suffix"),
-        ("image", "an entry is a type, '=', and a command"),
-        ("image=http:///nowhere", "is no address"),
+        ("image", "an entry must be a type, '=', and a command"),
+        ("image=http:///nowhere", "is not an address"),
     ],
 )
 def test_a_setting_that_is_wrong_is_named(named, reason):
@@ -153,7 +153,7 @@ def test_a_setting_that_is_wrong_is_named(named, reason):
 
 
 def test_languages_for_tesseract_are_no_options():
-    with pytest.raises(ValueError, match="KB_OCR is 1, or languages"):
+    with pytest.raises(ValueError, match="KB_OCR must be 1, or languages"):
         Extractors.parse("", "eng --help")
 
 
@@ -302,10 +302,10 @@ def test_a_service_that_refuses_or_is_away_fails_the_file(reader, service):
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_service_that_is_away_or_busy_and_a_command_that_says_so_are_out_of_reach(reader, script, service, status):
     for named in (f"{service}/{status}", "http://127.0.0.1:9/", script("exit 75")):
-        with pytest.raises(OutOfReach, match="is out of reach"):
+        with pytest.raises(OutOfReach, match="is unavailable"):
             reader(f".doc={named}")(b"the words", "old.doc")
 
 
 def test_reasons_name_no_secret_of_an_address(reader):
-    with pytest.raises(OutOfReach, match=r"its extractor http://127\.0\.0\.1:9/convert is out of reach"):
+    with pytest.raises(OutOfReach, match=r"its extractor http://127\.0\.0\.1:9/convert is unavailable"):
         reader(".doc=http://me:secret@127.0.0.1:9/convert?key=secret#file=@")(b"the words", "old.doc")

@@ -1,4 +1,4 @@
-"""What a Markdown file says of itself."""
+"""The front matter of a Markdown file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kb does not do at the word of a document, a page, a name or another program on the machine."""
+"""Actions that kb refuses although a document, a page, a name or another program asks for them."""
 
 import logging
 import subprocess
@@ -49,7 +49,7 @@ def document(path, doc_type="text"):
 def test_what_may_start_something_is_not_opened(opened, tmp_path, suffix):
     for name in (f"invoice{suffix}", f"invoice.pdf{suffix}" if suffix else "invoice", f"INVOICE{suffix.upper()}"):
         (tmp_path / name).write_text("x")
-        with pytest.raises(LocalError, match="not opened from here"):
+        with pytest.raises(LocalError, match="kb does not open files of this kind"):
             open_files.open_source(document(tmp_path / name))
     assert opened == []
 
@@ -71,7 +71,7 @@ def test_what_programs_only_show_is_opened(opened, tmp_path, name):
     [r"\\evil\share\a.pdf", "//evil/share/a.pdf", r"\\?\C:\a.pdf", r"\\.\pipe\a", r"\\?\UNC\evil\share\a.pdf", r"\/evil\a.pdf"],
 )  # fmt: skip
 def test_a_path_of_another_machine_or_a_device_is_not_looked_at_on_windows(path):
-    with pytest.raises(LocalError, match="is not looked at from here"):
+    with pytest.raises(LocalError, match="kb does not open it"):
         open_files.refuse_elsewhere(path, is_windows=True)
 
 
@@ -171,14 +171,14 @@ def test_a_crash_of_the_parser_is_logged_by_its_place_and_not_by_what_the_file_s
     assert 'parser/process.py", line 80, in _answer' in said
     assert "salary" not in said
     assert "Zanzibar" not in said
-    assert places_in("my very private salary") == "no word of where"
+    assert places_in("my very private salary") == "no place in the code"
 
 
 def test_a_key_that_goes_into_a_repository_is_warned_of(tmp_path, capsys):
     (tmp_path / ".git").mkdir()
     file = tmp_path / ".vscode" / "mcp.json"
     warn_of_repository(file, has_key=True)
-    assert "holds your key" in capsys.readouterr().err
+    assert "contains your agent key" in capsys.readouterr().err
     warn_of_repository(file, has_key=False)
     warn_of_repository(tmp_path.parent / "mcp.json", has_key=True)
     assert capsys.readouterr().err == ""
@@ -219,5 +219,5 @@ def test_the_inbox_logs_no_names(caplog, tmp_path, make_store):
         inbox = Inbox(tmp_path / "inbox", store, FolderBlobs(tmp_path), tmp_path / "data", 1000, lambda: None)
         inbox.look()
         inbox.look()
-    assert "taken in from the inbox" in caplog.text
+    assert "added from the inbox" in caplog.text
     assert "Zanzibar" not in caplog.text

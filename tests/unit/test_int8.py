@@ -1,4 +1,4 @@
-"""The model in int8: what its vectors are worth, and where it runs by itself."""
+"""The model in int8: the quality of its vectors, and the machines that use it by default."""
 
 from __future__ import annotations
 
@@ -124,7 +124,10 @@ def test_without_the_converter_a_new_database_begins_in_fp32_and_the_log_says_wh
     with caplog.at_level(logging.INFO, "kb.embed.open"):
         opened = open_embedder(model_files.onnx.parent, tmp_path, "cpu", "auto")
     assert opened.spec.precision == "fp32"
-    assert "the model runs in fp32: KB_PRECISION: making the model in int8 needs the package onnx" in caplog.text
+    assert (
+        "the model runs in fp32: KB_PRECISION: the conversion of the model to int8 needs the package onnx"
+        in caplog.text
+    )
     with pytest.raises(ModelError, match="needs the package onnx"):
         open_embedder(model_files.onnx.parent, tmp_path, "cpu", "int8")
 

@@ -1,4 +1,4 @@
-"""Letters that nobody sees: agents get those that languages and emoji need, and no text that is hidden in them."""
+"""Invisible characters: agents get only those that languages and emoji need, and no text hidden in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of the last hour."""
+"""The figures of the last hour."""
 
 from __future__ import annotations
 

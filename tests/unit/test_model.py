@@ -222,7 +222,7 @@ def test_of_two_starts_at_once_one_converts_and_both_have_the_model(raw_model, t
 
 def test_a_data_directory_that_cannot_be_written_stops_the_start(raw_model, tmp_path):
     (tmp_path / "models").write_text("in the way")
-    with pytest.raises(ModelError, match="cannot be written"):
+    with pytest.raises(ModelError, match="cannot write"):
         prepare(raw_model, tmp_path)
 
 

@@ -14,7 +14,7 @@ SUNDAY = datetime(2026, 11, 22)  # noqa: DTZ001 - read as the day of some zone
 
 @pytest.mark.parametrize("text", ["9999 years ago", "0001-01-01T00:00+05:00", "9999-12-31T23:00-05:00"])
 def test_a_date_outside_the_calendar_is_refused(text):
-    with pytest.raises(Invalid, match=r"^after: .* is no date that is understood"):
+    with pytest.raises(Invalid, match=r"^after: kb does not understand the date"):
         moment(text, "after")
 
 

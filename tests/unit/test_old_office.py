@@ -1,4 +1,4 @@
-"""Documents of old office programs are read by what is installed for them, and say what to install otherwise."""
+"""Installed programs read old office documents. Without them, the error names the package to install."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""What is kept of uploaded files, and what is not."""
+"""Uploaded files that kb keeps, and files that it does not."""
 
 from __future__ import annotations
 

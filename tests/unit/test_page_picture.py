@@ -1,4 +1,4 @@
-"""A page of a PDF as a picture: what is marked is the passage, as the index has it; and how many pages there are."""
+"""A page of a PDF as a picture: the marked text is the indexed passage. Also the number of pages."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_a_document_that_is_deleted_before_its_page_is_drawn_is_not_found(make_s
     with (
         make_store(dimensions=8) as store,
         PagePictures(store, originals, Limits()) as pictures,
-        pytest.raises(NotFound, match="any more"),
+        pytest.raises(NotFound, match="no longer"),
     ):
         pictures.draw(document, 1, None)
 

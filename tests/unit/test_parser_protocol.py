@@ -1,4 +1,4 @@
-"""What a parser answers is checked like anything from outside, whoever wrote it."""
+"""Every answer of a parser is checked like other input from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures inside documents and mail: their words stand where the pictures do, if there is OCR."""
+"""Pictures inside documents and mail: with OCR, their words appear at the position of the picture."""
 
 import io
 import shutil

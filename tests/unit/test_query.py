@@ -1,4 +1,4 @@
-"""What the signs in a query mean."""
+"""The meaning of signs in a query."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.api.errors import Invalid
-from kb.lexical.spelling import alphabet, distance, edits, may_be_near, plain
+from kb.lexical.edit_distance import alphabet, distance, edits, may_be_near, plain
 from kb.search.numbers import other_spellings
 from kb.search.query import MAX_CONDITIONS, MAX_PARTS, MAX_TERMS, Query, compounds, tokenize
 from kb.store.rows import Filter
@@ -111,12 +111,14 @@ def test_parts_of_an_isbn_alone_are_not_looked_for():
     assert {"978", "306"} <= set(Query.parse("978-0-306-40615-8", Filter()).words)  # its last digit is wrong
 
 
-@pytest.mark.parametrize(("sign", "kind"), [("", "phrases in quotes"), ("-", "words and phrases that are excluded")])
+@pytest.mark.parametrize(("sign", "kind"), [("", "phrases in quotes"), ("-", "excluded words and phrases")])
 def test_all_phrases_and_exclusions_count_or_the_query_is_refused(sign, kind):
     phrases = [f'"blue lamp {number}"' for number in range(MAX_CONDITIONS + 1)]
     kept = parsed(" ".join(["lamp", *(sign + phrase for phrase in [*phrases[1:], *phrases[1:]])]))[bool(sign)]
     assert kept == tuple(phrase.strip('"') for phrase in phrases[1:])
-    with pytest.raises(Invalid, match=f"query: at most {MAX_CONDITIONS} {kind}; there are {MAX_CONDITIONS + 1}"):
+    with pytest.raises(
+        Invalid, match=f"query: at most {MAX_CONDITIONS} {kind} are allowed; this query has {MAX_CONDITIONS + 1}"
+    ):
         parsed(" ".join(["lamp", *(sign + phrase for phrase in phrases)]))
 
 

@@ -1,4 +1,4 @@
-"""Vectors that are made anew while the disk is full or bad for a moment."""
+"""Recomputing vectors continues after a disk was full or failed for a time."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def set_pragma(store, name, value):
 
 
 @pytest.mark.parametrize(
-    ("pragma", "broken", "mended", "said"),
+    ("pragma", "broken", "repaired", "said"),
     [("max_page_count", 1, 1_000_000, "disk is full"), ("query_only", True, False, "disk cannot be written")],
     ids=["full", "read-only"],
 )
 def test_a_fault_of_the_disk_is_told_until_the_work_goes_on(
-    store, embedder, other_model, tmp_path, monkeypatch, pragma, broken, mended, said
+    store, embedder, other_model, tmp_path, monkeypatch, pragma, broken, repaired, said
 ):
     opened, open_model_of = [], reembed.open_model_for
 
@@ -67,7 +67,7 @@ def test_a_fault_of_the_disk_is_told_until_the_work_goes_on(
         error = eventually("the fault is told", lambda: reembedder.progress().error)
         assert said in error
         assert model.current is embedder
-        set_pragma(store, pragma, mended)
+        set_pragma(store, pragma, repaired)
         eventually("they are made", reembedder.progress, lambda progress: progress.in_use == str(wanted))
         eventually("no fault is told", lambda: reembedder.progress().error, lambda error: error is None)
         eventually("the model is in use", lambda: model.current in opened)

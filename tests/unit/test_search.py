@@ -14,7 +14,7 @@ from kb.formats.readers.front_matter import front_matter, inline_tags
 from kb.lexical.document_names import file_ending, file_stem, folder_names
 from kb.lexical.query_word_groups import alternatives
 from kb.search.apostrophes import apart, is_contraction
-from kb.search.duplicates import COUNTED, fold
+from kb.search.duplicates import COUNTED, deduplicate
 from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale
 from kb.search.highlights import Highlighter
 from kb.search.numbers import meant
@@ -178,7 +178,9 @@ class Passages:
         self.ranking = Ranking(candidates, fuse(candidates), order, len(texts), {})
 
     def folded(self, top=10):
-        return fold(self.ranking, range(len(self.texts)), top, self.vectors, range(len(self.texts)), self.texts_of)
+        return deduplicate(
+            self.ranking, range(len(self.texts)), top, self.vectors, range(len(self.texts)), self.texts_of
+        )
 
     def vectors(self, ids):
         return np.ones((ids.size, 1), np.float32)

@@ -1,4 +1,4 @@
-"""A search through the service: the real store and the real model, which waits where a test says so."""
+"""A search through the service, with the real store and the real model, which waits at points that a test sets."""
 
 from __future__ import annotations
 

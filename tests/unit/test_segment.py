@@ -1,4 +1,4 @@
-"""Scripts without spaces in pairs of letters: what is sought stands in what is indexed."""
+"""Scripts without spaces in pairs of letters: the pairs of a query are among the pairs of the index."""
 
 from __future__ import annotations
 

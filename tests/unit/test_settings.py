@@ -1,4 +1,4 @@
-"""Settings: where a value comes from, and what a wrong one says."""
+"""Settings: the source of a value, and the message about a wrong one."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_files_stay_where_they_are_when_it_changes_who_connects_to_postgresql_an
 def test_an_app_whose_packages_are_not_installed_names_the_extra_that_brings_them():
     absent = SubApp("absent_package.app:create_app", paths=("/mcp",), extras="gateway")
     with pytest.raises(
-        SettingError, match=r"what answers /mcp needs absent_package.*'kb-local\[gateway\]', or leave it"
+        SettingError, match=r"the app at /mcp needs absent_package.*'kb-local\[gateway\]', or leave this app"
     ):
         absent.build(AppContext())
 
@@ -107,12 +107,12 @@ def test_an_app_whose_packages_are_not_installed_names_the_extra_that_brings_the
     [
         (
             "mysql://kb:secret@host/kb",
-            "what begins with mysql:// names no database; write sqlite:///PATH or postgresql://",
+            "the URL that begins with mysql:// does not name a database. Write sqlite:///PATH or postgresql://",
         ),
-        ("secret", "this names no database; write sqlite:///PATH"),
-        ("sqlite:///", "what begins with sqlite:// names no database"),
-        ("postgresql://kb:secret@host/kb", "this works on a database in a file"),
-        ("sqlite:////", "/ is a folder; name a file in it, as in sqlite:////kb.db"),
+        ("secret", "the URL does not name a database. Write sqlite:///PATH"),
+        ("sqlite:///", "the URL that begins with sqlite:// does not name a database"),
+        ("postgresql://kb:secret@host/kb", "this command works only with a database in a file"),
+        ("sqlite:////", "/ is a folder. Name a file in it, such as sqlite:////kb.db"),
     ],
 )
 def test_a_database_that_cannot_be_meant_is_refused_with_the_setting_the_remedy_and_no_password(url, says, tmp_path):

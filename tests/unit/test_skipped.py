@@ -1,4 +1,4 @@
-"""What stands in a folder and is no document of anyone's."""
+"""Files in a folder that are not documents of a person."""
 
 from __future__ import annotations
 

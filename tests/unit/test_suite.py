@@ -1,4 +1,4 @@
-"""What the suite needs to run anywhere: the same tests in every process, and a Ctrl-C that arrives."""
+"""The suite runs anywhere: the same tests in every process, and a Ctrl-C that arrives."""
 
 from __future__ import annotations
 

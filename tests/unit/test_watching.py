@@ -1,4 +1,4 @@
-"""A system that can watch no more folders: a sync looks for changes by itself, says so once and stays with it."""
+"""A system that can watch no more folders: a sync checks for changes at intervals and reports this once."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_looking_goes_on_although_giving_up_freed_the_watches_and_it_is_said_onc
     seen = asyncio.run(go())
     assert len(attempts) == 1
     assert any(seen[-5:]), "what changes is seen"
-    assert capsys.readouterr().err.count("the system watches no more folders") == 1
+    assert capsys.readouterr().err.count("the system cannot watch more folders") == 1
 
 
 def test_a_limit_that_was_raised_is_tried_at_once(full):

@@ -118,7 +118,7 @@ def test_a_failed_job_is_not_tried_again_over_what_came_later_for_its_path(store
     failing.failures = MAX_ATTEMPTS
     old = ended(store, submit(store, worker, text="outdated", source_path="/p"))
     new = ended(store, submit(store, worker, text="present", source_path="/p"))
-    with pytest.raises(NotRetryable, match=rf"^Job {old.id} would overwrite what came later .* by job {new.id}\.$"):
+    with pytest.raises(NotRetryable, match=rf"^Job {old.id} would overwrite newer content .* from job {new.id}\.$"):
         retry(store, old.id)
     with store.write() as tx:
         tx.documents.delete(new.document_id)
@@ -129,7 +129,7 @@ def test_a_model_that_keeps_failing_fails_the_job_with_a_reason_and_the_queue_go
     failing.failures = MAX_ATTEMPTS
     job = ended(store, submit(store, worker, text="doomed"))
     assert (job.status, job.document_id) == ("failed", None)
-    assert "log says why" in job.error
+    assert "see its log" in job.error
     assert found(store, "doomed") == []
     assert ended(store, submit(store, worker, text="next")).status == "done"
 
@@ -157,7 +157,7 @@ def test_a_job_that_alone_meets_an_io_error_fails_and_the_queue_goes_on(store, w
     monkeypatch.setattr("kb.worker.job.save", saved)
     job = ended(store, submit(store, worker, text="doomed"))
     assert (job.status, job.document_id) == ("failed", None)
-    assert "log says why" in job.error
+    assert "see its log" in job.error
     assert ended(store, submit(store, worker, text="next")).status == "done"
 
 
@@ -188,9 +188,7 @@ def test_a_file_whose_extractor_is_out_of_reach_can_be_tried_again(store, failin
     sandbox = ExtractingSandbox(Limits(), extractors, 20, staging)
     [job_id] = queued(store, NewJob("file", staged="a", filename="a.doc", source_path="/a.doc"))
     with working(store, failing, tmp_path, sandbox=sandbox) as worker:
-        assert ended(store, job_id).error.startswith(
-            "The engine could not have it read: its extractor http://127.0.0.1:9/"
-        )
+        assert ended(store, job_id).error.startswith("The engine could not read it: its extractor http://127.0.0.1:9/")
         assert [each.name for each in staging.iterdir()] == ["a"]
         sandbox.extractors = Extractors.parse(".doc=cat")
         with store.write() as tx:
@@ -453,8 +451,8 @@ def test_of_two_notes_that_replace_the_same_one_the_second_is_kept_and_can_be_tr
         worker.wake()
         second, refused = ended(store, seven).document_id, ended(store, eight)
         assert (refused.status, refused.document_id, remedy_for(refused.error)) == ("failed", None, "retry")
-        assert f"note {first} is replaced by note {second} already; replace {second} instead" in refused.error
-        remedy = f"Send it again with replaces={second}, or try the job again once note {second} is deleted."
+        assert f"note {second} already replaces note {first}. Replace {second} instead" in refused.error
+        remedy = f"Send it again with replaces={second}, or delete note {second} and retry the job."
         assert refused.error.endswith(f" {remedy}")
         with store.write() as tx:
             assert tx.documents.successors([first]) == {first: [second]}

@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Collector:
-    """A collector of traces as OTLP over HTTP describes it."""
+    """A collector of traces for OTLP over HTTP."""
 
     def __init__(self):
         self.spans = []

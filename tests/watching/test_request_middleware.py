@@ -1,4 +1,4 @@
-"""What is around every request, with apps that misbehave."""
+"""Middleware of every request, with apps that misbehave."""
 
 from __future__ import annotations
 

@@ -112,4 +112,4 @@ def test_without_an_address_nothing_is_imported_for_traces():
 
 def test_with_an_address_and_without_the_extra_it_is_said_and_the_apps_start():
     _, said = loaded("missing", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
-    assert "OTEL_EXPORTER_OTLP_ENDPOINT asks for traces, which need 'kb-local[otel]'" in said
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT is set, but traces need 'kb-local[otel]'" in said

@@ -104,11 +104,11 @@ class Site:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.engine = httpx2.Client(base_url=f"{server.url}/api/v1", headers=headers)
         self.ids = fill(self.engine)
-        self.examine()
+        self.check_data()
 
-    def examine(self):
+    def check_data(self):
         """Have something to show of what the doctor found."""
-        self.engine.post("maintenance", json={"action": "examine"})
+        self.engine.post("maintenance", json={"action": "check"})
         eventually("it has ended", lambda: self.engine.get("maintenance").json()["tasks"][0]["ended_at"])
 
 
@@ -254,6 +254,9 @@ def pages(ids):
         "add": "add",
         "jobs": "jobs",
         "bin": "bin",
+        "help": "help/",
+        "help-page": "help/agents",
+        "help-search": "help/?q=backup",
         "overview": "overview",
         "map": "map?by=tag",
         "keys": "keys",

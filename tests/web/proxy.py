@@ -1,4 +1,4 @@
-"""A reverse proxy that serves the pages below a path, and tells them nothing of it."""
+"""A reverse proxy that serves the web interface under a path, without a header that names the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do on the pages, in a browser."""
+"""Tasks of people in the web interface, in a browser."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_pdf_is_shown_as_it_looks_beside_its_text_with_the_passage_marked(brow
     assert image.get_attribute("src").endswith("/pages/2.png?chunk=1")
     eventually("it is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1100)
     find(browser, ".looks a", "Page 1")[0].click()
-    assert find(browser, ".looks summary", "Page 1")
+    assert find(browser, ".looks summary", "page 1")
 
 
 def test_chips_narrow_what_was_found(browser, site):
@@ -115,7 +115,7 @@ def test_a_note_is_written_with_a_preview_changed_compared_and_taken_back(browse
     find(browser, ".versions a")[1].click()
     assert find(browser, "del", "torn")
     assert find(browser, "ins", "mended")
-    find(browser, ".primary", "Go back")[0].click()
+    find(browser, ".primary", "Restore this version")[0].click()
     assert find(browser, "article", "is torn")
 
 
@@ -163,7 +163,7 @@ def test_a_draft_of_a_note_that_someone_else_changed_since_overwrites_nothing(br
     find(browser, "h1", "Someone else changed this note")
     theirs, mine = find(browser, "textarea")
     assert (theirs.get_property("value"), mine.get_property("value")) == ("Theirs.", "Mine. First.")
-    find(browser, ".primary", "Save mine")[0].click()
+    find(browser, ".primary", "Save your text")[0].click()
     assert find(browser, "article", "Mine. First.")
     assert site.engine.get(f"documents/{document}").json()["tags"] == ["mine", "theirs"]
 
@@ -210,7 +210,7 @@ def test_tags_are_changed_in_place(browser, site):
     browser.get(f"{site.url}/d/{site.ids['boat/engine.csv']}")
     find(browser, "[name=add]")[0].send_keys("engine room", Keys.ENTER)
     assert find(browser, ".tagging .tag", "engine room")
-    find(browser, "[aria-label='Take the tag engine room away']")[0].click()
+    find(browser, "[aria-label='Remove the tag engine room']")[0].click()
     eventually("it is gone", lambda: read(browser, ".tagging"), lambda texts: texts and "engine room" not in texts[0])
 
 
@@ -281,21 +281,21 @@ def test_a_backup_is_made_and_verified(browser, site):
     browser.get(f"{site.url}/backups")
     before = len(find(browser, "tbody tr"))
     find(browser, ".primary", "Back up now")[0].click()
-    assert find(browser, ".good", "The backup was made")
+    assert find(browser, ".good", "The backup is complete")
     assert len(find(browser, "tbody tr")) == before + 1
     find(browser, "button", "Verify all")[0].click()
-    assert find(browser, ".good", "whole")
+    assert find(browser, ".good", "intact")
 
 
 @pytest.mark.sqlite
-def test_what_is_wrong_is_examined_shown_and_mended_after_a_question(browser, site):
+def test_what_is_wrong_is_checked_shown_and_repaired_after_a_question(browser, site):
     site.data.joinpath("kb.db.new").touch()
     browser.get(f"{site.url}/doctor")
-    find(browser, ".primary", "Examine")[0].click()
-    assert find(browser, ".found-wrong", "kb.db.new was cut off")
-    find(browser, "button", "Mend what can be now")[0].click()
+    find(browser, ".primary", "Check")[0].click()
+    assert find(browser, ".found-wrong", "kb.db.new is left over")
+    find(browser, "button", "Repair now")[0].click()
     browser.switch_to.alert.accept()
-    assert find(browser, ".good", "All is well")
+    assert find(browser, ".good", "No faults found")
     assert not site.data.joinpath("kb.db.new").exists()
 
 
@@ -350,7 +350,7 @@ def test_the_key_is_asked_for_once_and_never_shown(browser, guarded):
     browser.get(f"{guarded.url}/documents?sort=oldest")
     field = find(browser, "[name=key]")[0]
     field.send_keys("wrong", Keys.ENTER)
-    assert find(browser, ".wrong", "not a key")
+    assert find(browser, ".wrong", "not valid")
     find(browser, "[name=key]")[0].send_keys(KEY, Keys.ENTER)
     assert find(browser, "h1")
     browser.get(f"{guarded.url}/documents?sort=oldest")

@@ -1,4 +1,4 @@
-"""How the pages look, to the eye and to what reads them aloud; what they weigh and how fast they are."""
+"""The web interface's appearance, accessibility, size and speed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def open_from_elsewhere(browser, site):
     frame = browser.execute_cdp_cmd("Page.getFrameTree", {})["frameTree"]["frame"]["id"]
     held = page.replace('<meta http-equiv="refresh" content="0">', "")
     browser.execute_cdp_cmd("Page.setDocumentContent", {"frameId": frame, "html": held})
-    find(browser, "h1", "A link of another site led here")
+    find(browser, "h1", "You followed a link from another site")
 
 
 @pytest.mark.parametrize("pixels", WIDTHS)

@@ -1,11 +1,12 @@
-"""nDCG@10 of kb and of libraries for search, over the same documents and queries.
+"""nDCG@10 of kb and of libraries for search, with the same documents and queries.
 
-    KB_PEERS=DIR python -m bench.peers.rankings [COLLECTION...]      the given ones when none is named
+    KB_PEERS=DIR python -m bench.peers.rankings [COLLECTION...]      default: the given collections
 
-DIR holds a virtual environment for each peer that is installed, under its name: `chroma`, `lancedb`, `txtai`; for `qmd`
-a folder with its `node_modules`, in which `.bin/bun` is. They get a title and a text as one, whole, as their own guides
-do, with the vectors of kb's model, and rank in their default way; Chroma by vectors, qmd by words, the others by both.
-kb is asked over HTTP with its defaults. A query with a scope is asked among the texts of that alone.
+DIR has a virtual environment for each installed peer, under its name: `chroma`, `lancedb`, `txtai`; for `qmd` a
+folder with its `node_modules`, which contains `.bin/bun`. Each gets title and text as one whole text, as its own
+guide does, with the vectors of kb's model, and ranks in its default way: Chroma by vectors, qmd by words, the others
+by both. kb is called over HTTP with its defaults. A query with a scope is searched only among the texts of this
+scope.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def scopes(wanted: Collection, embedder: Embedder) -> Iterable[tuple[Texts, list
 
 
 def ranked(peer: str, environment: Path, texts: Texts) -> list[list[str]]:
-    """Return what a peer finds for each query."""
+    """Return a peer's results for each query."""
     with tempfile.TemporaryDirectory() as folder:
         texts.write(Path(folder))
         python = environment / "bin" / "python"
@@ -69,7 +70,7 @@ def ranked(peer: str, environment: Path, texts: Texts) -> list[list[str]]:
 
 
 def measured(rankings: Sequence[Sequence[str]], questions: Sequence[Question]) -> list[Measures]:
-    """Return what the rankings are worth."""
+    """Return the measures of the rankings."""
     return [
         Measures.of([question.wanted.get(key, 0) for key in ranking], list(question.wanted.values()))
         for ranking, question in zip(rankings, questions, strict=True)
@@ -77,7 +78,7 @@ def measured(rankings: Sequence[Sequence[str]], questions: Sequence[Question]) -
 
 
 def of_kb(wanted: Collection) -> list[Measures]:
-    """Return what kb's rankings are worth."""
+    """Return the measures of kb's rankings."""
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url:
         asyncio.run(filled(url, wanted))
         return asyncio.run(asked(url, wanted, "both"))

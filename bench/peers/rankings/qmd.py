@@ -1,4 +1,4 @@
-"""qmd by words alone: what it does beyond takes language models, which it fetches. Runs with `qmd` on the path."""
+"""qmd, only with keyword search, because its other searches download language models. Needs `qmd` on the path."""
 
 from __future__ import annotations
 

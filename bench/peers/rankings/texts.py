@@ -1,4 +1,4 @@
-"""What a peer ranks: it reads this from a folder, and writes the rankings there.
+"""The input of a peer, which reads the texts from a folder and writes its rankings there.
 
 PEER/bin/python -m bench.peers.rankings.texts PEER FOLDER TOP
 """
@@ -35,7 +35,7 @@ class Texts:
 
     @classmethod
     def read(cls, folder: Path) -> Texts:
-        """Return what was written."""
+        """Return the written texts."""
         vectors = np.load(folder / "vectors.npz")
         ids, texts, queries = json.loads((folder / "texts.json").read_text())
         return cls(ids, texts, vectors["texts"], queries, vectors["queries"])

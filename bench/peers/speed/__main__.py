@@ -1,12 +1,12 @@
-"""What a search costs in kb and in libraries for search, over the same passages, vectors and queries.
+"""Compare the speed of kb and of libraries for search, with the same passages, vectors and queries.
 
     KB_PEERS=DIR python -m bench.peers.speed [--passages N] [--rounds N] [--folder FOLDER] [--json FILE] [PEER...]
 
-DIR holds a virtual environment for each peer that is installed, under its name: `sqlite_vec` (with apsw), `lancedb`,
-`chroma`, `tantivy`; all with numpy. Passages are those of `bench.corpus`; the queries' vectors are made beforehand.
-Each runs in a process of its own, kb through its store and its search service, and each query goes to all of them in
-turn, so that all see the same machine. Beside them a real server of kb, which embeds the query as well. A folder keeps
-what was built for the next run.
+DIR has a virtual environment for each installed peer, under its name: `sqlite_vec` (with apsw), `lancedb`, `chroma`,
+`tantivy`; all with numpy. Passages come from `bench.corpus`, and the queries' vectors are prepared. Each peer runs in
+a process of its own, kb through its store and its search service, and each query goes to all of them in turn, so that
+all use the same machine. A real server of kb, which also embeds the query, runs along with them. A folder keeps the
+files for the next run.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Worker:
         return Server("", self.process.pid, 0)
 
     def ask(self, *request: object) -> tuple[float, list[int]]:
-        """Return how many milliseconds a search took, and what it found."""
+        """Return the milliseconds of a search, and its results."""
         assert self.process.stdin
         assert self.process.stdout
         print(json.dumps(request), file=self.process.stdin, flush=True)
@@ -116,7 +116,7 @@ class Remote:
     texts: Sequence[str]
 
     def ask(self, act: str, number: int, tag: str | None) -> tuple[float, list[int]]:
-        """Return how many milliseconds a request took, and what was found."""
+        """Return the milliseconds of a request, and its results."""
         options = {"top": TOP, "tags": [TAGGED[tag]] if tag else [], "vec_only": act == "nearest"}
         found: list[Any] = []
         taken = timed(lambda: found.extend(self.client.search(self.texts[number], **options)["results"]))
@@ -142,14 +142,14 @@ def prepare_input(folder: Path, sentences: Path, embedder: OnnxEmbedder, count: 
         texts = list(chain.from_iterable(texts_of(source, each) for each in documents))
         tags = {tag: np.arange(len(texts)) // CHUNKS % every == 0 for tag, every in TAGS.items()}
         Passages(texts, np.concatenate([each.vectors for each in documents]), tags).write(folder)
-        # What stands in quotes must be in a result of kb's, and in no other's.
+        # Quoted words must be in kb's results, but not in the results of others.
         asked = [text for text in queries() if Query.parse(text, Filter()).where == Filter()][:KEPT]
         words = [[word.rstrip("*") for word in keywords(text)] for text in asked]
         Queries(asked, words, embedder.embed_queries(asked)).write(folder)
 
 
 def build(peer: str, folder: Path) -> Figures:
-    """Return what a peer's files take; they are made unless they are there."""
+    """Return the size of a peer's files, and build them if necessary."""
     record = folder / f"{peer}.built"
     if not record.exists():
         shutil.rmtree(folder / peer, ignore_errors=True)
@@ -214,7 +214,7 @@ def _label(act: str, tag: str | None) -> str:
 
 
 def _figures(times: dict[str, list[float]]) -> Figures:
-    """Return the mean of a recall, and the median and the 95th of a hundred of milliseconds."""
+    """Return the mean recall, and the median and the 95th percentile of milliseconds."""
     figures: Figures = {}
     for key, each in times.items():
         if key.startswith("recall"):
@@ -236,7 +236,7 @@ def _cell(figures: Figures, name: str, key: str) -> str:
 
 
 def run(home: Path, count: int, rounds: int, peers: Sequence[str]) -> dict[str, Figures]:
-    """Build what is missing, one after another; then measure all."""
+    """Build the missing files, one after another. Then measure all."""
     folder = home / str(count)
     folder.mkdir(parents=True, exist_ok=True)
     prepare_input(folder, home / "sentences.npy", open_model(home), count)
@@ -258,8 +258,8 @@ def run(home: Path, count: int, rounds: int, peers: Sequence[str]) -> dict[str, 
 
 
 def main() -> None:
-    """Print the table, and write the JSON where it was asked for."""
-    parser = argparse.ArgumentParser(description="Measure kb beside libraries for search.")
+    """Print the table, and write the JSON if requested."""
+    parser = argparse.ArgumentParser(description="Compare kb with libraries for search.")
     parser.add_argument("peers", metavar="PEER", nargs="*", default=PEERS)
     parser.add_argument("--passages", type=int, default=PASSAGES)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="queries that are measured; 0 only builds")

@@ -1,4 +1,4 @@
-"""Chroma, which has vectors alone: in HNSW with its own settings, and tags as metadata."""
+"""Chroma, which has only vectors: in HNSW with its own settings, and tags as metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kb in process: its store and its search service as the engine puts them together, with the queries' vectors given."""
+"""kb in process: its store and its search service, composed as in the engine, with prepared vectors of the queries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SPACE: Final = DEFAULT_SPACE
 SPEC: Final = ModelSpec(SPACE.model, SPACE.digest, SPACE.precision, SPACE.dimensions, window=256)
 TAGGED: Final = {"tenth": "share 10 %", "hundredth": "share 1 %"}
-"""What the tags are called in the corpus."""
+"""The names of the tags in the corpus."""
 
 
 def build(passages: Passages, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is searched and what is asked, as files that every environment reads: nothing here needs kb."""
+"""Passages and queries as files that every environment reads. This module does not need kb."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TAGS: Final = {"tenth": 10, "hundredth": 100}
 
 TOP: Final = 10
 CANDIDATES: Final = 100
-"""How many passages each leg offers where a fusion is written here: as many as in kb."""
+"""The number of passages that each search offers to a fusion written here, the same as in kb."""
 
 RRF: Final = 60
 
@@ -40,7 +40,7 @@ class Passages:
 
     @classmethod
     def read(cls, folder: Path) -> Passages:
-        """Return what was written."""
+        """Return the written texts."""
         with np.load(folder / "passages.npz") as arrays:
             tags = {tag: arrays[tag] for tag in TAGS}
             return cls(json.loads((folder / "passages.json").read_text()), arrays["vectors"], tags)
@@ -48,7 +48,7 @@ class Passages:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query, its words without those that tell nothing, its vector, and the tag that a result must have."""
+    """A query, its significant words, its vector, and the tag that a result must have."""
 
     text: str
     words: list[str]
@@ -75,7 +75,7 @@ class Queries:
 
     @classmethod
     def read(cls, folder: Path) -> Queries:
-        """Return what was written."""
+        """Return the written texts."""
         texts, words = json.loads((folder / "queries.json").read_text())
         return cls(texts, words, np.load(folder / "queries.npy"))
 
@@ -84,7 +84,7 @@ class Engine(Protocol):
     """What answers over a folder that was built. Results are the numbers of passages with their texts, best first."""
 
     def hybrid(self, question: Question) -> list[tuple[int, str]]:
-        """Return the best by words and by meaning; by meaning alone where it knows nothing else."""
+        """Return the best by words and meaning, or only by meaning if the library has no keyword search."""
 
     def nearest(self, question: Question) -> list[tuple[int, str]]:
         """Return the nearest in meaning."""

@@ -1,9 +1,9 @@
-"""One engine in a process and an environment of its own.
+"""One library in a process and an environment of its own.
 
     PEER/bin/python -m bench.peers.speed.worker build|serve PEER INPUT FOLDER
 
-INPUT has the passages and queries, FOLDER gets or has what the engine makes of them. `build` prints the seconds that it
-took, and those of CPU time. `serve` answers each line `[act, query, tag]` with `[milliseconds, numbers of passages]`.
+INPUT has the passages and queries, FOLDER the library's files. `build` prints its seconds and its CPU seconds. `serve`
+answers each line `[act, query, tag]` with `[milliseconds, numbers of passages]`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def build(module: Any, source: Path, folder: Path) -> Iterator[tuple[float, float]]:  # noqa: ANN401 - a module
-    """Yield the seconds that it took, and those of CPU time."""
+    """Yield the seconds and the CPU seconds of the build."""
     passages = Passages.read(source)
     begun, cpu = time.perf_counter(), time.process_time()
     module.build(passages, folder)
@@ -33,7 +33,7 @@ def build(module: Any, source: Path, folder: Path) -> Iterator[tuple[float, floa
 
 
 def serve(module: Any, source: Path, folder: Path) -> Iterator[tuple[float, list[int]]]:  # noqa: ANN401 - a module
-    """Yield how many milliseconds each search took, and what it found."""
+    """Yield the milliseconds of each search, and its results."""
     queries = Queries.read(source)
     engine: Engine = module.Engine(folder)
     gc.collect()

@@ -59,7 +59,7 @@ class KeyFile:
             self._keys = {key.name: key for key in _read(path)}
         except (OSError, ValueError, TypeError, KeyError) as error:
             why = f"it lacks {error}" if isinstance(error, KeyError) else error
-            raise SettingError(f"{path} holds the keys, and cannot be read: {why}") from None
+            raise SettingError(f"{path}, the file of keys, cannot be read: {why}") from None
 
     def all(self) -> list[NamedKey]:
         return list(self._keys.values())
@@ -162,14 +162,14 @@ class Keyring:
             Invalid: the name has the form of the settings' keys, or an admin key has a limit.
         """
         if OF_SETTINGS.fullmatch(name):
-            raise Invalid("name: eight hexadecimal digits are what the keys of the settings are called.")
+            raise Invalid("name: eight hexadecimal digits are reserved for the keys in settings. Choose another name.")
         if right == "admin" and limit != Limit():
-            raise Invalid("right: a key that is limited can read or write; admin is without limits.")
+            raise Invalid("right: a key with a limit can have the right read or write, not admin.")
         token = _new_token()
         with self._lock:
             key = NamedKey(name, right, limit.tags, limit.folder, token_digest(token), now_iso())
             if not self._opened().add(key):
-                raise KeyExists(f"There is a key {name!r} already: revoke it, or rotate it.")
+                raise KeyExists(f"Key {name!r} already exists. Rotate it, or revoke it first.")
             self._keys[name] = key
         return key, token
 
@@ -277,13 +277,13 @@ def take_in(path: Path, keys: Keys) -> None:
     left = [key.name for key in KeyFile(path).all() if not keys.add(key)]
     taken = path.with_suffix(TAKEN)
     path.replace(taken)
-    logger.info("the keys of %s are in the database now, and the file is %s", path, taken.name)
+    logger.info("moved the keys of %s into the database; the file is now %s", path, taken.name)
     if left:
-        logger.warning("keys of these names were in the database already, and those of the file are not: %s", left)
+        logger.warning("the database already has keys with these names, so kb ignores those in the file: %s", left)
 
 
 def _no_key(name: str) -> NotFound:
-    return NotFound(f"There is no key {name!r}.")
+    return NotFound(f"Key {name!r} does not exist.")
 
 
 def token_digest(token: str) -> str:

@@ -141,7 +141,9 @@ class CallerTransaction:
         for document_id in self.changed:
             document = self.inner.documents.get(document_id)
             if document and not self.sees(document):
-                raise Forbidden(f"This key is limited to {described(self.limit)}: the document would leave that.")
+                raise Forbidden(
+                    f"This key is limited to {described(self.limit)}; the change would move the document out of it."
+                )
         changes = [AuditEvent(action, document_id) for document_id, action in self.changed.items()]
         self.inner.audit.add([*self._events, *changes], self._author)
 
@@ -166,7 +168,7 @@ class CallerTransaction:
             NotFound: the document is outside the caller's limit.
         """
         if self.limit and not (self.documents.get(document_id) or self.history.binned(document_id)):
-            raise NotFound(f"There is no document {document_id}.")
+            raise NotFound(f"Document {document_id} does not exist.")
 
     def check_parts(self, document_id: int) -> None:
         """Refuse to change a document with parts that the caller may not see.
@@ -175,7 +177,7 @@ class CallerTransaction:
             Forbidden: the document has such parts.
         """
         if self.limit and not all(map(self.documents.get, self.parts_of(document_id))):
-            raise Forbidden(f"This key may not change all that came inside document {document_id}.")
+            raise Forbidden(f"This key may not change all documents inside document {document_id}.")
 
     def parts_of(self, document_id: int) -> list[int]:
         """Return the parts of a document, and their parts."""
@@ -621,7 +623,7 @@ def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
     is_tagged = not limit.tags or any(tag in limit.tags for tag in job.tags)
     tags = job.tags if is_tagged else (*job.tags, limit.tags[0])
     if not limit.admits(tags, job.source_path):
-        raise Forbidden(f"source_path: this key is limited to {described(limit)}: give a path under it.")
+        raise Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")
     return replace(job, tags=tags, limit=limit)
 
 
@@ -629,8 +631,8 @@ def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
     """Return the error for a path; for a key without a folder it does not reveal whether the path is in use."""
     if limit and limit.folder is None:
         return Forbidden(
-            "source_path: this key is limited to tags: it may give no path but that of a document within its limit. "
-            "A key that is limited to a folder may give those under it."
+            "source_path: this key is limited to tags, so it can only use paths of documents within its limit. "
+            "A key limited to a folder can use all paths in it."
         )
     return Forbidden(f"This key may not write to {source_path}.")
 
@@ -640,4 +642,4 @@ def described(limit: Limit | None) -> str:
     if limit is None:
         return "nothing"
     tags = f"documents with a tag of {', '.join(limit.tags)}" if limit.tags else "documents"
-    return f"{tags} under {limit.folder}" if limit.folder else tags
+    return f"{tags} in {limit.folder}" if limit.folder else tags

@@ -1,1 +1,1 @@
-"""The wire: what the engine and its clients share."""
+"""Models, errors and names that the engine and its clients share."""

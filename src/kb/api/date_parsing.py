@@ -1,4 +1,4 @@
-"""Moments as people write them."""
+"""Dates and times as people write them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMS: Final = [
 ]
 WITHOUT_YEAR: Final = ("%B", "%b", "%d %B", "%d %b", "%B %d", "%b %d")
 MAX_YEARS: Final = 9
-"""In so many years there is a 29 February."""
+"""The number of years among which one has a 29 February."""
 
 ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.(?= |$)")
 ZONE: Final = re.compile(r"(.*\S) +(UTC|[A-Za-z_]+(?:/[\w+-]+)+)")
@@ -46,38 +46,38 @@ def moment(text: str, field: str, zone: tzinfo | None = UTC) -> str | None:
     """Return a moment in ISO 8601, in its zone; None for no text.
 
     Args:
-        text: what is written.
-        field: what the error names.
-        zone: that of what names none, as `monday Europe/Berlin` does; None for the clock's here.
+        text: the written date or time.
+        field: the field that an error names.
+        zone: the zone of a text that names none, unlike `monday Europe/Berlin`; None for the machine's own.
 
     Raises:
-        Invalid: it is none, or could be several.
+        Invalid: kb does not understand the text.
     """
     parsed = _read(text, field, zone)
     return parsed.isoformat().replace("+00:00", "Z") if parsed else None
 
 
 def day(text: str, field: str) -> str | None:
-    """Return the day that is written there, whatever its time zone, in ISO 8601; None for no text.
+    """Return the day of a written date in ISO 8601, in its own time zone; None for no text.
 
     Raises:
-        Invalid: it is none, or could be several.
+        Invalid: kb does not understand the text.
     """
     parsed = _read(text, field, UTC)
     return parsed.date().isoformat() if parsed else None
 
 
 def read(text: str, today: datetime) -> datetime | None:
-    """Return the moment at which what is written begins; None if it is none.
+    """Return the beginning of a written date or time; None if it is not one.
 
-    Days and months without a year are the last that have begun, days of the week too.
+    Days of the week, and days and months without a year, are the last ones that have begun.
 
     Args:
-        text: what is written.
+        text: the written date or time.
         today: midnight, without a zone.
 
     Raises:
-        OverflowError: it is before the year 1.
+        OverflowError: the date is before the year 1.
     """
     words = " ".join(text.replace(",", " ").lower().split())
     plain = re.sub(r"\bsept\b", "sep", ORDINAL.sub("", words))
@@ -98,11 +98,11 @@ def _read(text: str, field: str, zone: tzinfo | None) -> datetime | None:
             return _in_minutes(parsed)
     except (OverflowError, ValueError):  # before the year 1, or after 9999
         pass
-    raise Invalid(f"{field}: {text[:40]!r} is no date that is understood; write it like {EXAMPLES}.")
+    raise Invalid(f"{field}: kb does not understand the date {text[:40]!r}. Write it like {EXAMPLES}.")
 
 
 def _in_minutes(instant: datetime) -> datetime:
-    """Return the same time of day in a zone of whole minutes: others, of the time before railways, few can read."""
+    """Return the same time of day in a zone of whole minutes. Few programs read older zones with seconds."""
     offset = instant.utcoffset() or timedelta()
     minutes = timedelta(minutes=round(offset / timedelta(minutes=1)))
     return instant if minutes == offset else instant.replace(tzinfo=timezone(minutes))
@@ -111,8 +111,10 @@ def _in_minutes(instant: datetime) -> datetime:
 def _zone(name: str, field: str) -> tzinfo:
     try:
         return ZoneInfo(name)
-    except (KeyError, OSError, ValueError):  # unknown, a folder of the database, or outside of it
-        raise Invalid(f"{field}: there is no time zone {name[:40]!r}.") from None
+    except (KeyError, OSError, ValueError):  # unknown, a folder in the database of zones, or a path outside it
+        raise Invalid(
+            f"{field}: the time zone {name[:40]!r} does not exist. Use a name such as Europe/Berlin."
+        ) from None
 
 
 def _ago(words: str, today: datetime) -> datetime | None:
@@ -125,7 +127,7 @@ def _ago(words: str, today: datetime) -> datetime | None:
 
 
 def _this(words: str, today: datetime) -> datetime | None:
-    """Return when this week, month or year began, or the last day of this name."""
+    """Return the beginning of this week, month or year, or the last weekday with this name."""
     begun = {
         "this week": today - timedelta(today.weekday()),
         "this month": today.replace(day=1),
@@ -164,7 +166,7 @@ def _iso(words: str) -> datetime | None:
 
 
 def own_day(date: str | None) -> str | None:
-    """Return the day in ISO 8601, the first one of its month or year if a date says no more; None if it has no year."""
+    """Return the day of a date in ISO 8601, or the first day of its month or year; None without a year."""
     match = _DATE.match(date or "")
     if not match:
         return None

@@ -1,4 +1,4 @@
-"""The types of documents; those of files are the engine's formats (`kb.formats.registry`)."""
+"""The types of documents. The types of files are the engine's formats (`kb.formats.registry`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNREADABLE: Final = {
     "a program": ("dll", "exe", "so"),
     "an archive": ("7z", "bz2", "gz", "rar", "tar", "xz", "zip", "zst"),
 }
-"""What holds no text that is read, by the suffixes of such files."""
+"""Files without readable text: the suffixes of each kind."""
 
 _TYPES: Final = """
     code csv docx eml enex epub html ics json markdown mbox mht msg note notebook odp ods odt pdf pptx rtf text tnef

@@ -1,6 +1,6 @@
-"""Markdown's signs of emphasis.
+"""The signs of emphasis in Markdown.
 
-They count in pairs around words: those of `2 * 3 * 4` and `snake_case` are text, and so is all that stands in code.
+They count only in pairs around words. In `2 * 3 * 4`, in `snake_case` and in code, they are text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _LETTER: Final = r"[^\W_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]"
-"""A letter or digit of a script that puts spaces between words."""
+"""A letter or digit of a script with spaces between words."""
 
 _CODE: Final = r"(?<![`\\])(?P<ticks>`+)(?!`)(?:(?s:.{1,1000}?)(?<!`)(?P=ticks)(?!`)|(?<=```)(?s:.*)\Z)"
 _PAIR: Final = re.compile(
@@ -20,7 +20,7 @@ _PAIR: Final = re.compile(
 
 
 def emphasis_signs(text: str, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield where in a text the signs are that make words of it strong or slanted."""
+    """Yield the ranges of the signs that make words bold or italic."""
     for pair in _PAIR.finditer(text, begin, len(text) if end is None else end):
         if pair["open"]:
             yield pair.span("open")

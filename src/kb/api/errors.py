@@ -1,8 +1,8 @@
-"""What can go wrong, said once.
+"""The errors of kb.
 
-An error's class carries its HTTP status and its stable code; its docstring is its default message. The engine
-turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns problem+json back into the same class.
-Those without a code of their own go over the wire as what they are a kind of, or are never sent.
+The class of an error has its HTTP status and its stable code; its docstring is its default message. The engine
+turns a `KbError` into problem+json (RFC 9457), and `kb.client.client` turns problem+json back into the same class.
+An error without a code of its own is sent as its base class, or is never sent.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import inspect
 from collections.abc import Iterator
 from typing import Final, Self
 
-REMEDY: Final = "Mount it writable ('mount' and the kernel's log say what is wrong) or mend it"
-"""What helps where a disk cannot be written."""
+REMEDY: Final = "Mount it writable or repair it ('mount' and the kernel's log show the fault)"
+"""What to do if a disk cannot be written."""
 
 
 class KbError(Exception):
@@ -37,51 +37,51 @@ class Invalid(KbError, status=422, code="invalid"):
 
 
 class Unauthorized(KbError, status=401, code="unauthorized"):
-    """A valid key is needed: send it as 'Authorization: Bearer KEY'."""
+    """This call needs a valid key. Send it as 'Authorization: Bearer KEY'."""
 
 
 class NotFound(KbError, status=404, code="not-found"):
-    """There is nothing here."""
+    """Nothing exists at this address."""
 
 
 class NotANote(KbError, status=409, code="not-a-note"):
-    """Only notes can be updated; send a changed file again under the same source_path instead."""
+    """Only notes can be updated. To change a file, send it again under the same source_path."""
 
 
 class NotPaged(KbError, status=409, code="not-paged"):
-    """This document has no pages; ask for lines or characters."""
+    """This document has no pages. Request lines or characters."""
 
 
 class NotRetryable(KbError, status=409, code="not-retryable"):
-    """Only a failed job whose content was kept can be tried again; send the content again instead."""
+    """Only a failed job whose content was kept can run again. Send the content again."""
 
 
 class JobDone(KbError, status=409, code="job-done"):
-    """The job is done; what it made is a document now."""
+    """The job is done, so it cannot be dropped. Delete its document instead."""
 
 
 class PathTaken(KbError, status=409, code="path-taken"):
-    """Another document comes from this path."""
+    """Another document already has this source_path. Move or delete that document first."""
 
 
 class AlreadyReplaced(KbError, status=409, code="already-replaced"):
-    """Another note replaces this one already; replace that one instead."""
+    """Another note already replaces this one. Replace that note instead."""
 
 
 class TooManyTags(KbError, status=409, code="too-many-tags"):
-    """The document would have more tags than a document may have."""
+    """The document would have too many tags. Remove some of them first."""
 
 
 class KeyReused(KbError, status=409, code="key-reused"):
-    """The Idempotency-Key was used before, for something else."""
+    """The Idempotency-Key was already used for a different request. Send a new key."""
 
 
 class KeyExists(KbError, status=409, code="key-exists"):
-    """There is a key of this name already."""
+    """A key with this name already exists. Choose another name, or rotate that key."""
 
 
 class KeyRotated(KbError, status=409, code="key-rotated"):
-    """Someone else has just rotated the key; rotate it again if theirs is not to be the one in use."""
+    """Someone else just rotated this key. Rotate it again to replace theirs."""
 
 
 class NotInBin(KbError, status=409, code="not-in-bin"):
@@ -89,51 +89,51 @@ class NotInBin(KbError, status=409, code="not-in-bin"):
 
 
 class Occupied(KbError, status=409, code="occupied"):
-    """Another document has taken the place of this one."""
+    """Another document now has the path of this one. Delete or move that document first."""
 
 
 class FolderTaken(KbError, status=409, code="folder-taken"):
-    """Another folder is kept in step under this name."""
+    """Another synced folder already has this name. Choose another name, or take it over."""
 
 
 class NotReembedding(KbError, status=409, code="not-reembedding"):
-    """There are no other vectors to do this with."""
+    """This action needs other vectors than those in use, and kb has none. Send 'start' first."""
 
 
 class NoKeySet(KbError, status=409, code="no-key-set"):
-    """Set KB_API_KEY first: without it anyone may do anything, whatever keys there are."""
+    """Set KB_API_KEY and restart kb first. Without it, everyone has all rights, even if keys exist."""
 
 
 class NoBackupFolder(KbError, status=409, code="no-backup-folder"):
-    """Set KB_BACKUP_DIR first: backups go there. 'kb backup DIR' makes one without it."""
+    """Set KB_BACKUP_DIR, the folder for backups, and restart kb. 'kb backup DIR' needs no setting."""
 
 
-class AtWork(KbError, status=409, code="at-work"):
-    """Something is done with the data already; wait until it is over."""
+class MaintenanceRunning(KbError, status=409, code="at-work"):
+    """A backup, check or repair is already running. Wait until it ends."""
 
 
 class HistoryGone(KbError, status=410, code="history-gone"):
-    """History does not go back so far."""
+    """The history does not go back that far. Choose a later time."""
 
 
 class Changed(KbError, status=412, code="changed"):
-    """The document was changed since it was read."""
+    """The document has changed since you read it. Read it again, then repeat the change."""
 
 
 class Forbidden(KbError, status=403, code="forbidden"):
-    """This key may not do that."""
+    """This key does not have the right to do this."""
 
 
 class ForeignOrigin(KbError, status=403, code="foreign-origin"):
-    """Pages of other sites may not use this server."""
+    """Pages of other sites may not call this server. To allow a site, add its host to KB_ALLOWED_HOSTS."""
 
 
 class Misdirected(KbError, status=421, code="misdirected"):
-    """This server is not known by that name; KB_ALLOWED_HOSTS can add it, or a key (KB_API_KEY)."""
+    """This host name is not allowed. Add it to KB_ALLOWED_HOSTS, or set KB_API_KEY."""
 
 
 class WrongVersion(KbError, status=426, code="wrong-version"):
-    """The engine and its client are of versions that do not fit."""
+    """The versions of the engine and its client are not compatible. Upgrade the older one."""
 
 
 class TooLarge(KbError, status=413, code="too-large"):
@@ -145,11 +145,11 @@ class UnsupportedMedia(KbError, status=415, code="unsupported-media-type"):
 
 
 class TooManyGuesses(KbError, status=429, code="too-many-guesses"):
-    """Too many keys that are none came from this address; wait, then send the right one."""
+    """This address sent too many wrong keys. Wait, then send the right one."""
 
 
 class HeadTooLarge(KbError, status=431, code="head-too-large"):
-    """The request's address and headers are larger than the server accepts."""
+    """The URL and headers of the request are larger than the server accepts."""
 
 
 class Unavailable(KbError, status=503, code="unavailable"):
@@ -157,15 +157,15 @@ class Unavailable(KbError, status=503, code="unavailable"):
 
 
 class Stopped(Unavailable):
-    """The engine stops; nothing is wrong with what it worked on. Try again when it runs again."""
+    """The engine is shutting down; the request is not at fault. Try again when the engine runs again."""
 
 
 class ModelChanged(Unavailable):
-    """The engine changed to another embedding model in the meantime; nothing was written. Try again."""
+    """The engine switched to another embedding model during the request; nothing was written. Try again."""
 
 
 class FilesUnavailable(Unavailable):
-    """The place of the files does not answer. Try again in a few seconds."""
+    """The storage of the files does not respond. Try again in a few seconds."""
 
 
 class StoreUnavailable(Unavailable):
@@ -173,65 +173,67 @@ class StoreUnavailable(Unavailable):
 
 
 class NoConnection(StoreUnavailable):
-    """The database gives no connection, so that nothing has begun. Try again in a few seconds."""
+    """The database accepts no connection; nothing was changed. Try again in a few seconds."""
 
 
 class Unconfirmed(StoreUnavailable):
-    """The database broke off while a change was committed: it is not known whether it was written."""
+    """The database connection broke during a commit, so the change may or may not be saved."""
 
 
 class LeaseLost(Unavailable):
-    """Another engine has taken up the job; nothing of it was written here."""
+    """Another engine has taken over the job; this engine wrote nothing of it."""
 
 
 class Overloaded(KbError, status=503, code="overloaded"):
-    """The server has too many connections or files open at the moment; try again in a few seconds."""
+    """The server has too many open connections or files. Try again in a few seconds."""
 
     @staticmethod
     def is_why(error: BaseException | None) -> bool:
-        """Return whether the operating system said so."""
+        """Return whether the operating system reported this fault."""
         return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 class Busy(KbError, status=503, code="busy"):
-    """As many searches as KB_MAX_SEARCHES allows run or wait; try again in a second."""
+    """Too many searches are running or waiting (KB_MAX_SEARCHES). Try again in a second."""
 
 
 class DiskFull(KbError, status=507, code="disk-full"):
-    """The engine's disk is full: nothing was written. Make room and try again."""
+    """The engine's disk is full; nothing was written. Free some space and try again."""
 
     @staticmethod
     def is_why(error: Exception) -> bool:
-        """Return whether the operating system said so."""
+        """Return whether the operating system reported this fault."""
         return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 class DiskFault(KbError, status=503, code="disk-fault"):
-    """The engine's disk cannot be written: nothing was. Mount it writable or mend it, and try again."""
+    """The engine cannot write to its disk; nothing was saved. Mount it writable or repair it, and try again."""
 
     @classmethod
     def at(cls, path: object, reason: object, verb: str = "written") -> Self:
-        """Return the error of a file, or of a folder."""
-        return cls(f"The disk cannot be {verb}: {path}: {reason}. {REMEDY}, and try again; reading goes on.")
+        """Return the error for this file or folder."""
+        return cls(
+            f"The disk cannot be {verb}: {path}: {reason}. {REMEDY}, and try again. You can still search and read."
+        )
 
     @classmethod
     def of(cls, error: BaseException | None) -> Self | None:
-        """Return what the operating system said, if it said so."""
+        """Return the error if the operating system reported a disk fault, else None."""
         if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EIO):
             return cls.at(error.filename or "a file", error.strerror)
         return None
 
 
 class NoEngine(KbError):
-    """What answers is not a kb engine."""
+    """The server at this address is not a kb engine. Check KB_ENGINE_URL."""
 
 
 class EngineUnreachable(KbError):
-    """The engine is unreachable."""
+    """The engine is unreachable. Start it with 'kb serve', or check KB_ENGINE_URL."""
 
 
 class EngineSlow(EngineUnreachable):
-    """The engine did not answer in time."""
+    """The engine did not respond in time. Try again in a minute."""
 
 
 class Unreadable(KbError):
@@ -239,7 +241,7 @@ class Unreadable(KbError):
 
 
 class OutOfReach(Unreadable):
-    """What would read the file is out of reach for now."""
+    """The extractor for this file is unreachable for now."""
 
 
 class StartError(KbError):
@@ -266,4 +268,4 @@ def _with_code(kind: type[KbError]) -> Iterator[tuple[str, type[KbError]]]:
 
 
 BY_CODE: Final = dict(_with_code(KbError))
-"""The errors with a code of their own, which come over the wire as they were raised."""
+"""The errors with a code of their own, by code; a client receives them as they were raised."""

@@ -1,12 +1,12 @@
-"""How the errors of failed jobs are worded: the engine writes these phrases, and its clients know them again."""
+"""Phrases in the errors of failed jobs, which the engine writes and its clients recognise."""
 
 from __future__ import annotations
 
 from typing import Final, Literal
 
 OF_ENGINE: Final = "The engine "
-"""How the error begins of a job that failed for no reason of its content, which was kept."""
-IN_BIN: Final = "The document that it came in is in the bin: it is read when that is restored."
+"""The beginning of the error if the engine was the cause, not the content; kb kept the content."""
+IN_BIN: Final = "The document that contains it is in the bin. kb reads it when you restore that document."
 NO_OCR: Final = "OCR is not done"
 NO_SPEECH: Final = "speech is not read"
 NO_VIDEO: Final = "videos are not read"
@@ -15,12 +15,11 @@ NO_PPT: Final = "install catdoc and start kb again, or save the file as .pptx"
 NO_WPD: Final = "install libwpd-tools and start kb again, or save the file as .docx"
 
 Remedy = Literal["retry", "extractor", "other-content"]
-"""What helps a failed job: another try with the content that was kept, or a program beside the engine (`KB_EXTRACT`),
-or nothing but other content."""
+"""The remedy for a failed job: a retry with the kept content, an extractor (`KB_EXTRACTORS`), or other content."""
 
 
 def remedy_for(error: str | None) -> Remedy:
-    """Return what helps a job that failed with this error."""
+    """Return the remedy for a job that failed with this error."""
     error = error or ""
     if error.startswith(OF_ENGINE) or error == IN_BIN:
         return "retry"

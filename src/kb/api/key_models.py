@@ -1,4 +1,4 @@
-"""Keys and the audit log on the wire."""
+"""Bodies for keys and the audit log."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kb.api.rights import Right, folder_prefix
 KeyName = Annotated[
     str,
     Field(min_length=1, max_length=50),
-    Like(r"^[a-z0-9][a-z0-9_-]*$", "a name holds small letters, digits, - and _, and begins with a letter or digit"),
+    Like(r"^[a-z0-9][a-z0-9_-]*$", "a name may contain a-z, 0-9, - and _, and must begin with a letter or digit"),
 ]
 Folder = Annotated[SourcePath, AfterValidator(folder_prefix)]
 
 
 class KeyRequest(Request):
-    """A key to be made. With `tags` it is limited to documents with one of them, with `path` to those under it."""
+    """A new key. `tags` limits it to documents with one of these tags, `path` to documents in this folder."""
 
     name: KeyName
     right: Right = "read"
@@ -27,19 +27,19 @@ class KeyRequest(Request):
 
 
 class RotateRequest(Request):
-    """For how many minutes the key that was sent before is good, too."""
+    """The number of minutes that the previous secret of the key stays valid."""
 
     grace_minutes: Annotated[int, Field(ge=0, le=100_000), BeforeValidator(whole)] = 0
 
 
 class DigestRequest(Request):
-    """The SHA-256 of what a client sent as its key, in hex."""
+    """The SHA-256 of a client's key, in hex."""
 
     digest: Annotated[str, Like(r"^[0-9a-f]{64}$", "must be 64 hexadecimal digits")]
 
 
 class KeyRights(Reply):
-    """What a key may do, and what it is limited to."""
+    """The right of a key, and its limit to tags or a folder."""
 
     name: str | None
     right: Right
@@ -48,26 +48,26 @@ class KeyRights(Reply):
 
 
 class Key(KeyRights):
-    """A key, without what is sent."""
+    """A key without its secret."""
 
     created_at: str
     used_at: str | None
 
 
 class NewKey(Key):
-    """A key that was made or rotated. `key` is what to send: it is shown once, and kept nowhere."""
+    """A new or rotated key. `key` is the secret to send. kb shows it only once and does not store it."""
 
     key: str
 
 
 class KeyList(Reply):
-    """Every key but those of the settings."""
+    """All keys with rights, without the keys in settings."""
 
     keys: list[Key]
 
 
 class AuditLine(Reply):
-    """Who did what: to a document, a job or a key."""
+    """A record of an action on a document, a job or a key: its time, key and program."""
 
     id: int
     at: str
@@ -80,7 +80,7 @@ class AuditLine(Reply):
 
 
 class AuditList(Reply):
-    """A page, newest first."""
+    """A page of the audit log, newest first. `next_cursor` is null on the last page."""
 
     lines: list[AuditLine]
     next_cursor: str | None

@@ -1,4 +1,4 @@
-"""The bodies that go over the wire (requirements E-1 to E-11, N-1 to N-6)."""
+"""The bodies of requests and responses (requirements E-1 to E-11, N-1 to N-6)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEFAULT_PAGE = 50
 MAX_PAGE = 500
 
 MAX_TAGS = 100
-"""How many a document may have, and a request may name at once."""
+"""The maximum number of tags of a document, and of a list in a request."""
 
 MAX_TAG_CHARS = 200
 
@@ -38,14 +38,14 @@ JobStatus = Literal["queued", "running", "done", "failed"]
 ReembedState = Literal["building", "stopped", "returning", "kept"]
 ReembedAction = Literal["start", "stop", "resume", "rollback", "finish"]
 ENDED: Final = frozenset[JobStatus]({"done", "failed"})
-"""The states in which a job stays by itself."""
+"""The final states of a job."""
 
 JobKind = Literal["note", "file"]
 NOTE: Final = "note"
-"""The kind of a job that is a note, and the type of its document."""
+"""The kind of a note's job, and the type of its document."""
 
 Restriction = Literal["files", "network", "processes", "writing"]
-"""What a parser cannot do: open files, reach the network, start or signal or look into processes, write files."""
+"""A restriction of the parser: no access to files, to the network, to other processes, or no writing of files."""
 
 Sort = Literal["id", "recent", "oldest"]
 SearchSort = Literal["relevance", "recent"]
@@ -54,7 +54,7 @@ Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-tim
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """A text that matches a pattern somewhere; `otherwise` says in plain words what is wrong with one that does not."""
+    """A text that contains a match of a pattern; `otherwise` is the error message in plain words."""
 
     pattern: str
     otherwise: str
@@ -73,7 +73,7 @@ class Like:
 
 def _date_and_time(value: object) -> object:
     if not isinstance(value, str) or not re.match(r"\d{4}-\d\d-\d\d", value):
-        raise PydanticCustomError("instant", "must be a text such as 2026-01-31T12:00:00Z")
+        raise PydanticCustomError("instant", "must be a date and time such as 2026-01-31T12:00:00Z")
     return value
 
 
@@ -81,7 +81,7 @@ def _in_utc(instant: datetime) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        raise PydanticCustomError("instant", "must be a moment of the years 1 to 9999 in UTC") from None
+        raise PydanticCustomError("instant", "must be within the years 1 to 9999 in UTC") from None
 
 
 def _in_calendar(instant: datetime) -> datetime:
@@ -94,7 +94,7 @@ def _in_one_line(text: str) -> str:
 
 
 def whole(value: object) -> object:
-    """Return a whole number as an integer: JSON does not tell 3.0 from 3."""
+    """Return a whole number as an integer, because 3.0 and 3 are the same in JSON."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -105,22 +105,22 @@ def _sort(value: object) -> object:
 ListSorted = Annotated[
     Sort,
     BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest"]),
-    Field(description="`recent` or `newest`: the last changed or added first; `oldest`: last."),
+    Field(description="`recent` or `newest`: last changed or added first; `oldest`: the reverse; `id`: by id."),
 ]
 SearchSorted = Annotated[
     SearchSort,
     BeforeValidator(_sort, json_schema_input_type=Literal["relevance", "recent", "newest"]),
-    Field(description="`recent` or `newest`: what was found, the newest first."),
+    Field(description="`relevance`: best first; `recent` or `newest`: the same results, newest first."),
 ]
 
-# \s is not the same everywhere: \x1c to \x1f are white space to Python alone, \ufeff to JavaScript alone, \x85 to all
-# others.
+# \s differs between languages: only in Python it includes \x1c to \x1f, only in JavaScript \ufeff, and only there not
+# \x85.
 WORD = r"[^\s\x1c-\x1f\x85\ufeff]"
-"""The pattern of a text that holds more than white space."""
+"""The pattern of a text with more than white space."""
 
-NOT_BLANK = Like(WORD, "must hold more than white space")
-ANSWERED = "not one that this list answered; leave it out to begin again"
-PAGE_BEFORE = "`next_cursor` of the page before."
+NOT_BLANK = Like(WORD, "must contain more than white space")
+ANSWERED = "not a cursor from this list; leave it out to start with the first page"
+PAGE_BEFORE = "`next_cursor` of the previous page."
 
 Tag = Annotated[
     str,
@@ -128,14 +128,14 @@ Tag = Annotated[
     AfterValidator(composed),
     Like(
         r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f\x85\ufeff][^,\x00-\x1f\x7f]*$",
-        "a tag has no comma and no control character, and is more than white space",
+        "a tag must contain more than white space, and no comma or control character",
     ),
 ]
-"""White space around a tag does not count, nor whether its letters are composed."""
+"""Tags are compared without surrounding white space and with composed letters (NFC)."""
 
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
 THREAD: Final = "thread:"
-"""How the tag begins that names a thread. Short notes of one are found by their neighbours' words, too."""
+"""The prefix of a tag that names a thread. The other notes of its thread also help to find a short note."""
 
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
 MAX_TITLE: Final = 500
@@ -143,39 +143,52 @@ MAX_SOURCE: Final = 500
 Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE), NOT_BLANK, AfterValidator(_in_one_line)]
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK, AfterValidator(composed)]
-"""Whether its letters are composed does not count: file systems differ."""
+"""Paths are compared with composed letters (NFC), because file systems differ."""
 
 Label = Annotated[str, Field(min_length=1, max_length=255)]
-SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
-SourcePart = Annotated[SourcePath, Field(description="What stands in the source_path; ASCII letters in any case.")]
+SourcePrefix = Annotated[
+    SourcePath, Field(description="Only documents whose `source_path` begins with this text, such as `docs/`.")
+]
+SourcePart = Annotated[
+    SourcePath,
+    Field(description="Only documents whose `source_path` contains this text; the case of ASCII letters is ignored."),
+]
 Name = Annotated[
     str,
     Field(
         min_length=1,
         max_length=1000,
-        description="The file's name without its folders, or a note's title; * and ? stand for anything in it.",
+        description="Only files with this name (without folders) and notes with this title; `*` and `?` are wildcards.",
     ),
 ]
-IdPrefix = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="How the id begins.")]
-DocType = Annotated[str, Field(min_length=1, max_length=100, description=f"One of {', '.join(DOC_TYPES)}.")]
+IdPrefix = Annotated[
+    str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="Only documents whose id begins with these digits.")
+]
+DocType = Annotated[
+    str, Field(min_length=1, max_length=100, description=f"Only documents of this type: {', '.join(DOC_TYPES)}.")
+]
 Lang = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z]{2}$", description="In this language, by its code in ISO 639-1, such as de."),
+    Field(pattern=r"^[A-Za-z]{2}$", description="Only documents in this language, as an ISO 639-1 code such as `de`."),
     AfterValidator(str.lower),
 ]
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
-"""At least one. JSON does not tell 3.0 from 3."""
+"""A number from 1, which JSON may write as 3.0."""
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_utc), Field(strict=False)]
 DayBound = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_calendar), Field(strict=False)]
-"""It keeps its time zone: the day that it names there is compared with the days that documents give themselves."""
+"""A moment with its time zone: its day in this zone is compared with the dates of documents."""
 
-Why = Annotated[str | None, Field(max_length=500, description="Why, for the history.")]
+Why = Annotated[str | None, Field(max_length=500, description="The reason for the change, which the history shows.")]
 DocumentId = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
 VersionNumber = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
-UPDATED_AFTER: Any = Field(description="Changed, or else created, then or later.")
-AFTER: Any = Field(description="Of that day or later, by its own date; without one, changed or created then or later.")
-BEFORE: Any = Field(description="Likewise, earlier.")
+UPDATED_AFTER: Any = Field(
+    description="Only documents changed at or after this time. Documents that never changed count by their creation."
+)
+AFTER: Any = Field(
+    description="Only documents dated on or after this day. Without a date, the last change or the creation counts."
+)
+BEFORE: Any = Field(description="Only documents dated before this day, by the same rule as `after`.")
 DocumentsCursor = Annotated[
     str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
 ]
@@ -188,13 +201,13 @@ BinCursor = Annotated[
 
 
 class Request(BaseModel):
-    """What a client sends: an unknown field or a wrong type is refused, never ignored or converted."""
+    """The body of a request. Unknown fields and wrong types are refused, never ignored or converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Reply(BaseModel):
-    """What the engine answers, read from the store's rows."""
+    """The body of a response, read from rows of the store."""
 
     model_config = ConfigDict(from_attributes=True, hide_input_in_errors=True)
 
@@ -206,26 +219,27 @@ BOTH_MODES: dict[str, Any] = {
 
 
 class SearchRequest(Request):
-    """A search among the documents that pass every filter; at most one of the two mode flags may be set.
+    """A search in the documents that match all filters.
 
-    With `group_by`, `top` counts documents, and a result carries the document's next best passages in `more`. With
-    `max_tokens`, as many results as fit come back; the last one may be cut after a word.
+    `fts_only` searches only by words, `vec_only` only by meaning; set at most one of them. With `group_by`, `top`
+    counts documents, and each result has the next best passages of its document in `more`. With `max_tokens`, the
+    response has as many results as fit, and the last one may be cut after a word.
     """
 
     model_config = ConfigDict(json_schema_extra={"not": BOTH_MODES})
 
     query: Annotated[str, Field(min_length=1, max_length=20_000), NOT_BLANK]
     top: Count = DEFAULT_TOP
-    tags: Annotated[Tags, Field(description="All of them must match.")] = []
-    tag_any: Annotated[Tags, Field(description="At least one of them must match.")] = []
-    tag_not: Annotated[Tags, Field(description="None of them may match.")] = []
+    tags: Annotated[Tags, Field(description="Only documents with all of these tags.")] = []
+    tag_any: Annotated[Tags, Field(description="Only documents with at least one of these tags.")] = []
+    tag_not: Annotated[Tags, Field(description="Only documents with none of these tags.")] = []
     doc_type: DocType | None = None
     lang: Lang | None = None
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
     name: Name | None = None
-    created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
-    created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
+    created_after: Annotated[Instant | None, Field(description="Only documents created at or after this time.")] = None
+    created_before: Annotated[Instant | None, Field(description="Only documents created before this time.")] = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
     after: Annotated[DayBound | None, AFTER] = None
     before: Annotated[DayBound | None, BEFORE] = None
@@ -233,34 +247,38 @@ class SearchRequest(Request):
     sort: SearchSorted = "relevance"
     fts_only: bool = False
     vec_only: bool = False
-    exact: Annotated[bool, Field(description="Compare every vector: slower, and misses none.")] = False
+    exact: Annotated[bool, Field(description="Compare every vector. This is slower and misses no passage.")] = False
     group_by: Literal["document"] | None = None
-    max_tokens: Annotated[Count | None, Field(description="The most tokens of text in all results.")] = None
-    explain: Annotated[bool, Field(description="Say of each result what its score is made of.")] = False
+    max_tokens: Annotated[
+        Count | None, Field(description="The maximum number of tokens of text in all results together.")
+    ] = None
+    explain: Annotated[bool, Field(description="Explain the score of each result (`explanation`).")] = False
 
 
 class NoteRequest(Request):
-    """A note to be added."""
+    """A new note."""
 
     text: NoteText
     title: Title | None = None
     tags: Tags = []
     source_path: SourcePath | None = None
-    thread: Annotated[Tag | None, Field(description="What it is a part of: becomes the tag `thread:…`.")] = None
-    source: Annotated[Source | None, Field(description="Where it comes from: an address, a book, a person.")] = None
-    replaces: Annotated[DocumentId | None, Field(description="The note whose place it takes.")] = None
+    thread: Annotated[
+        Tag | None, Field(description="The note's thread: related notes help to find it. Becomes the tag `thread:…`.")
+    ] = None
+    source: Annotated[Source | None, Field(description="The origin of the note: a URL, a book, a person.")] = None
+    replaces: Annotated[DocumentId | None, Field(description="The id of the note that this note supersedes.")] = None
     if_new: Annotated[
-        bool, Field(description="Store nothing if a note says nearly the same; the answer names it in `alike`.")
+        bool, Field(description="Store nothing if a note says nearly the same. The answer names it in `alike`.")
     ] = False
 
     @property
     def all_tags(self) -> list[str]:
-        """The tags, with that of the thread."""
+        """The tags, including the tag of the thread."""
         return [*self.tags, f"{THREAD}{self.thread}"] if self.thread else self.tags
 
 
 class FileRequest(Request):
-    """What is said of a file that is added."""
+    """The fields of a file to add."""
 
     title: Title | None = None
     source_path: SourcePath | None = None
@@ -268,10 +286,10 @@ class FileRequest(Request):
 
 
 class NoteUpdate(Request):
-    """A change of a note: its whole new `text`, or an edit of the one it has, its title or its tags.
+    """A change of a note: a whole new `text`, or edits of its text, title or tags.
 
-    `old` must stand in the text exactly once, and gives way to `new`. `append` and `prepend` go on lines of their own.
-    A tag in both lists stays.
+    `old` must occur exactly once in the text; `new` replaces it. `append` adds lines at the end, `prepend` at the
+    beginning, after any front matter. A tag in both lists stays.
     """
 
     model_config = ConfigDict(
@@ -289,7 +307,7 @@ class NoteUpdate(Request):
 
 
 class Move(Request):
-    """Where a document comes from."""
+    """The new source path of a document."""
 
     source_path: SourcePath
 
@@ -302,7 +320,7 @@ class TagChange(Request):
 
 
 class Revert(Request):
-    """The version that a document shall become again."""
+    """The version to restore."""
 
     version: VersionNumber
 
@@ -318,10 +336,11 @@ TWO_SCOPES: dict[str, Any] = {
 
 
 class UndoRequest(Request):
-    """Take back an operation: the one with this number, or else the last one that the caller gave.
+    """The operation to undo: the one with this number, or by default the caller's last one.
 
-    With `since`, all that was changed by commands given after a moment. With `key`, only what that key changed, or
-    the last operation of that key; `operation` goes with neither. `dry_run` only shows it.
+    `since` undoes the changes of all operations after a time; with `key`, only the changes of this key. `key` without
+    `since` undoes the last operation of this key. `operation` cannot be combined with either. `dry_run` only shows the
+    changes.
     """
 
     model_config = ConfigDict(json_schema_extra={"not": TWO_SCOPES})
@@ -333,10 +352,10 @@ class UndoRequest(Request):
 
 
 class FolderClaim(Request):
-    """A folder on a machine that is kept in step from now on, under a name that no other folder has.
+    """A folder on a machine that kb will sync, under a name that no other folder has.
 
-    `prefix` is how the paths of its files begin. `mounts` says on which device it is, and which folders below it are
-    on another. `take_over` lets it have the name of another one.
+    `prefix` is the beginning of its files' source paths. `mounts` names the folder's device, and the folders below it
+    on other devices. `take_over` takes the name from another folder.
     """
 
     prefix: SourcePath
@@ -348,7 +367,7 @@ class FolderClaim(Request):
 
 
 class Place(Reply):
-    """Where a chunk stands: lines from 1, characters from 0 with the end excluded, pages from 1."""
+    """The position of a chunk. Lines and pages count from 1, characters from 0 with the end excluded."""
 
     page: int | None
     heading: list[str]
@@ -359,10 +378,10 @@ class Place(Reply):
 
 
 class ExplainedTerm(Reply):
-    """A word that was looked for and stands in the passage, and what it adds to `fts_score`.
+    """A word of the query in the passage, and its share of `fts_score`.
 
-    `idf` is how much it counts, the more the rarer; `count` how often it stands there, twice in a title or heading.
-    Both are null for a word like `photogr*`, and while full text is searched on disk.
+    `idf` is the weight of the word: rarer words have more. `count` is its number of occurrences; one in a title or
+    heading counts twice. Both are null for a prefix such as `photogr*`, and while full text is searched on disk.
     """
 
     term: str
@@ -372,10 +391,10 @@ class ExplainedTerm(Reply):
 
 
 class ExplainedLeg(Reply):
-    """What words, or meaning, say of a passage.
+    """The rank and score of a passage by words, or by meaning.
 
-    `place` is where it stands in the leg's list, from 1, null if it is not in it; `score` is its own, `in_context` that
-    of it with its neighbours, null where it stands alone; `share` is what it adds to the result's score.
+    `place` is its rank in this list, from 1, or null if it is not listed. `score` is its own score; `in_context` is its
+    score together with its neighbours, or null without neighbours. `share` is its part of the result's score.
     """
 
     place: int | None
@@ -385,9 +404,10 @@ class ExplainedLeg(Reply):
 
 
 class Explanation(Reply):
-    """What a score is made of: the sum of both shares and of `typed`. A leg that did not run is null.
+    """The parts of a score: it is the sum of both shares and of `typed`.
 
-    `typed` is what it adds that the query, or some of it, stands there as it was typed, or is the document's name.
+    `words` or `meaning` is null if the search did not use it. `typed` is the bonus if the passage contains words of the
+    query as typed, or if they are the document's name.
     """
 
     terms: list[ExplainedTerm]
@@ -397,11 +417,12 @@ class Explanation(Reply):
 
 
 class Passage(Reply):
-    """A chunk that was found. `index` counts the document's chunks from 0.
+    """A chunk that matches the query. `index` is its number in the document, from 0.
 
-    `fts_score` and `vec_score` are null where that leg did not find it; `context_score` is how much of `score` its
-    neighbours in a thread gave it or took, null where it stands alone; `highlights` are the ranges of `text`, in
-    Unicode code points, that match words of the query; `truncated` says that `text` was cut to fit `max_tokens`.
+    `fts_score` (words) and `vec_score` (meaning) are null if that search did not find it. `context_score` is the part
+    of `score`, possibly negative, that comes from its neighbours, or null without neighbours. `highlights` are the
+    ranges of `text`, in Unicode code points, that match words of the query. `truncated` is true if `text` was cut to
+    fit `max_tokens`.
     """
 
     chunk_id: int
@@ -418,7 +439,7 @@ class Passage(Reply):
 
 
 class CopyOf(Reply):
-    """A document that says the same in a passage, or all but the same."""
+    """Another document with the same, or nearly the same, passage."""
 
     document_id: int
     title: str
@@ -426,13 +447,13 @@ class CopyOf(Reply):
 
 
 class SearchResult(Passage):
-    """A passage and its document; `more` has the document's next best passages when grouped by document.
+    """A passage with the fields of its document. `more` has the document's next best passages if `group_by` is set.
 
-    `copies` are other documents that say the same in a passage, at most 20, and `copy_count` says how many there are
-    among those that match best: all of them are this one result.
+    `copies` lists up to 20 other documents with the same passage, which are not results of their own. `copy_count` is
+    their number among the best matches.
 
-    `source` is where a note comes from, and `replaced_by` the note that took its place; it stands behind that one. `by`
-    is the name of the key that made the document what it is, `client` the program.
+    `source` is the origin of a note. `replaced_by` is the note that supersedes it; a superseded note ranks directly
+    below its replacement. `by` is the name of the key of the last change, `client` its program.
     """
 
     document_id: int
@@ -454,14 +475,14 @@ class SearchResult(Passage):
 
 
 class UnknownWord(Reply):
-    """A word of the query that no document has; the first of `nearest`, if there is one, was searched for instead."""
+    """A word of the query that no document contains. If `nearest` has words, kb searched for the first one instead."""
 
     word: str
     nearest: list[str]
 
 
 class UnreadableFile(Reply):
-    """A file that the query names, of which no text could be read, and why: `error` is that of its job."""
+    """A file named in the query that kb could not read; `error` is the error of its job."""
 
     job_id: int
     filename: str
@@ -469,11 +490,12 @@ class UnreadableFile(Reply):
 
 
 class SearchReply(Reply):
-    """What was found, best first.
+    """The results, best first.
 
-    `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
-    `unknown` are the words of the query that no document has; `unreadable` at most 3 of the `unreadable_count` files of
-    that name that could not be read. `weak` says that no document answers the query well.
+    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of jobs whose content is not
+    searchable yet. `unknown` lists the words of the query that no document contains, `unreadable` up to 3 of the
+    `unreadable_count` files named in the query that kb could not read. `weak` is true if no document answers the query
+    well.
     """
 
     results: list[SearchResult]
@@ -486,12 +508,12 @@ class SearchReply(Reply):
 
 
 class Document(Reply):
-    """A document without its text. `date` is the one that it gives itself, as written.
+    """A document without its text. `date` is the document's own date, as written in it.
 
-    `source` is where a note comes from, in the words of who added it. `replaces` is the note whose place it took, and
-    `replaced_by` the one that took its own: the last one, if that was replaced, too. `omitted` counts by kind what the
-    file holds that was not read, such as {"files": 2}; the last line of the text says the same in words. `language` is
-    the one that it is written in, by its code in ISO 639-1; null if that is not clear, as of a short or mixed text.
+    `source` is the origin of a note, in its author's words. `replaces` is the note that this one supersedes,
+    `replaced_by` the latest note that supersedes this one. `omitted` counts the content of a file that kb did not read,
+    by kind, such as {"files": 2}; the last line of the text says the same in words. `language` is an ISO 639-1 code, or
+    null if the language is not clear, as in a short or mixed text.
     """
 
     id: int
@@ -511,7 +533,7 @@ class Document(Reply):
 
 
 class Chunk(Reply):
-    """A stretch of a document's text; a document's chunks in order, joined, are its text."""
+    """A piece of a document's text. The chunks of a document, joined in order, are its text."""
 
     id: int
     index: int
@@ -520,10 +542,10 @@ class Chunk(Reply):
 
 
 class DocumentWithChunks(Document):
-    """A document with its text in chunks: all `chunk_count` of them, or those that were asked for.
+    """A document with its text in chunks: all `chunk_count` chunks, or the requested ones.
 
-    `by` is the name of the key that made it what it is, `client` the program. `part_of` is the document that it came
-    inside, as attachments do.
+    `by` is the name of the key of the last change, `client` its program. `part_of` is the document that contains this
+    one, such as the message of an attachment.
     """
 
     chunks: list[Chunk]
@@ -534,7 +556,7 @@ class DocumentWithChunks(Document):
 
 
 class DocumentList(Reply):
-    """A page of documents; `next_cursor` is null on the last one, and `total` unless it was asked for."""
+    """A page of documents. `next_cursor` is null on the last page, and `total` is null unless requested."""
 
     documents: list[Document]
     next_cursor: str | None
@@ -558,12 +580,12 @@ class Alike(Reply):
 
 
 class JobAccepted(Reply):
-    """The receipt for a note or a file; its content is on disk. When waited for, it says how the job ended.
+    """The receipt for a note or a file, whose content is safely on disk. If the call waited, it has the job's result.
 
-    A note usually has its `document_id` at once, and searches by words find it; while its job is queued, its vectors
-    are missing. `existed` says that the document held what was sent already, `omitted` as in `Document` what was not
-    read. `alike` are the notes that say nearly the same as a new one, the nearest first. `stored` is false if nothing
-    was stored because of `if_new`; then there is no job.
+    `document_id` is the stored note, which keyword search finds at once; while the job of a note is queued, only its
+    vectors are missing. `existed` is true if a document already had this content. `omitted` counts content that kb did
+    not read, as in `Document`. `alike` lists notes that say nearly the same as the new note, the nearest first. `stored`
+    is false if kb stored nothing because of `if_new`; then there is no job.
     """
 
     job_id: int | None
@@ -577,7 +599,7 @@ class JobAccepted(Reply):
 
 
 class JobDropped(Reply):
-    """The receipt for a dropped job; `was` is the state that it was in."""
+    """The receipt for a dropped job; `was` is its last state."""
 
     status: Literal["dropped"] = "dropped"
     job_id: int
@@ -585,9 +607,9 @@ class JobDropped(Reply):
 
 
 class Version(Reply):
-    """A document as it stood from `at` until `until`, which is null for how it stands.
+    """A version of a document, valid from `at` until `until`, which is null for the current version.
 
-    `by` is the name of the key that made it so, `client` the program, `why` what was said of it.
+    `by` is the name of the key that made the change, `client` its program, and `why` the reason that it gave.
     """
 
     number: int
@@ -603,7 +625,7 @@ class Version(Reply):
 
 
 class VersionList(Reply):
-    """A page of versions, newest first; `deleted_at` says since when the document is in the bin."""
+    """A page of versions, newest first. `deleted_at` is the time of deletion if the document is in the bin."""
 
     document_id: int
     deleted_at: Timestamp | None
@@ -619,14 +641,14 @@ class VersionText(Version):
 
 
 class Change(Reply):
-    """A stretch of text that both versions have, or only the later or the earlier one."""
+    """A piece of text in both versions (`equal`), or only in the later (`insert`) or the earlier one (`delete`)."""
 
     kind: Literal["equal", "insert", "delete"]
     text: str
 
 
 class VersionDiff(Reply):
-    """What differs between two versions of a document, word by word."""
+    """The differences between two versions of a document, word by word."""
 
     document_id: int
     start: int
@@ -635,7 +657,7 @@ class VersionDiff(Reply):
 
 
 class BinnedDocument(Document):
-    """A document in the bin, who deleted it and why, and when it is deleted for good."""
+    """A document in the bin, with the key, program and reason of its deletion. kb purges it at `expires_at`."""
 
     deleted_at: Timestamp
     by: str | None
@@ -645,16 +667,16 @@ class BinnedDocument(Document):
 
 
 class BinList(Reply):
-    """A page of the bin, the last deleted first; `next_cursor` is null on the last one."""
+    """A page of the bin, last deleted first. `next_cursor` is null on the last page."""
 
     documents: list[BinnedDocument]
     next_cursor: str | None
 
 
 class UndoStep(Reply):
-    """What takes back the changes of a document: it is deleted, restored, or becomes `version` again.
+    """The step that undoes the changes of a document: it is deleted, restored, or gets the text or tags of `version`.
 
-    `skipped` says why it is left as it is.
+    `skipped` is the reason if the document stays unchanged.
     """
 
     document_id: int
@@ -665,9 +687,9 @@ class UndoStep(Reply):
 
 
 class Operation(Reply):
-    """All that a command, a request or a sync round changed: how many documents it added, changed and deleted.
+    """The changes of one command, request or sync round: the numbers of documents added, changed and deleted.
 
-    `at` is when it was given, and `jobs` is how many of its jobs are not done yet.
+    `at` is its time, and `jobs` the number of its jobs that are not done yet.
     """
 
     number: int
@@ -681,14 +703,14 @@ class Operation(Reply):
 
 
 class OperationList(Reply):
-    """A page of operations, newest first; `next_cursor` is null on the last one."""
+    """A page of operations, newest first. `next_cursor` is null on the last page."""
 
     operations: list[Operation]
     next_cursor: str | None
 
 
 class SyncedFolder(Reply):
-    """A folder that is kept in step, the machine that it is on, and when it was last."""
+    """A synced folder, its machine, and the time of its last sync."""
 
     prefix: str
     machine: str
@@ -699,17 +721,17 @@ class SyncedFolder(Reply):
 
 
 class SyncedFolders(Reply):
-    """The folders that are kept in step, and the paths of files in them that stay out."""
+    """The synced folders, and the source paths of files in them that kb skips."""
 
     folders: list[SyncedFolder]
     left_out: list[str]
 
 
 class Undone(Reply):
-    """What was taken back, or with `dry_run` would be: so many documents that were added, changed and deleted.
+    """The changes that were undone, or with `dry_run` would be: documents that were added, changed and deleted.
 
-    `operation` is the operation that was taken back, null where a moment was given. `jobs` is how many jobs ended
-    before they were done.
+    `operation` is the operation that was undone, or null if the request set `since`. `jobs` is the number of unfinished
+    jobs that were ended.
     """
 
     dry_run: bool
@@ -722,7 +744,7 @@ class Undone(Reply):
 
 
 class DocumentText(Reply):
-    """A part of a document's text. `start`, `end` and `total` count lines and pages from 1, characters from 0."""
+    """An excerpt of a document's text. `start`, `end` and `total` count lines and pages from 1, characters from 0."""
 
     document_id: int
     title: str
@@ -734,17 +756,17 @@ class DocumentText(Reply):
 
 
 class DocumentPages(Reply):
-    """How many pages a document has."""
+    """The number of pages of a document."""
 
     document_id: int
     pages: int
 
 
 class Job(Reply):
-    """A note or a file on its way in. `progress` runs from 0 to 1; `error` says why a job failed.
+    """The processing of an added note or file. `progress` runs from 0 to 1; `error` is the reason if the job failed.
 
-    `content_hash` is the SHA-256 of what was sent, as the document then has it; `existed` says that the document held
-    it already, `omitted` as in `Document` what was not read.
+    `content_hash` is the SHA-256 of the content, as in its document. `existed` is true if the document already had this
+    content. `omitted` counts content that kb did not read, as in `Document`.
     """
 
     id: int
@@ -766,27 +788,27 @@ class Job(Reply):
 
 
 class JobList(Reply):
-    """A page of jobs, newest first; `next_cursor` is null on the last one."""
+    """A page of jobs, newest first. `next_cursor` is null on the last page."""
 
     jobs: list[Job]
     next_cursor: str | None
 
 
 class TagCount(Reply):
-    """A tag and how many documents carry it."""
+    """A tag and its number of documents."""
 
     tag: str
     documents: int
 
 
 class TagList(Reply):
-    """Every tag in use, in alphabetical order."""
+    """All tags in use, in alphabetical order."""
 
     tags: list[TagCount]
 
 
 class ModelStatus(Reply):
-    """The embedding model: `window` is the most tokens of a text that it reads."""
+    """The embedding model. `window` is the maximum number of tokens of a text that it reads."""
 
     name: str
     dimensions: int
@@ -795,11 +817,11 @@ class ModelStatus(Reply):
 
 
 class ParserStatus(Reply):
-    """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts.
+    """The process that reads files. `confined` lists its restrictions on this machine, or is null while it starts.
 
-    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`). `extractors_confined` is what those of
-    them cannot do that are commands, null if there are none: without all four they run only if
-    `KB_EXTRACTORS_UNCONFINED` is set.
+    `extracts` lists the suffixes of files that extractors read (`KB_EXTRACTORS`). `extractors_confined` lists the
+    restrictions of extractors that are commands, or is null without such extractors. Without all four restrictions, kb
+    runs them only if `KB_EXTRACTORS_UNCONFINED` is set.
     """
 
     confined: list[Restriction] | None
@@ -817,9 +839,9 @@ class QueueStatus(Reply):
 
 
 class HistoryStatus(Reply):
-    """Former versions: how many, the bytes of their contents, and since when none is missing, null for all times.
+    """The earlier versions: their number, and the bytes of their content.
 
-    `bin` counts the documents in the bin.
+    The history is complete since `begins`, or entirely if that is null. `bin` is the number of documents in the bin.
     """
 
     versions: int
@@ -829,21 +851,21 @@ class HistoryStatus(Reply):
 
 
 class ReembedRequest(Request):
-    """What to do with the other vectors than those in use."""
+    """The action on the second set of vectors, next to those in use."""
 
     action: ReembedAction = Field(
-        description="`start` makes vectors with the model that the settings name, and lets them take the place of those"
-        " in use; `stop` and `resume` that; `rollback` discards them, or brings the former ones back; `finish` deletes"
-        " the former ones."
+        description="`start` computes vectors with the model of the settings, and switches to them when all are done;"
+        " `stop` pauses this and `resume` continues it; `rollback` discards them, or returns to the earlier vectors;"
+        " `finish` deletes the earlier vectors."
     )
 
 
 class Reembedding(Reply):
-    """The vectors in use, those of the model that the settings name, and those beside, by model and prefix.
+    """The vectors in use, the vectors that the settings require, and a second set, each by model and prefix.
 
-    `state` says what is done with those beside: they are being built, that is stopped, they were in use before and are
-    kept, or they are returning. `done` of `total` are made; a former version counts as one. `error` says why it does
-    not go on.
+    `state` is the state of the second set: kb is computing it (`building`), has stopped, keeps it because it was in use
+    earlier (`kept`), or is returning to it. `done` of `total` vectors are computed; an earlier version counts as one.
+    `error` is the reason if the work does not continue.
     """
 
     in_use: str
@@ -856,16 +878,16 @@ class Reembedding(Reply):
 
 
 class ReplicaStatus(Reply):
-    """Whether searches are read at a replica, or for how many seconds none was good enough and the primary answers."""
+    """Whether a replica answers searches; if not, `behind` counts the seconds since one was up to date."""
 
     answers: bool
     behind: float
 
 
 class ClockStatus(Reply):
-    """A jump of the machine's clock: nothing expires until it has stayed there for a day, which is `until`.
+    """A jump of the machine's clock. Nothing expires until the clock has been steady for a day, at `until`.
 
-    `moved` is in seconds, negative for a clock that was put back.
+    `moved` is in seconds, negative if the clock went back. `says` is the message for people.
     """
 
     moved: float
@@ -876,11 +898,10 @@ class ClockStatus(Reply):
 class Status(Reply):
     """The engine's state: `documents` counts by doc_type, `languages` by language, `top_tags` by tag.
 
-    `database_size` is in bytes.
-    `precisions` counts the vectors that were made in each precision, those of deleted passages included. `full_text`
-    says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as the
-    machine's clock is believed. `foreign` names what the database declares and kb never does, such as a trigger:
-    somebody added it, and it may work on all that is saved.
+    `database_size` is in bytes. `precisions` counts the vectors computed in each precision, including vectors of
+    deleted passages. `full_text` is the index that answers keyword searches. `replica` is null without replicas, and
+    `clock` is null while kb trusts the machine's clock. `foreign` lists objects in the database that kb did not create,
+    such as a trigger; such an object may change saved data.
     """
 
     version: str
@@ -904,7 +925,7 @@ class Status(Reply):
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457). `errors` names the offending fields, if there are any; `more_errors` counts the rest."""
+    """An error (RFC 9457). `errors` lists up to 20 wrong fields, and `more_errors` counts the others."""
 
     type: str
     title: str

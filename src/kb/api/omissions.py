@@ -1,4 +1,4 @@
-"""What a reader found in a file but did not read, by kind: counted here, and said in words."""
+"""The content of a file that its reader did not read: counted by kind, and in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class OmittedKind(NamedTuple):
-    """The words for one thing of a kind, and for several."""
+    """The singular and the plural of a kind."""
 
     one: str
     several: str
@@ -28,16 +28,16 @@ KINDS: Final = {
     "sheets": OmittedKind("sheet", "sheets"),
     "slides": OmittedKind("slide", "slides"),
 }
-"""The kinds by the names that the API has for them. A reader reports no others."""
+"""The kinds by their names in the API. A reader reports no others."""
 
 
 def phrase(omitted: Mapping[str, int]) -> str:
-    """Return what was not read as people list it: 2 files inside, 14 cells without a computed value."""
+    """Return the omitted content in words, such as: 2 files inside, 14 cells without a computed value."""
     return ", ".join(_counted(kind, count) for kind, count in omitted.items())
 
 
 def together(*counts: Mapping[str, int]) -> dict[str, int]:
-    """Return what was not read in several places, kinds in the order in which they came."""
+    """Return the sum of several counts, with the kinds in order of appearance."""
     total = Counter[str]()
     for kind in counts:
         total.update(kind)
@@ -45,5 +45,5 @@ def together(*counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _counted(kind: str, count: int) -> str:
-    words = KINDS.get(kind, OmittedKind(kind, kind))  # an export of a newer kb may have more
+    words = KINDS.get(kind, OmittedKind(kind, kind))  # an export of a newer kb may have other kinds
     return f"{count:,} {words.one if count == 1 else words.several}"

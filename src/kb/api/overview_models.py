@@ -1,4 +1,4 @@
-"""What there is and what goes on, on the wire: the map, the last hour, the care of the data."""
+"""Bodies for overviews and maintenance: the map, the last hour, storage, backups and checks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import Literal
 
 from kb.api.models import Reply, Request, TagCount, Timestamp
 
-MaintenanceAction = Literal["back-up", "verify", "examine", "mend"]
+MaintenanceAction = Literal["back-up", "verify", "check", "repair"]
 Seal = Literal["sealed", "unsealed", "unchecked"]
 
 
 class MappedDocument(Reply):
-    """A document on the map: `x` and `y` from -1 to 1. The title may be cut; `tags` are places in the map's list."""
+    """A document on the map, with `x` and `y` from -1 to 1. `tags` are indexes into the map's list of tags.
+
+    The title may be cut.
+    """
 
     id: int
     title: str
@@ -22,10 +25,10 @@ class MappedDocument(Reply):
 
 
 class DocumentMap(Reply):
-    """Where the documents lie that were changed last: near each other, if they are about the same.
+    """A map of the documents changed last. Documents about the same subject are near each other.
 
-    `total` counts all documents, `tags` are the most used ones. Unless `is_current` another map is being made; ask
-    again.
+    `total` is the number of all documents; `tags` lists the most used tags. If `is_current` is false, kb is computing a
+    new map: request it again later.
     """
 
     documents: list[MappedDocument]
@@ -35,7 +38,7 @@ class DocumentMap(Reply):
 
 
 class MaintenanceRequest(Request):
-    """What to do: make a backup, verify the backups, examine the data, or mend what can be while the engine runs."""
+    """The action: make a backup, verify the backups, check the data, or repair faults while the engine runs."""
 
     action: MaintenanceAction
 
@@ -56,20 +59,23 @@ class Backup(Reply):
 
 
 class Finding(Reply):
-    """What a check found, and what helps. `is_mendable` says that `mend` does, while the engine runs."""
+    """The faults that a check found, and the remedy. `is_repairable`: `repair` fixes them while the engine runs.
+
+    `is_notice` means that the data is sound, but you should know about this.
+    """
 
     check: str
     faults: list[str]
     remedy: str
     is_notice: bool
-    is_mendable: bool
+    is_repairable: bool
 
 
 class Task(Reply):
-    """The last time that something was done.
+    """The last run of an action.
 
-    `step` says what is done just now, `faults` what was found, `findings` what each check of the data found. `error`
-    says why it was not finished.
+    `step` is the current step, `faults` lists faults of backups, and `findings` has the result of each check of the
+    data. `error` is the reason if the action did not finish.
     """
 
     action: MaintenanceAction
@@ -82,7 +88,10 @@ class Task(Reply):
 
 
 class Maintenance(Reply):
-    """How the data are cared for. Without KB_BACKUP_DIR `backup_dir` is null, and there are no backups here."""
+    """The backups, the last runs of each action, and the settings of backups.
+
+    Without KB_BACKUP_DIR, `backup_dir` is null and `backups` is empty.
+    """
 
     backup_dir: str | None
     backup_hours: float
@@ -92,9 +101,10 @@ class Maintenance(Reply):
 
 
 class Storage(Reply):
-    """How many bytes the data take. Null is what is not there, has very many files or is slow to look through.
+    """The size of the data in bytes.
 
-    All of it is null for a key that is limited.
+    A size is null if the data does not exist, has too many files or takes too long to measure. For a key with a limit,
+    all sizes are null.
     """
 
     database: int | None
@@ -103,7 +113,7 @@ class Storage(Reply):
 
 
 class Minute(Reply):
-    """How much was done in a minute, and in how many milliseconds: half of it, and 95 % of it, in at most so many."""
+    """The number of actions in one minute, and their times: the median and the 95th percentile."""
 
     count: int
     p50_ms: float | None
@@ -111,15 +121,15 @@ class Minute(Reply):
 
 
 class Work(Minute):
-    """What was done in the last hour, minute by minute; the one that passes comes last."""
+    """The actions of the last hour. `minutes` has one entry per minute; the current minute comes last."""
 
     minutes: list[Minute]
 
 
 class Activity(Reply):
-    """The searches of the last hour, and the documents that came in, each with the time that it took.
+    """The searches and added documents of the last hour, with their times.
 
-    Null for a key that is limited: it is not told of what others do.
+    Both are null for a key with a limit, which must not see the activity of others.
     """
 
     searches: Work | None

@@ -1,4 +1,4 @@
-"""What a key may do, and with which documents."""
+"""The rights and limits of keys."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Final, Literal, get_args
 from kb.api.stream_safe import composed
 
 Right = Literal["read", "write", "admin"]
-"""Each holds those before it."""
+"""Each right includes the earlier ones."""
 
 RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
 
 KEY_PREFIX: Final = "kb_"
-"""What keys with rights begin with, so that scanners for secrets know them."""
+"""The prefix of keys with rights, by which scanners for secrets recognise them."""
 
 OF_JOB: Final = "job:"
-"""What paths of attachments begin with whose message has none; the number of its job follows."""
+"""The prefix of an attachment's path if its message has no path; the number of the message's job follows."""
 
 ON_BEHALF_OF: Final = "KB-On-Behalf-Of"
-"""The header by which a caller that may do anything, such as the gateway, asks with no more than a key's rights."""
+"""The header with which a caller with all rights, such as the gateway, acts with only the rights of a key."""
 
 
 OPERATION: Final = "KB-Operation"
-"""The header that the requests of one command have in common, so that it can be taken back as a whole."""
+"""The header that groups the requests of one command, so that it can be undone as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a key is limited to: documents with one of `tags`, if there are any, and from under `folder`, if it is set.
+    """The limit of a key: documents with one of `tags`, if any, and in `folder`, if it is set.
 
-    Tags and paths are compared as they are written, by case, too.
+    Tags and paths are compared exactly, including case.
     """
 
     tags: tuple[str, ...] = ()
     folder: str | None = None
 
     def __post_init__(self) -> None:
-        """Have the folder spelled as paths are, also one that was kept before they were."""
+        """Normalize the folder as paths are, because older records may have it unnormalized."""
         if self.folder is not None:
             object.__setattr__(self, "folder", composed(self.folder))
 
@@ -49,15 +49,15 @@ class Limit:
         return is_tagged and (self.folder is None or is_under(self.folder, source_path or ""))
 
     def may_take(self, source_path: str) -> bool:
-        """Return whether a new document may have this path: elsewhere it would meet what others save there."""
+        """Return whether a new document may have this path; outside the folder, others could save at the same path."""
         return self.folder is not None and is_under(self.folder, source_path) and not source_path.startswith(OF_JOB)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: the name of a key, what it may do, and the documents that it is limited to, if it is.
+    """The caller of a request: the name of its key, its right, and its limit, if any.
 
-    `is_named` tells the keys that `kb keys` makes from those of the settings.
+    `is_named` distinguishes the keys of `kb keys` from the keys in settings.
     """
 
     name: str | None
@@ -66,28 +66,28 @@ class Caller:
     is_named: bool = False
 
     def may(self, right: Right) -> bool:
-        """Return whether the right is among the caller's."""
+        """Return whether the caller has this right."""
         return RIGHTS.index(right) <= RIGHTS.index(self.right)
 
 
 ANYONE: Final = Caller(None)
-"""Who calls where no key is set."""
+"""The caller if no key is set."""
 
 
 def folder_prefix(path: str) -> str:
-    """Return a folder as limits have it: with its last slash, so that `/notes` is not the beginning of `/notes2`.
+    """Return a folder with a final slash, so that `/notes` is not a prefix of `/notes2`.
 
     Raises:
-        ValueError: it leads up again.
+        ValueError: the path contains '..'.
     """
     if _leads_up(path):
-        raise ValueError("a path that a key is limited to holds no '..'")
+        raise ValueError("the path that limits a key must not contain '..'")
     slash = "\\" if "\\" in path and "/" not in path else "/"
     return path if path.endswith(slash) else path + slash
 
 
 def is_under(folder: str, path: str) -> bool:
-    """Return whether a path lies in a folder and does not lead out of it again."""
+    """Return whether a path is in a folder and does not leave it with `..`."""
     return path.startswith(folder) and not _leads_up(path)
 
 

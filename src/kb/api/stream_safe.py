@@ -1,4 +1,4 @@
-"""Texts whose letters have no more marks than any language gives them: to compose others takes time without bounds."""
+"""Limits the marks per letter, because composing letters with very many marks takes unbounded time."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Final
 from unicodedata import combining, normalize
 
 MOST_MARKS: Final = 30
-"""How many marks follow each other at most in Unicode's Stream-Safe Text Format (UAX #15); no script needs more."""
+"""The maximum number of marks in a row in Unicode's Stream-Safe Text Format (UAX #15). No script needs more."""
 
 SUSPECTS: Final = re.compile(rf"[^\w\s\x00-\x7f]{{{MOST_MARKS + 1},}}")
-"""Marks are no letters: what stands in so long a run of others is looked at."""
+"""A run of other characters than letters that is long enough to exceed the limit of marks."""
 
 IGNORED: Final = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""The letters that nobody sees ("default ignorable" in Unicode), as a class of a regular expression has them."""
+"""Invisible characters ("default ignorable" in Unicode), for a class of a regular expression."""
 
 CONTROLS: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f"
-"""Likewise the control characters that end no line."""
+"""Control characters that do not end lines, for a class of a regular expression."""
 
 SIGN: Final = "\ufffd"
-"""Is shown in the place of them."""
+"""The sign that kb shows instead of these characters."""
 
 
 def stream_safe(text: str) -> str:
-    """Return a text without the marks of each letter beyond the first 30. Takes time that grows with its length."""
+    """Return a text with at most 30 marks per letter, in time linear in its length."""
     return text if text.isascii() else SUSPECTS.sub(lambda run: _cut(run[0]), text)
 
 
 def composed(text: str) -> str:
-    """Return a text in NFC, `stream_safe` before."""
+    """Return a text in NFC, after `stream_safe`."""
     return normalize("NFC", stream_safe(text))
 
 

@@ -1,4 +1,4 @@
-"""What Office, editors, browsers, sync programs and file managers leave beside a file, and nobody means."""
+"""Temporary files of Office, editors, browsers, sync programs and file managers."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ FOLDERS: Final = {
 
 
 def is_leftover(name: str, *, is_folder: bool) -> bool:
-    """Return whether a program left it, and nobody means it."""
+    """Return whether this is a temporary file or folder of a program."""
     return name.lower() in FOLDERS if is_folder else FILES.fullmatch(name) is not None

@@ -1,6 +1,6 @@
-"""Which engines and clients understand each other, and what to do if they do not (requirement S-9).
+"""Compatible versions of engine and client, and the messages if they are not compatible (requirement S-9).
 
-An engine says its version in the header `Kb-Version` of each answer, a client in `User-Agent`.
+An engine sends its version in the header `Kb-Version` of each response, a client in `User-Agent`.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ USER_AGENT: Final = f"kb/{__version__}"
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """Return the version's numbers; words come before all of them."""
+    """Return the numbers of a version; a version without numbers sorts first."""
     return tuple(map(int, re.findall(r"\d{1,9}", version)[:3])) or (0,)
 
 
 def engine_mismatch(version: str) -> str | None:
-    """Why this program cannot work with an engine of that version; None if it can."""
+    """Return the reason why this program cannot work with an engine of this version; None if it can."""
     if parts(version) < parts(MIN_ENGINE_VERSION):
-        return f"The engine is {version}, and this kb needs {MIN_ENGINE_VERSION} or later: upgrade the engine."
+        return f"The engine has version {version}, but this kb needs {MIN_ENGINE_VERSION} or later. Upgrade the engine."
     if parts(version)[0] > parts(__version__)[0]:
-        return f"The engine is {version}, which is newer than this kb {__version__} understands: upgrade kb."
+        return f"The engine has version {version}, which is too new for this kb {__version__}. Upgrade kb."
     return None
 
 
 def client_mismatch(user_agent: str) -> str | None:
-    """Why this engine does not serve that client; None if it does, or if it is none of ours."""
+    """Return the reason why this engine refuses a client; None if it accepts it, or if the client is not kb."""
     client = re.match(r"kb/([\w.]+)", user_agent)
     if client and parts(client[1]) < parts(MIN_CLIENT_VERSION):
-        return f"This is kb {client[1]}, and the engine {__version__} needs {MIN_CLIENT_VERSION} or later: upgrade kb."
+        return f"This is kb {client[1]}, but the engine {__version__} needs {MIN_CLIENT_VERSION} or later. Upgrade kb."
     return None

@@ -124,4 +124,4 @@ def _counted(receive: Receive, limit: int) -> Receive:
 
 
 def _detail(limit: int) -> str:
-    return f"The body is larger than {limit} bytes (for files: KB_MAX_UPLOAD_MB, for notes: KB_MAX_NOTE_CHARS)."
+    return f"The body is larger than {limit} bytes. Limits: KB_MAX_UPLOAD_MB for files, KB_MAX_NOTE_CHARS for notes."

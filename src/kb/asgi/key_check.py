@@ -70,14 +70,14 @@ class SecretFile:
             if self._state() != self._read_in:
                 self._read()
         except (OSError, ValueError) as error:
-            logger.warning("%s: %s; the keys from before stay", self._variable, error)
+            logger.warning("%s: %s. The keys read earlier stay valid", self._variable, error)
 
     def _read(self) -> None:
         state = self._state()
         lines = map(str.strip, self._path.read_text().splitlines())
         secrets = [key_text(line) for line in lines if line and not line.startswith("#")]
         if not secrets:
-            raise ValueError(f"{self._path} holds no key")
+            raise ValueError(f"{self._path} contains no key")
         warn_of_short(secrets, self._variable)
         self._keys, self._first, self._read_in = KeyCheck(secrets), secrets[0], state
 
@@ -125,7 +125,9 @@ def warn_of_short(secrets: Iterable[str], variable: str) -> None:
     """Log a warning if a key is too short."""
     if any(len(secret) < SHORT for secret in secrets):
         logger.warning(
-            "%s: a key of fewer than %s characters can be guessed; `openssl rand -hex 32` makes one", variable, SHORT
+            "%s: a key of fewer than %s characters can be guessed. Make one with `openssl rand -hex 32`",
+            variable,
+            SHORT,
         )
 
 

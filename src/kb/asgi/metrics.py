@@ -34,11 +34,11 @@ CREATED_SERIES = "PROMETHEUS_DISABLE_CREATED_SERIES"
 
 
 class MetricsSettings(EngineAccess):
-    """Who may read the metrics.
+    """The access to the metrics.
 
     Args:
-        metrics_api_key: the key that a scraper must send; that of the HTTP API if there is none. Without either anyone
-            may read who can connect.
+        metrics_api_key: the key that a scraper must send, by default the API key. Without either key, everyone who can
+            connect can read the metrics.
     """
 
     metrics_api_key: Key | None = None
@@ -53,7 +53,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
     context = context or AppContext()
     settings = MetricsSettings.read(context.environment)
     if CREATED_SERIES not in context.environment:
-        disable_created_metrics()  # type: ignore[no-untyped-call] # one more series for each, which nobody reads
+        disable_created_metrics()  # type: ignore[no-untyped-call] # doubles the series; nobody reads them
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)

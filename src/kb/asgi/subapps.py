@@ -73,9 +73,9 @@ class SubApp:
         try:
             factory = getattr(import_module(module), function)
         except ModuleNotFoundError as error:
-            remedy = f": install 'kb-local[{self.extras}]', or leave it out" if self.extras else ""
+            remedy = f". Install 'kb-local[{self.extras}]', or leave this app out" if self.extras else ""
             raise SettingError(
-                f"KB_APPS: what answers {self.paths[0]} needs {error.name}, which is not installed{remedy}"
+                f"KB_APPS: the app at {self.paths[0]} needs {error.name}, which is not installed{remedy}"
             ) from None
         app: Starlette = factory(context)
         return app
@@ -101,8 +101,8 @@ def choose(table: Mapping[str, SubApp | EntryPoint], names: Sequence[str]) -> di
     """
     unknown = [name for name in names if name not in table]
     if unknown or not names:
-        what = f"there is no app {unknown[0]!r}" if unknown else "no app is named"
-        raise SettingError(f"KB_APPS: {what}; the apps are {', '.join(table)}")
+        fault = f"unknown app {unknown[0]!r}" if unknown else "the list is empty"
+        raise SettingError(f"KB_APPS: {fault}. The apps are {', '.join(table)}")
     return {name: app if isinstance(app, SubApp) else app.load() for name, app in table.items() if name in names}
 
 
@@ -132,8 +132,8 @@ class RunningApp:
             await asyncio.wait([self._app], timeout=START_SECONDS)
         if self._app.done() and (app := self._app.result()):
             return app
-        fault = "cannot start" if self._app.done() else "is still starting; try again in a few seconds"
-        raise HTTPException(503, f"The part of kb at this address {fault}.", headers={"Retry-After": "5"})
+        fault = "could not start; see the log" if self._app.done() else "is still starting; try again in a few seconds"
+        raise HTTPException(503, f"The app of kb at this address {fault}.", headers={"Retry-After": "5"})
 
 
 def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping[str, str]) -> Starlette:

@@ -40,7 +40,7 @@ class FolderBlobs:
         """
         path = PurePath(name)
         if path.anchor or ".." in path.parts:
-            raise FileNotFoundError(f"no name of a file: {name!r}")
+            raise FileNotFoundError(f"not a file name: {name!r}")
         return self._root / path
 
     def put(self, name: str, content: Readable) -> None:
@@ -216,7 +216,9 @@ class SharedFolder(FolderBlobs):
         except FileNotFoundError as error:
             if self._is_there():
                 raise
-            raise FilesUnavailable(f"The folder of the files is not there: {self._root}. Is it mounted?") from error
+            raise FilesUnavailable(
+                f"The folder of the files is missing: {self._root}. Check that it is mounted."
+            ) from error
         except OSError as error:
             raise FilesUnavailable(f"The folder of the files does not answer: {error}.") from error
 

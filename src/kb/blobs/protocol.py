@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
 BLOCK_SIZE: Final = 1 << 20
-"""How many bytes are held in memory at a time."""
+"""The number of bytes held in memory at a time."""
 
 STAGED: Final = "staging/"
 KEPT: Final = "files/"
@@ -29,7 +29,7 @@ def kept_as(content_hash: str) -> str:
         FileNotFoundError: the hash is not a SHA-256, so no file can have it.
     """
     if not DIGEST.fullmatch(content_hash):
-        raise FileNotFoundError(f"no SHA-256: {content_hash!r}")
+        raise FileNotFoundError(f"not a SHA-256: {content_hash!r}")
     return f"{KEPT}{content_hash[:2]}/{content_hash}"
 
 

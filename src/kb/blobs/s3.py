@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PART_SIZE: Final = 8 << 20
 PARTS_AT_ONCE: Final = 2
-"""How many parts an upload holds in memory."""
+"""The number of parts that an upload holds in memory."""
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +30,10 @@ CONNECT_SECONDS, READ_SECONDS, REQUEST_SECONDS = 3, 30, 6 * 3600
 """The last one limits the read of a whole file, which may be as slow as the client."""
 
 RETRY_SECONDS: Final = 5
-"""For how long a temporarily refused request is repeated."""
+"""The time for which a temporarily refused request is repeated."""
 
 SHOWN: Final = 300
-"""How many characters of an error are logged."""
+"""The number of logged characters of an error."""
 
 
 class S3Blobs:
@@ -66,7 +66,7 @@ class S3Blobs:
                 retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
             )
         except (BaseError, ValueError) as error:
-            raise SettingError("KB_BLOB_URL: it is no s3://bucket/prefix") from error
+            raise SettingError("KB_BLOB_URL is not a URL of the form s3://bucket/prefix.") from error
 
     def put(self, name: str, content: Readable) -> None:
         """Write a blob, in parts if it is large; the bucket gets all of it or nothing."""

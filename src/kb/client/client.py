@@ -372,7 +372,7 @@ class EngineClient:
         return await self._call("GET", "maintenance")
 
     async def maintain(self, action: str) -> JSON:
-        """POST /maintenance: `back-up`, `verify`, `examine` or `mend`, in the background."""
+        """POST /maintenance: `back-up`, `verify`, `check` or `repair`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
 
     async def storage(self) -> JSON:
@@ -410,15 +410,15 @@ class EngineClient:
         return content
 
     def _not_an_engine(self) -> errors.NoEngine:
-        return errors.NoEngine(f"What answers at {self.base_url} is not a kb engine.")
+        return errors.NoEngine(f"The server at {self.base_url} is not a kb engine.")
 
     def _redirected(self, location: str | None) -> errors.NoEngine:
         if not location:
             return self._not_an_engine()
         elsewhere = location.partition("?")[0].partition(PREFIX)[0]
         return errors.NoEngine(
-            f"What answers at {self.base_url} sends clients on to {elsewhere}."
-            " If the engine is there, set KB_ENGINE_URL to that address."
+            f"The server at {self.base_url} redirects to {elsewhere}."
+            " If the engine is there, set KB_ENGINE_URL to that URL."
         )
 
     async def _request(
@@ -441,17 +441,17 @@ class EngineClient:
                 answer = await self._answer(request, repeatable, timeout or self._timeout)
         except TimeoutError:
             raise errors.EngineSlow(
-                f"The engine at {self.base_url} did not answer in time. It may be busy: try again in a minute."
+                f"The engine at {self.base_url} did not answer in time. It may be busy. Try again in a minute."
             ) from None
         except BrokenOff as error:
             raise errors.EngineUnreachable(
-                f"The engine at {self.base_url} is unreachable: it broke off its answer ({error}). "
-                "It may be restarting: try again in a moment; what was being changed may be done already."
+                f"The engine at {self.base_url} is unreachable: the connection broke ({error}). "
+                "It may be restarting. Try again in a moment; a change may be done already."
             ) from None
         except OSError as error:
             raise errors.EngineUnreachable(
                 f"The engine at {self.base_url} is unreachable ({_reason(error)}). "
-                "Is it running? 'kb serve' starts it; KB_ENGINE_URL says where to look."
+                "Is it running? Start it with 'kb serve', or set KB_ENGINE_URL to its URL."
             ) from None
         self.engine_version = answer.headers.get(VERSION, self.engine_version)
         if answer.status >= HTTPStatus.BAD_REQUEST:

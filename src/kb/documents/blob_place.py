@@ -43,7 +43,7 @@ def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
     if store.keys is None:
         if url:
             raise SettingError(
-                "KB_BLOB_URL: files of a database in a file are beside it; the setting is for PostgreSQL"
+                "KB_BLOB_URL: this setting is for PostgreSQL; with SQLite, files are in the data folder. Unset it."
             )
         return FolderBlobs(folder)
     shared = cast("PostgresStore", store)
@@ -52,7 +52,7 @@ def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
     try:
         bind(shared, blobs)
     except FilesUnavailable as error:  # searches need no files
-        logger.error("files wait for their place: %s", error.detail)
+        logger.error("the storage of files is unavailable, kb tries again later: %s", error.detail)
     return blobs
 
 
@@ -106,15 +106,21 @@ def _is_new(place: BlobPlace, blobs: Blobs) -> bool:
     """Return whether an outside storage can be bound to a database and is not yet. Raises as `bind`."""
     if not blobs.is_outside:
         if place.is_outside:
-            raise SettingError("KB_BLOB_URL: the files of this database are in a place outside it: name that place")
+            raise SettingError(
+                "KB_BLOB_URL: the files of this database are in storage outside the database. Set its URL."
+            )
         return False
     if not place.is_outside and place.holds_files:
-        raise SettingError("KB_BLOB_URL: the files of this database are in it, and cannot be moved out yet: unset it")
+        raise SettingError(
+            "KB_BLOB_URL: the files are inside the database, and kb cannot move them out. Unset the variable."
+        )
     named = _named(blobs)
     if named is None and place.is_outside:
-        raise SettingError("KB_BLOB_URL: the files of this database are not there. Is it mounted, and the right one?")
+        raise SettingError(
+            "KB_BLOB_URL: this storage does not contain the files of this database. Is it mounted, and the right one?"
+        )
     if named not in (None, place.id):
-        raise SettingError("KB_BLOB_URL: the files of another database are there: name another folder or prefix")
+        raise SettingError("KB_BLOB_URL: the files of another database are there. Choose another folder or prefix.")
     return not place.is_outside
 
 
@@ -122,11 +128,11 @@ def _outside(url: str, scratch: Path) -> Blobs:
     if url.startswith("file:///"):
         return SharedFolder(Path(unquote(urlsplit(url).path)), MARKER)
     if not url.startswith("s3://"):
-        raise SettingError("KB_BLOB_URL: only s3://bucket/prefix and file:///folder are served")
+        raise SettingError("KB_BLOB_URL: must be s3://bucket/prefix or file:///folder")
     try:
         from kb.blobs.s3 import S3Blobs
     except ModuleNotFoundError as error:
-        raise SettingError("KB_BLOB_URL: S3 needs the extra 's3' of kb-local installed") from error
+        raise SettingError("KB_BLOB_URL: the support for S3 is not installed; it needs 'kb-local[s3]'") from error
     return S3Blobs(url, scratch)
 
 
@@ -154,7 +160,11 @@ def bring_in(store: Store, blobs: Blobs, folder: Path, data_dir: Path) -> None:
         for digest in originals.digests():
             _move(originals.path(digest), kept_as(digest), blobs)
     except FilesUnavailable as error:  # the next start continues
-        logger.error("files stay in %s: %s", folder, error.detail)
+        logger.error(
+            "the files in %s could not be moved to the shared storage, the next start tries again: %s",
+            folder,
+            error.detail,
+        )
 
 
 def _move(path: Path, name: str, blobs: Blobs) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kb.api.models import NOTE
 from kb.blobs.protocol import Blobs
-from kb.documents.existing import existing_document
+from kb.documents.lookup import existing_document
 from kb.documents.originals import Originals
 from kb.documents.staging import discard
 from kb.store.protocol import Store, Transaction

@@ -74,13 +74,13 @@ def replace_once(text: str, old: str, new: str) -> str:
     """
     places = [(position, position + len(old)) for position in starts(text, old)] or find_passage(text, old)
     if not places:
-        raise Invalid("old: it does not stand in the note.", extra={"nearest_lines": nearest_lines(text, old)})
+        raise Invalid("old: the note does not contain this text.", extra={"nearest_lines": nearest_lines(text, old)})
     if len(places) > 1:
         lines = ", ".join(str(text.count("\n", 0, start) + 1) for start, _ in places[:MAX_PLACES])
         more = ", …" if len(places) > MAX_PLACES else ""
         raise Invalid(
-            f"old: it stands in the note {len(places)} times (lines {lines}{more}); give more of what is around the one"
-            " you mean."
+            f"old: the note contains this text {len(places)} times (lines {lines}{more}). Include more text around the"
+            " place you mean."
         )
     [(start, end)] = places
     if text[start] == "\n" and text[start - 1 : start] == "\r":  # a line end of two characters

@@ -37,7 +37,7 @@ def requested_target(chunk_id: int | None, page: int | None, heading: str | None
     """
     given = [value for value in (chunk_id, page, heading) if value is not None]
     if len(given) > 1:
-        raise Invalid("chunk_id, page, heading: give at most one of them.")
+        raise Invalid("chunk_id, page, heading: send at most one of them.")
     return ChunkTarget(chunk_id, page, heading) if given else None
 
 
@@ -91,9 +91,7 @@ def _refuse_page(places: Sequence[ChunkPlace], document_id: int) -> list[ChunkPl
     pages = [place.page for place in places if place.page is not None]
     if not pages:
         raise Invalid(f"page: document {document_id} has no pages; it has the chunks 0 to {len(places) - 1}.")
-    raise Invalid(
-        f"page: there is no text on that page; document {document_id} has the pages {pages[0]} to {pages[-1]}."
-    )
+    raise Invalid(f"page: this page has no text; document {document_id} has the pages {pages[0]} to {pages[-1]}.")
 
 
 def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[ChunkPlace]:
@@ -101,7 +99,7 @@ def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[Chun
     if not names:
         raise Invalid(f"heading: document {document_id} has no headings; it has the chunks 0 to {len(places) - 1}.")
     raise Invalid(
-        f"heading: there is no such section; document {document_id} has {len(names)} to be read by their heading.",
+        f"heading: document {document_id} does not have this heading; it has {len(names)} headings.",
         extra={"headings": [name[:MAX_HEADING] for name in names[:MAX_HEADINGS]]},
     )
 

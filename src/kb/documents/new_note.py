@@ -10,7 +10,7 @@ from kb.api.errors import ModelChanged
 from kb.api.models import Alike, JobAccepted, NoteRequest
 from kb.blobs.protocol import Blobs
 from kb.documents.alike import find_alike
-from kb.documents.existing import existing_job
+from kb.documents.lookup import existing_job
 from kb.documents.save import known_note, save
 from kb.documents.submit import check_replaced, note_job, receipt, receipt_again, submit_note
 from kb.formats.text.base64_data import without_embedded

@@ -112,16 +112,16 @@ class Originals:
             logger.info("removed %s files that no document needs", len(strays))
 
     def sweep(self, store: Store) -> None:
-        """Remove the files that no document needs any more; if the storage does not answer, the next call does."""
+        """Remove the files that no document needs. If the storage does not respond, the next call removes them."""
         try:
             with store.write() as tx:
                 remove_while(tx, kept_names(tx.documents.take_unneeded_files()), self.blobs)
         except FilesUnavailable as error:
-            logger.warning("files that no document needs stay for now: %s", error.detail)
+            logger.warning("files that no document needs could not be removed, kb tries again later: %s", error.detail)
 
 
 def _no_original(document: Document) -> NotFound:
-    return NotFound(f"No file is kept for document {document.id}: it is a note, or KB_KEEP_FILES was off.")
+    return NotFound(f"kb has no file of document {document.id}: it is a note, or KB_KEEP_FILES was off.")
 
 
 def _needed(tx: Transaction) -> set[str]:
@@ -139,7 +139,7 @@ def queue_unread(store: Store, blobs: Blobs) -> None:
         for document in () if tx.jobs.pending() else [*_with_scans(tx)]:
             queued += _queue(tx, document, blobs)
     if queued:
-        logger.info("reading %s files again, of which pages were not read", queued)
+        logger.info("reading %s files again because some of their pages were skipped", queued)
 
 
 def _with_scans(tx: Transaction) -> Iterator[Document]:

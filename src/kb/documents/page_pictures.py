@@ -104,7 +104,7 @@ class PagePictures:
     def _asked(self, document: Document, number: int, failure: str, ask: Callable[[Path], Answer]) -> Answer:
         """Return the answer of the parser for a page; a page that took too long is not tried again."""
         limits, page = self._sandbox.limits, (document.content_hash, number)
-        too_slow = f"{failure}: that takes more than {limits.seconds:g} seconds."
+        too_slow = f"{failure}: drawing took more than {limits.seconds:g} seconds."
         if page in self._slow:
             raise NotFound(too_slow)
         try:
@@ -115,7 +115,7 @@ class PagePictures:
             self._slow.append(page)
             raise NotFound(too_slow) from None
         except FileNotFoundError:  # it has just been deleted
-            raise NotFound(f"No file is kept for document {document.id} any more.") from None
+            raise NotFound(f"kb no longer has the file of document {document.id}.") from None
         finally:
             self._used = time.monotonic()
             self._await_idle()
@@ -162,7 +162,7 @@ def chunk_on_page(chunks: list[Chunk], number: int, index: int | None) -> tuple[
     if index is None:
         return "", 0
     if index >= len(chunks):
-        raise NotFound(f"chunk: the document has {len(chunks)}, counted from 0.")
+        raise NotFound(f"chunk: the document has {len(chunks)} chunks, counted from 0.")
     chunk = chunks[index]
     if chunk.place.page != number:
         return "", 0

@@ -22,7 +22,7 @@ def check_match(document: Document, if_match: Collection[str] | None, shown: Cal
     if if_match is not None and document.content_hash not in if_match:
         kind = "Note" if document.doc_type == NOTE else "Document"
         raise Changed(
-            f"{kind} {document.id} was changed: its content_hash is {document.content_hash} now.",
+            f"{kind} {document.id} has changed since you read it: its content_hash is now {document.content_hash}.",
             extra={
                 "content_hash": document.content_hash,
                 "updated_at": document.updated_at,

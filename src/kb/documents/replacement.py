@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kb.api.errors import AlreadyReplaced, NotANote, NotFound
 from kb.api.models import NOTE
-from kb.documents.existing import missing_document
+from kb.documents.lookup import missing_document
 from kb.store.protocol import Transaction
 from kb.store.rows import Content
 
@@ -24,8 +24,8 @@ def check_replaceable(tx: Transaction, replaced: int) -> None:
         raise NotFound(f"replaces: {missing_document(tx, replaced).detail}")
     if document.doc_type != NOTE:
         raise NotANote(
-            f"replaces: document {replaced} is of type {document.doc_type}: only notes are replaced so; a file is by"
-            " adding it again under its path (kb add PATH)."
+            f"replaces: document {replaced} is of type {document.doc_type}, and only notes can be replaced. To replace"
+            " a file, add it again under its path (kb add PATH)."
         )
 
 
@@ -46,14 +46,14 @@ def check_current(tx: Transaction, replaced: int, content_hash: str, source_path
         note = tx.documents.at_path(source_path)
     if note is None or note.id not in (replaced, *successors):
         raise AlreadyReplaced(
-            f"replaces: note {replaced} is replaced by note {successors[-1]} already; replace {successors[-1]} instead."
+            f"replaces: note {successors[-1]} already replaces note {replaced}. Replace {successors[-1]} instead."
         )
 
 
 def replacement_remedy(tx: Transaction, replaced: int) -> str:
     """Return advice for the sender of a note whose target another note has replaced in the meantime."""
     current = tx.documents.successors([replaced])[replaced][-1]
-    return f"Send it again with replaces={current}, or try the job again once note {current} is deleted."
+    return f"Send it again with replaces={current}, or delete note {current} and retry the job."
 
 
 def rival_successors(tx: Transaction, document_id: int, replaced: int) -> set[int]:

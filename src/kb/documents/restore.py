@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from kb.api.errors import NotInBin, Occupied
-from kb.documents.existing import existing_document, existing_version, missing_document
+from kb.documents.lookup import existing_document, existing_version, missing_document
 from kb.documents.originals import Originals
 from kb.documents.preconditions import check_match
 from kb.documents.replacement import drop_taken_link
@@ -178,7 +178,7 @@ def _chunks(tx: Transaction, binned: Binned) -> list[Chunk]:
 def _check_place(tx: Transaction, document: Document) -> None:
     if occupant := _occupant(tx, document):
         raise Occupied(
-            f"Document {occupant.id} has the path {document.source_path} now: delete it first, or keep it instead.",
+            f"Document {occupant.id} now has the path {document.source_path}. Delete that document first.",
             extra={"document_id": occupant.id},
         )
 

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from kb.api.errors import JobDone, KeyReused, NotRetryable, Unconfirmed
 from kb.api.models import NOTE, Alike, FileRequest, JobAccepted, JobDropped, NoteRequest
 from kb.blobs.protocol import Blobs
-from kb.documents.existing import existing_job
+from kb.documents.lookup import existing_job
 from kb.documents.replacement import check_current, check_replaceable
 from kb.documents.staging import discard, stage
 from kb.formats.text.base64_data import without_embedded
@@ -106,7 +106,7 @@ def retry(store: Store, job_id: int) -> JobAccepted:
     with store.write() as tx:
         job = existing_job(tx, job_id)
         if later := tx.jobs.later(job_id) if job.status == "failed" else None:
-            raise NotRetryable(f"Job {job_id} would overwrite what came later for its path, by job {later}.")
+            raise NotRetryable(f"Job {job_id} would overwrite newer content at its path, from job {later}.")
         if not tx.jobs.retry(job_id):
             raise NotRetryable(_why_not_retried(job))
     return JobAccepted(job_id=job_id, status="queued")
@@ -124,7 +124,7 @@ def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
     with store.write() as tx:
         job = existing_job(tx, job_id)
         if job.document_id is not None:
-            raise JobDone(f"Job {job_id} has stored document {job.document_id}: delete that document instead.")
+            raise JobDone(f"Job {job_id} is done, and its document is {job.document_id}. Delete that document instead.")
         tx.jobs.delete(job_id)
     if job.status != "running":
         discard(job.staged, blobs)
@@ -188,8 +188,8 @@ def receipt_again(before: Job, job: NewJob) -> JobAccepted:
 
 def _why_not_retried(job: Job) -> str:
     if job.status != "failed":
-        return f"Job {job.id} is {job.status}: only a failed job can be tried again."
-    return f"Job {job.id} failed because of what it holds, which was not kept: send it again."
+        return f"Job {job.id} is {job.status}. Only a failed job can be retried."
+    return f"Job {job.id} failed because of its content, which kb did not keep. Send the content again."
 
 
 def _distinct(tags: Iterable[str]) -> tuple[str, ...]:

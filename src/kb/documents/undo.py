@@ -95,7 +95,7 @@ class Scope:
         """The reason that the history gives for the undo."""
         if self.operation:
             return f"undo of operation {self.operation.id}"
-        return f"undo of what changed since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else "undo"
+        return f"undo of all changes since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else "undo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def find_operation(store: Store, number: int | None, of: Caller) -> Operation:
         last = tx.operations.page(limit=1, of=of) if number is None else []
         operation = next(iter(last), None) if number is None else tx.operations.get(number)
     if operation is None:
-        raise NotFound("There is nothing to take back." if number is None else f"There is no operation {number}.")
+        raise NotFound("Nothing can be undone." if number is None else f"Operation {number} does not exist.")
     return operation
 
 
@@ -189,7 +189,7 @@ def _in_turn(steps: Sequence[PlannedUndo], act: Callable[[PlannedUndo], PlannedU
     in_bin: set[int | None] = set()
     for step in steps:
         if not step.skipped and step.part_of in in_bin:
-            taken.append(replace(step, skipped=f"Document {step.part_of}, which it came in, stays in the bin."))
+            taken.append(replace(step, skipped=f"Document {step.part_of}, which contains it, stays in the bin."))
         else:
             taken.append(step if step.skipped else act(step))
         if taken[-1].skipped and taken[-1].action == "restore":
@@ -203,7 +203,7 @@ def _unchanged(step: PlannedUndo) -> Callable[[Transaction], None]:
     def check(tx: Transaction) -> None:
         [newest] = tx.history.versions(step.document_id, limit=1)
         if (newest.number, tx.history.binned(step.document_id) is not None) != step.state:
-            raise Changed("It was changed while this was going on.")
+            raise Changed("It changed during the undo.")
 
     return check
 
@@ -216,10 +216,10 @@ def _state_of_restored(step: PlannedUndo) -> tuple[int, bool]:
 def _check_since(tx: Transaction, instant: datetime) -> None:
     """Refuse a point in time for which the history has no state."""
     if instant > clock.own.now():
-        raise Invalid("since: lies in the future.")
+        raise Invalid("since: this time is in the future.")
     begins = tx.history.begins()
     if begins is not None and instant < datetime.fromisoformat(begins):
-        raise HistoryGone(f"since: history goes back to {begins} and not further.", extra={"begins": begins})
+        raise HistoryGone(f"since: the history goes back only to {begins}.", extra={"begins": begins})
 
 
 def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]) -> PlannedUndo | None:
@@ -235,10 +235,10 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
     numbers = [change.number for change in changes if change.number]
     first = min(numbers, default=past.versions[0].number + 1)
     if len([version for version in past.versions if version.number >= first]) <= past.versions[0].number - first:
-        return replace(past.step, action="revert", skipped="Changes that this key may not see lie between.")
+        return replace(past.step, action="revert", skipped="It has later changes that this key may not see.")
     step = _back(past, first - 1, scope.since)
     if step and step.action == "delete" and not tx.history.has_bin:
-        return replace(step, skipped="There is no bin (KB_BIN_DAYS=0): it would be gone for good.")
+        return replace(step, skipped="The bin is off (KB_BIN_DAYS=0), so the undo would delete it for good.")
     others = [change for change in changes if not _is_meant(tx, change, scope, begun)]
     if step and others:
         later = others[0].operation
@@ -279,7 +279,7 @@ def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None
     if number == 0 or (target and _was_in_bin(past, target, since)):
         return None if past.binned else step
     if target is None:
-        return replace(step, action="revert", skipped=f"Version {number} is not kept any more.")
+        return replace(step, action="revert", skipped=f"kb no longer keeps version {number}.")
     is_same = is_same_content(newest, target.document)
     is_changed = not is_same or set(newest.tags) != set(target.document.tags)
     version = number if is_changed else None

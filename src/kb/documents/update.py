@@ -9,7 +9,7 @@ from typing import Final
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
 from kb.api.models import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
-from kb.documents.existing import existing_document
+from kb.documents.lookup import existing_document
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
 from kb.embed.protocol import Embedder
@@ -83,7 +83,7 @@ def update_note(
             if (add or remove) and len(changed.tags) > MAX_TAGS:
                 raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
             return changed, tx.documents.chunks(document_id)
-    raise Changed(f"Note {document_id} is being changed by others all the time; try again.")
+    raise Changed(f"Others keep changing note {document_id}. Try again.")
 
 
 def _drafted(
@@ -99,10 +99,10 @@ def _drafted(
         return None
     after = change.edit.apply(before)
     if not after.strip():
-        raise Invalid("text: the note must hold more than white space; delete it if nothing is left to say.")
+        raise Invalid("text: the note must contain more than white space. To remove it, delete it.")
     check_text(after)
     if without_embedded(after) != after and without_embedded(before) == before:
-        raise Invalid("text: the note would carry a picture as base64; add the picture, or the whole text, as a file.")
+        raise Invalid("text: a note cannot contain a picture as base64. Add the picture, or the whole text, as a file.")
     title = change.title or (None if _brings_title(change.edit, before) else _given_title(note))
     return embed_draft(draft_note(after, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
 
@@ -132,8 +132,8 @@ def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | Non
     document = existing_document(tx, document_id)
     if document.doc_type != NOTE:
         raise NotANote(
-            f"Document {document_id} is of type {document.doc_type}: only notes can be updated; a file is replaced by"
-            " adding it again under its path (kb add PATH)."
+            f"Document {document_id} is of type {document.doc_type}, and only notes can be updated. To replace a file,"
+            " add it again under its path (kb add PATH)."
         )
     check_match(document, if_match, shown=lambda: _text(tx, document_id))
     return document
@@ -172,7 +172,7 @@ def move(store: Store, document_id: int, source_path: str, author: Author = NOBO
             return document
         occupant = tx.documents.at_path(source_path)
         if occupant is not None:
-            raise PathTaken(f"Document {occupant.id} comes from {source_path}.")
+            raise PathTaken(f"Document {occupant.id} already has the source_path {source_path}.")
         tx.history.keep(document_id, author)
         tx.documents.move(document_id, source_path)
         return existing_document(tx, document_id)

@@ -23,9 +23,9 @@ ROUGH = 16
 
 
 def describe(embedder: Embedder) -> dict[str, object]:
-    """Return the model, its device, and the reasons against other devices, by name."""
+    """Return the model, its device, and the reasons against each other GPU, by name."""
     spec, machine = embedder.spec, detect_machine()
-    others = [device for device in DEVICES if device.name != embedder.device]
+    others = [device for device in DEVICES if device.name not in ("cpu", embedder.device)]
     faults = {device.name: machine.fault(device) or machine.library_fault(device) for device in others}
     return {
         "device": embedder.device,

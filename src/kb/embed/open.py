@@ -50,8 +50,8 @@ def open_model(
 ) -> OnnxEmbedder:
     """Return a model that was found, on its device. The rest is as in `open_embedder`."""
 
-    def opened(files: ModelFiles) -> OnnxEmbedder:
-        return OnnxEmbedder(files, device, cache=data_dir / "compiled", on_batch=on_batch)
+    def opened(chosen: ModelFiles) -> OnnxEmbedder:
+        return OnnxEmbedder(chosen, device, cache=data_dir / "compiled", on_batch=on_batch, on_cpu=files)
 
     if precision != AUTO:
         return opened(in_precision(files, data_dir / "models", precision))

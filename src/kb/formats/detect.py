@@ -19,7 +19,7 @@ from kb.formats.registry import FORMATS
 from kb.formats.text.encoding import NOT_TEXT, as_utf8, decode
 from kb.formats.text.external_types import Kind, Opaque
 
-ENCRYPTED: Final = "it is encrypted: it can only be read with its key"
+ENCRYPTED: Final = "it is encrypted: only a program with its key can read it"
 _ZIP: Final = b"PK\x03\x04"
 _DOCUMENTS: Final = (_ZIP, OLE_SIGNATURE, b"%PDF-", b"{\\rtf")
 _PDF_PADDING: Final = b"\xef\xbb\xbf \t\r\n\f\0"
@@ -71,13 +71,13 @@ _MIMETYPE_TYPES: Final = {
     "application/vnd.oasis.opendocument.presentation": "odp",
 }
 _UNSUPPORTED_ZIPS: Final = {
-    "visio/": "Visio files are not read",
-    "META-INF/manifest.xml": "OpenDocument files other than texts, spreadsheets and presentations are not read",
+    "visio/": "kb does not read Visio files",
+    "META-INF/manifest.xml": "kb reads only OpenDocument texts, spreadsheets and presentations",
 }
 _OLE_TYPES: Final = {"__properties_version1.0": "msg", **dict.fromkeys(WORKBOOKS, "xls")}
 _UNSUPPORTED_OLE: Final = {
     "EncryptedPackage": "the Office document is encrypted: it needs a password to be read",
-    "\tDRMContent": "the document is protected by rights management: it can only be read by whom its sender allowed",
+    "\tDRMContent": "the document is protected by rights management: only people whom its sender allowed can read it",
 }
 _OLD_OLE: Final[dict[str, tuple[str, Kind]]] = {
     "WordDocument": (f"kb itself does not read Word 97-2003 (.doc) files: {NO_DOC}", "doc"),
@@ -89,7 +89,7 @@ _OLD_FILES: Final[dict[bytes, tuple[str, Kind]]] = {
     b"\x31\xbe\0\0": (f"kb itself does not read Word for DOS or Windows Write files: {NO_DOC}", "doc"),
 }
 _MEDIA: Final = {
-    "image": "it is an image ({}): text in images is not read, " + NO_OCR,
+    "image": "it is an image ({}): kb does not read text in images, " + NO_OCR,
     "audio": "it is a sound recording ({}): " + NO_SPEECH,
     "video": "it is a video ({}): " + NO_VIDEO,
     "font": "it is a font ({})",
@@ -229,7 +229,7 @@ def _type_in_zip(data: bytes) -> str:
             mimetype = _mimetype(archive)
     except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, OSError, ValueError):
         raise Unreadable(
-            "the file is damaged or cut short: it begins like a zip archive (as Word files do) but is not a whole one"
+            "the file is damaged or cut short: it begins like a zip archive (as Word files do), but is incomplete"
         ) from None
     for folder, doc_type in _OFFICE_TYPES.items():
         if "[Content_Types].xml" in names and any(name.startswith(folder) for name in names):
@@ -272,7 +272,7 @@ def _type_in_ole(data: bytes) -> str:
         for stream, (reason, kind) in _OLD_OLE.items():
             if is_stream(ole, stream):
                 raise Opaque(reason, kind)
-    raise Unreadable("it is a Microsoft OLE file of a kind that is not read")
+    raise Unreadable("it is a Microsoft OLE file of a type that kb does not read")
 
 
 def _type_of_binary(data: bytes, suffix: str) -> str:

@@ -74,4 +74,4 @@ def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # a panic in Rust is not an Exception
             raise
-        raise Unreadable("the parser failed: it panicked") from error
+        raise Unreadable("the parser failed with an internal error") from error

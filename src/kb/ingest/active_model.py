@@ -103,7 +103,7 @@ def open_model_for(space: VectorSpace, settings: Settings, on_batch: OnBatch = l
             embedder = open_model(model_files, settings.data_dir, where, precision, space.precision, on_batch)
             if VectorSpace.of(embedder.spec) == space:
                 return embedder
-    raise ModelError(f"The model {space} is not to be found.")
+    raise ModelError(f"kb cannot find the model {space}. Set KB_MODEL_DIR to its folder.")
 
 
 def _candidates(space: VectorSpace, settings: Settings) -> Iterator[ModelFiles]:

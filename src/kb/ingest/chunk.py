@@ -47,7 +47,7 @@ RECOUNTED = 2
 """After a cut within a word, tokens are recounted in this many times the text of a chunk."""
 
 BLOCK_CHARS = 1 << 16
-"""How many characters are tokenised at a time."""
+"""The number of characters tokenised at a time."""
 
 # Places to cut a text, best ones first: paragraphs, lines, sentences, clauses, words. Only at white space that
 # also separates words for the model, so that the tokens on both sides stay the same.
@@ -265,7 +265,7 @@ class _Tokens:
             self._starts.extend(start + offset for offset in tokenizer.token_starts(self.text[start:end]))
 
     def count(self, start: int, end: int) -> int:
-        """Return how many tokens `text[start:end]` has. Text before the last cut must not be requested any more."""
+        """Return the number of tokens of `text[start:end]`. Text before the last cut can no longer be requested."""
         recounted = bisect_left(self._recounted, end) - bisect_left(self._recounted, start)
         return recounted + max(0, bisect_left(self._starts, end) - self._first_after(start))
 

@@ -31,10 +31,10 @@ NOT_READ = "Not read: "
 
 DOC_TYPES = frozenset({NOTE, *FORMATS})
 TITLE_CHARS = 80
-"""How many characters of a note's first line become its title."""
+"""The maximum length of a title that kb makes of a note's first line."""
 
 TITLE_LINES = 100
-"""Among how many lines the first one with words is searched for."""
+"""The number of lines in which the first line with words is searched for."""
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 MARKS = re.compile(r"^(?:[*_\->]+(?: |$)|[> ]|#+(?![^\s#]))+|(?:(?:^| )[#*_\->]+)+$")
@@ -44,10 +44,10 @@ MAX_DEPTH = 3
 """How deep files may be nested: a message in a message in a message."""
 
 MAX_ATTACHMENTS = 100
-"""How many files inside one file become documents."""
+"""The maximum number of files inside one file that become documents."""
 
 SLICE = 64
-"""How many chunks are embedded at a time."""
+"""The number of chunks embedded at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def draft_file(
     bounded = _bounded(passages, limits.index_bytes(size, is_part=is_part), limits.too_large_index)
     draft = _draft(doc_type, name, content_hash or _digest(path), bounded)
     if not draft.chunks:
-        raise Unreadable("The file holds no text.")
+        raise Unreadable("The file contains no text.")
     return replace(
         draft,
         attachments=attachments,
@@ -162,7 +162,7 @@ def body_hash_of(doc_type: str, chunks: Iterable[NewChunk | Chunk]) -> str | Non
 
 
 def most_attachments(depth: int) -> int:
-    """Return how many of the files inside a file at this depth become documents."""
+    """Return the maximum number of files inside a file at this depth that become documents."""
     return MAX_ATTACHMENTS if depth < MAX_DEPTH else 0
 
 

@@ -37,7 +37,7 @@ from kb.store.sqlite.backup import Snapshot
 logger = logging.getLogger(__name__)
 
 MOST_OPEN: Final = 256
-"""How many files, new since the last look, are opened while writers wait; if there are more, they are copied first."""
+"""The number of new files that may be opened while writers wait; if more files are new, kb copies them first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class BackupResult:
     Args:
         path: the folder or archive.
         manifest: its contents.
-        added: how many files no earlier backup in the folder had.
-        absent: how many files are neither kept nor in an earlier backup: they were not kept, or are lost.
+        added: the number of files that no earlier backup in the folder contains.
+        absent: the number of files that are neither kept nor in an earlier backup: they were not kept, or are lost.
     """
 
     path: Path
@@ -58,7 +58,7 @@ class BackupResult:
 
 
 def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[], None] = lambda: None) -> BackupResult:
-    """Make a backup in the folder `target`, of which the newest `keep` stay, or in an archive (`.tar`).
+    """Make a backup in an archive (`.tar`), or in the folder `target`, which keeps its newest `keep` backups.
 
     With KB_BACKUP_KEY it is sealed. It shows one point in time: files are listed and opened while nobody can write, so
     that none is deleted before it is copied. An interrupted restore is completed first. `checkpoint` is called
@@ -81,7 +81,7 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
             if target.suffix != ARCHIVE:
                 prune(target, keep)
     except OSError as error:
-        raise StoreError(f"The backup {target} cannot be written: {error.strerror or error}.") from error
+        raise StoreError(f"kb cannot write the backup {target}: {error.strerror or error}.") from error
     return made
 
 
@@ -95,7 +95,7 @@ def prune(root: Path, keep: int) -> None:
     try:
         needed = set().union(*(OpenBackup(folder).manifest.objects for folder in backup_folders(root)))
     except StoreError as error:
-        logger.warning("files of old backups stay: %s", error)
+        logger.warning("files of old backups are not removed: %s", error)
         return
     for path in objects_in(root):
         if path.name not in needed:
@@ -186,12 +186,12 @@ def _sole_writer(target: Path) -> Iterator[None]:
     """Keep two backups from removing each other's files."""
     lock = target.with_name(f"{target.name}.lock") if target.suffix == ARCHIVE else target / "lock"
     if target.suffix != ARCHIVE and not lock.exists() and not backup_folders(target) and _is_occupied(target):
-        raise StoreError(f"{target} holds something, and no backup: name another folder.")
+        raise StoreError(f"{target} contains other files and no backup. Name another folder.")
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         acquired = FileLock(lock, timeout=0).acquire()
     except Timeout:
-        raise StoreError(f"Another backup is being written to {target}.") from None
+        raise StoreError(f"Another backup is being written to {target}. Try again when it has ended.") from None
     try:
         with acquired:
             yield

@@ -50,9 +50,9 @@ class BackupSchedule(BackgroundThread):
         except Stopped:
             return 0
         except StoreError as error:
-            logger.error("no backup was made: %s", error)
+            logger.error("could not make a backup: %s", error)
             return RETRY_SECONDS
-        logger.info("backup %s made", made.path)
+        logger.info("made the backup %s", made.path)
         return 0
 
     def _checkpoint(self) -> None:

@@ -102,16 +102,16 @@ class BackupManifest:
         try:
             fields: dict[str, Any] = json.loads(raw)
             if fields.pop("kb-backup", None) != FORMAT:
-                raise ValueError("it is of another format")
+                raise ValueError("it has another format")
             if fields.keys() != cls.__dataclass_fields__.keys():
-                raise ValueError("it has other fields than a manifest")
+                raise ValueError("its fields are not the fields of a manifest")
             manifest = TypeAdapter(cls).validate_json(raw, strict=True)
         except (RecursionError, AttributeError, TypeError, ValidationError) as error:
             raise ValueError("it is not a manifest") from error
         are_digests = all(map(DIGITS.fullmatch, [manifest.database, *manifest.objects]))
         are_names = all(map(STAGED.fullmatch, manifest.staged))
         if not are_digests or not are_names:
-            raise ValueError("it names files as no backup does")
+            raise ValueError("it contains invalid file names")
         return manifest
 
 
@@ -214,7 +214,9 @@ class ArchiveWriter:
         self._key = key
         self._folder = path.with_name(f"{path.name}{PART}")
         if self._folder.exists():
-            raise StoreError(f"{self._folder} is there already: remove it, if it is of a backup that was cut off.")
+            raise StoreError(
+                f"{self._folder} already exists. If it is left over from an interrupted backup, remove it."
+            )
         self._folder.mkdir(mode=0o700)
         self._part = self._folder / path.name
         self._part.touch(mode=0o600)
@@ -322,13 +324,13 @@ def opened_backups(path: Path, key: SecretStr | None = None) -> Iterator[Sequenc
         try:
             tar = tarfile.open(path, "r:")  # noqa: SIM115 - separates an unreadable archive from errors inside
         except (OSError, tarfile.TarError) as error:
-            raise StoreError(f"{path} is no backup: {error}.") from error
+            raise StoreError(f"{path} is not a backup: {error}.") from error
         with tar:
             yield [FoundBackup(path, partial(OpenBackup, path, key, tar))]
     elif folders := [path] if (path / MANIFEST).exists() else backup_folders(path):
         yield [FoundBackup(folder, partial(OpenBackup, folder, key)) for folder in folders]
     else:
-        raise StoreError(f"There is no backup in {path}.")
+        raise StoreError(f"{path} contains no backup.")
 
 
 def backup_folders(root: Path) -> list[Path]:
@@ -400,10 +402,10 @@ def _load(backup: OpenBackup, key: SecretStr | None) -> tuple[BackupManifest, Se
     try:
         raw, recorded = (_read(backup, name) for name in (MANIFEST, DIGEST))
         if recorded != f"{sha256(raw).hexdigest()}  {MANIFEST}\n".encode():
-            raise ValueError("it is not what it was")
+            raise ValueError("it was changed or is damaged")
         return BackupManifest.load(raw), _check_seal(backup, raw, key)
     except (OSError, ValueError, tarfile.TarError, RecursionError, MemoryError) as error:
-        raise StoreError(f"The manifest of the backup {backup.name} cannot be used: {error}.") from error
+        raise StoreError(f"kb cannot use the manifest of the backup {backup.name}: {error}.") from error
 
 
 def _check_seal(backup: OpenBackup, raw: bytes, key: SecretStr | None) -> Seal:
@@ -419,7 +421,7 @@ def _check_seal(backup: OpenBackup, raw: bytes, key: SecretStr | None) -> Seal:
     if key is None:
         return "unchecked"
     if not hmac.compare_digest(seal, _seal(raw, key)):
-        raise ValueError("it is not sealed with KB_BACKUP_KEY: somebody changed it, or it has another key")
+        raise ValueError("its seal does not match KB_BACKUP_KEY: it was changed, or sealed with another key")
     return "sealed"
 
 

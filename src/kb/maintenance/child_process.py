@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from kb.api.errors import KbError, StartError
 from kb.maintenance.backup import back_up
-from kb.maintenance.doctor import Examined, examine, mend_files
+from kb.maintenance.doctor import Findings, check_data, repair_files
 from kb.maintenance.restore import verify_backups
 from kb.parser.drop_privileges import end_with, forbid_inspection
 from kb.settings import Settings
@@ -27,7 +27,7 @@ Step = Callable[[str], None]
 
 NICE: Final = 10
 MAX_FAULTS: Final = 100
-"""How many faults are reported."""
+"""The maximum number of reported faults."""
 
 PAUSE_SECONDS: Final = 0.5
 """The minimum interval between two progress reports."""
@@ -69,12 +69,10 @@ def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
     target = backup_folder(settings)
     step(f"backing up to {target}")
     made = back_up(settings, target, settings.backup_keep, _counted(step))
-    faults = [
-        f"{name} is damaged or not there: the backup has it at most from before" for name in made.manifest.missing
-    ]
+    faults = [f"{name} is damaged or missing; the backup has at most an earlier copy" for name in made.manifest.missing]
     faults = first_faults(faults)
     if made.absent:
-        faults.append(f"{made.absent} files are in no backup: KB_KEEP_FILES was off, or they are lost")
+        faults.append(f"{made.absent} files are not in the backup: KB_KEEP_FILES was off, or the files are lost")
     return {"faults": faults}
 
 
@@ -106,17 +104,17 @@ def first_faults(faults: list[str]) -> list[str]:
     return [*faults[:MAX_FAULTS], f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else faults
 
 
-def look(settings: Settings, step: Step) -> dict[str, Any]:
-    return {"findings": findings(examine(settings, lambda name: step(f"looking at {name}")))}
+def check(settings: Settings, step: Step) -> dict[str, Any]:
+    return {"findings": findings(check_data(settings, lambda name: step(f"checking {name}")))}
 
 
-def mend(settings: Settings, step: Step) -> dict[str, Any]:
+def repair(settings: Settings, step: Step) -> dict[str, Any]:
     """Make the repairs that are possible while the engine runs, and check the data again."""
-    mend_files(settings)
-    return look(settings, step)
+    repair_files(settings)
+    return check(settings, step)
 
 
-def findings(results: Examined) -> list[dict[str, Any]]:
+def findings(results: Findings) -> list[dict[str, Any]]:
     """Return the findings in the form of the API."""
     return [
         {
@@ -124,7 +122,7 @@ def findings(results: Examined) -> list[dict[str, Any]]:
             "faults": faults,
             "remedy": remedy.value,
             "is_notice": remedy is Remedy.NOTICE,
-            "is_mendable": remedy is Remedy.FILES,
+            "is_repairable": remedy is Remedy.FILES,
         }
         for name, (faults, remedy) in results.items()
     ]
@@ -139,8 +137,8 @@ def backup_folder(settings: Settings) -> Path:
 ACTIONS: Final[dict[str, Callable[[Settings, Step], dict[str, Any]]]] = {
     "back-up": make_backup,
     "verify": verify,
-    "examine": look,
-    "mend": mend,
+    "check": check,
+    "repair": repair,
 }
 
 if __name__ == "__main__":

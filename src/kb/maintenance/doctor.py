@@ -27,31 +27,31 @@ from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
-from kb.store.sqlite.integrity_rules import mend_codes, mend_rows
+from kb.store.sqlite.integrity_rules import repair_codes, repair_rows
 from kb.store.sqlite.vector_space import recorded_space
 from kb.store.sqlite.verify import Check, Remedy, Verification
 
 MAX_FAULTS: Final = 20
-"""How many faults of each kind are reported."""
+"""The maximum number of faults reported per check."""
 
 SAMPLE: Final = 16
-"""How many vectors are recomputed to check that they come from the model."""
+"""The number of vectors that are recomputed to check that they come from the model."""
 
 SAME: Final = 0.98
 """The least cosine of two vectors of the same text; precisions differ less."""
 
-RESTORE: Final = "restore"
+RESTORE: Final = "interrupted restore"
 """The check for an interrupted restore."""
 
 LOW_SPACE: Final = 256 << 20
 CUT_OFF: Final = (".new", ".new-journal", ".new-wal", ".new-shm")
 """The endings of files that a reindex writes, after the name of the database."""
 
-Examined = dict[str, tuple[list[str], Remedy]]
+Findings = dict[str, tuple[list[str], Remedy]]
 """By name of the check: the faults found, and the remedy."""
 
 
-def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None) -> Examined:
+def check_data(settings: Settings, on_check: Callable[[str], None] = lambda _: None) -> Findings:
     """Return the faults found. Reads only; safe while an engine runs.
 
     After an interrupted restore, only that is reported, because the data is partly old or missing.
@@ -61,7 +61,7 @@ def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None
     """
     if faults := list(_unfinished_restore(settings)):
         return {RESTORE: (faults, Remedy.ROWS)}
-    results: Examined = {}
+    results: Findings = {}
     with closing(_open(settings)) as database:
         for check in [*checks_of_data(database, settings), *_checks_of_place(database, settings)]:
             on_check(check.name)
@@ -69,12 +69,12 @@ def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None
     return results
 
 
-def is_well(results: Examined) -> bool:
+def is_well(results: Findings) -> bool:
     """Return whether nothing but notices was found."""
     return not any(faults for faults, remedy in results.values() if remedy is not Remedy.NOTICE)
 
 
-def mend(settings: Settings, results: Examined, on_chunks: Callable[[int, int], None]) -> None:
+def repair(settings: Settings, results: Findings, on_chunks: Callable[[int, int], None]) -> None:
     """Repair the given faults, as far as possible. No text and no kept file is removed.
 
     Raises:
@@ -87,13 +87,13 @@ def mend(settings: Settings, results: Examined, on_chunks: Callable[[int, int], 
             stack.enter_context(sole_user(lock))
         complete_restore(settings)
         if Remedy.FILES in needed:
-            mend_files(settings)
+            repair_files(settings)
         if Remedy.ROWS in needed:
-            mend_rows(path)
+            repair_rows(path)
         if Remedy.CODES in needed:
-            mend_codes(path)
+            repair_codes(path)
     if needed & {Remedy.REBUILD, Remedy.VECTORS}:
-        reindex(settings, on_chunks, anew=Remedy.VECTORS in needed)
+        reindex(settings, on_chunks, recompute_all=Remedy.VECTORS in needed)
 
 
 def verify_data(settings: Settings) -> Iterator[str]:
@@ -113,9 +113,9 @@ def checks_of_data(database: Verification, settings: Settings) -> Sequence[Check
     originals = KeptFiles(settings.files_dir)
     return [
         *database.checks,
-        Check("files", partial(_damaged_files, database, originals), Remedy.BACKUP),
+        Check("kept files", partial(_damaged_files, database, originals), Remedy.BACKUP),
         Check("missing files", partial(_missing_files, database, originals), Remedy.NOTICE),
-        Check("waiting files", partial(_missing_staged, database, settings), Remedy.BACKUP),
+        Check("queued files", partial(_missing_staged, database, settings), Remedy.BACKUP),
     ]
 
 
@@ -124,12 +124,12 @@ def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Che
     return [
         Check(RESTORE, partial(_unfinished_restore, settings), Remedy.ROWS),
         Check("model", partial(_foreign_vectors, database, path, settings), Remedy.VECTORS),
-        Check("stray files", partial(_strays, settings), Remedy.NOTICE),
+        Check("unused files", partial(_strays, settings), Remedy.NOTICE),
         Check("leftovers", partial(_leftovers, path, settings), Remedy.FILES),
-        Check("exposed files", partial(_exposed, path, settings), Remedy.FILES),
-        Check("folders", partial(_read_only, path, settings), Remedy.OPERATOR),
-        Check("space", partial(_low_space, path, settings), Remedy.OPERATOR),
-        Check("backups", partial(_late_backup, settings), Remedy.OPERATOR),
+        Check("file permissions", partial(_exposed, path, settings), Remedy.FILES),
+        Check("folder permissions", partial(_read_only, path, settings), Remedy.OPERATOR),
+        Check("disk space", partial(_low_space, path, settings), Remedy.OPERATOR),
+        Check("newest backup", partial(_late_backup, settings), Remedy.OPERATOR),
     ]
 
 
@@ -144,13 +144,16 @@ def _damaged_files(database: Verification, originals: KeptFiles) -> Iterator[str
             path = originals.path(content_hash)
             with path.open("rb") as file:
                 if file_digest(file, "sha256").hexdigest() != content_hash:
-                    yield f"the file of document {document_id} is not what it was: {path}"
+                    yield f"the file of document {document_id} was changed or is damaged: {path}"
 
 
 def _missing_files(database: Verification, originals: KeptFiles) -> Iterator[str]:
     missing = [document_id for document_id, digest in database.file_hashes() if not originals.has(digest)]
     if missing:
-        yield f"no file is kept of {len(missing)} documents, such as {missing[0]}: KB_KEEP_FILES was off, or it is lost"
+        yield (
+            f"{len(missing)} documents have no kept file, such as document {missing[0]}:"
+            " KB_KEEP_FILES was off, or the file is lost"
+        )
 
 
 def _missing_staged(database: Verification, settings: Settings) -> Iterator[str]:
@@ -161,7 +164,7 @@ def _missing_staged(database: Verification, settings: Settings) -> Iterator[str]
             waiting = set(now.staged())
         for staged_file in missing:
             if staged_file in waiting:
-                yield f"the file that job {staged_file[0]} waits with is not there"
+                yield f"the file of queued job {staged_file[0]} is missing"
 
 
 def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> Iterator[str]:
@@ -171,18 +174,18 @@ def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> 
     try:
         embedder, _ = open_named_model(settings)
     except ModelError as error:
-        yield f"the model cannot be used: {error.detail}"
+        yield f"kb cannot use the model: {error.detail}"
         return
     recorded, space = recorded_space(path), VectorSpace.of(embedder.spec)
     sample = database.sample(SAMPLE)
     if sample and recorded != space:
-        yield f"the vectors are of {recorded}, and the model makes those of {space}"
+        yield f"the vectors are of {recorded}, but the model computes vectors of {space}"
     elif sample:
         chunker = Chunker(embedder)
         made = embedder.embed_passages([chunker.passage(header, text) for header, text, _ in sample])
         stored = np.frombuffer(b"".join(raw for *_, raw in sample), np.float32).reshape(made.shape)
         if differing := int((np.sum(made * stored, axis=1) < SAME).sum()):
-            yield f"{differing} of {len(sample)} vectors are not those of their texts"
+            yield f"{differing} of {len(sample)} vectors do not match their texts"
 
 
 def _strays(settings: Settings) -> Iterator[str]:
@@ -191,16 +194,16 @@ def _strays(settings: Settings) -> Iterator[str]:
     with closing(_open(settings)) as database:
         needed = {digest for _, digest in database.file_hashes()} | database.pending_hashes()
     if strays := digests - needed:
-        yield f"{len(strays)} kept files are of no document, such as {min(strays)}; the next start removes them"
+        yield f"{len(strays)} kept files belong to no document, such as {min(strays)}; the next start removes them"
 
 
 def _unfinished_restore(settings: Settings) -> Iterator[str]:
     if RestoreFolders.of(settings).are_unpacked:
-        yield "a restore was cut off; the next start finishes it, too"
+        yield "a restore was interrupted; the next start of the engine also finishes it"
 
 
 def _leftovers(path: Path, settings: Settings) -> Iterator[str]:
-    yield from (f"{leftover} was cut off" for leftover in _cut_off(path, settings))
+    yield from (f"{leftover} is left over from an interrupted command" for leftover in _cut_off(path, settings))
 
 
 def _cut_off(path: Path, settings: Settings) -> list[Path]:
@@ -225,21 +228,21 @@ def _exposed_files(path: Path, settings: Settings) -> list[Path]:
 def _read_only(path: Path, settings: Settings) -> Iterator[str]:
     for location in (settings.data_dir, path.parent, path, settings.files_dir, settings.staging_dir):
         if location.exists() and not os.access(location, os.W_OK):
-            yield f"{location} cannot be written to"
+            yield f"kb cannot write to {location}"
 
 
 def _low_space(path: Path, settings: Settings) -> Iterator[str]:
     for folder in dict.fromkeys((settings.data_dir, path.parent)):
         if (free := shutil.disk_usage(folder).free) < LOW_SPACE:
-            yield f"there are {free >> 20} MiB free for {folder}"
+            yield f"only {free >> 20} MiB are free for {folder}"
 
 
 def _late_backup(settings: Settings) -> Iterator[str]:
     if settings.backup_dir and age_of_newest(settings.backup_dir) > 2 * settings.backup_hours * 3600:
-        yield f"there is no backup in {settings.backup_dir} of the last {2 * settings.backup_hours:g} hours"
+        yield f"{settings.backup_dir} has no backup from the last {2 * settings.backup_hours:g} hours"
 
 
-def mend_files(settings: Settings) -> None:
+def repair_files(settings: Settings) -> None:
     """Remove leftovers, and hide files that other accounts can read. The caller must hold the data folder's lock."""
     path = database_path(settings.database_url, settings.data_dir)
     for leftover in _cut_off(path, settings):

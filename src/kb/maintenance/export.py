@@ -94,7 +94,7 @@ def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bo
             empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"{target} holds something already: name another folder.")
+        raise StoreError(f"{target} is not empty. Name another folder.")
     finish_restore(settings)
     try:
         with discarded_unless_finished(_ExportWriter(target)) as writer:
@@ -109,7 +109,7 @@ def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bo
                     _write_lines(settings, tx, exported, writer.folder, with_vectors=with_vectors)
             writer.finish()
     except OSError as error:
-        raise StoreError(f"The export {target} cannot be written: {error.strerror or error}.") from error
+        raise StoreError(f"kb cannot write the export {target}: {error.strerror or error}.") from error
     return exported
 
 
@@ -150,7 +150,7 @@ class _ExportWriter:
         self._target = target
         self.folder = target.with_name(f"{target.name}{PART}")
         if self.folder.exists():
-            raise StoreError(f"{self.folder} is there already: remove it, if it is of an export that was cut off.")
+            raise StoreError(f"{self.folder} already exists. If it is left over from an interrupted export, remove it.")
         self.folder.mkdir(parents=True, mode=0o700)
         self.originals = KeptFiles(self.folder / FILES)
         self.database = self.folder / "kb.db"

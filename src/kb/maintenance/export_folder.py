@@ -40,7 +40,7 @@ from kb.maintenance.export_lines import (
 )
 from kb.maintenance.export_rows import KEYS, PLAIN, VECTORS
 from kb.store.rows import NOBODY, Author, Content, Document, NewChunk, content_fields
-from kb.store.sqlite.import_merge import FormerVersion
+from kb.store.sqlite.import_rows import FormerVersion
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Arriving:
+class ExportedDocument:
     """A document of an export, with its earlier versions; a document in the bin has only those."""
 
     document: Document
@@ -99,7 +99,7 @@ class Arriving:
 
     @property
     def size(self) -> int:
-        """How many chunks all its versions have."""
+        """The number of chunks of all its versions."""
         return len(self.chunks) + sum(len(former.chunks) for former in self.former if former.chunks)
 
     @property
@@ -138,7 +138,7 @@ class ExportFolder:
     def has_vectors(self) -> bool:
         return VECTORS in self.about.files and self.about.space is not None
 
-    def __iter__(self) -> Iterator[Arriving]:
+    def __iter__(self) -> Iterator[ExportedDocument]:
         """Yield the documents with their earlier versions, and those in the bin, by ascending id. Raises as `check`."""
         path = self.folder / VERSIONS
         former = _read(path, _former) if self._has(VERSIONS) else iter(())
@@ -148,16 +148,16 @@ class ExportFolder:
             key=itemgetter(0, 1),
         )
         for document_id, group in groupby(both, key=itemgetter(0)):
-            arriving = [line for _, _, line in group]
-            versions = tuple(line for line in arriving if isinstance(line, FormerVersion))
-            document, is_binned = arriving[0], any(version.binned for version in versions)
-            _check_versions(path, versions, document.number if isinstance(document, Arriving) else None)
-            if isinstance(document, Arriving) and not is_binned:
+            lines = [line for _, _, line in group]
+            versions = tuple(line for line in lines if isinstance(line, FormerVersion))
+            document, is_binned = lines[0], any(version.binned for version in versions)
+            _check_versions(path, versions, document.number if isinstance(document, ExportedDocument) else None)
+            if isinstance(document, ExportedDocument) and not is_binned:
                 yield replace(document, former=versions)
-            elif is_binned and not isinstance(document, Arriving) and versions[-1].binned:
-                yield Arriving(versions[-1].version.document, versions[-1].part_of, (), former=versions)
+            elif is_binned and not isinstance(document, ExportedDocument) and versions[-1].binned:
+                yield ExportedDocument(versions[-1].version.document, versions[-1].part_of, (), former=versions)
             else:
-                where = "both there and" if is_binned else "neither there nor"
+                where = "both present and" if is_binned else "neither present nor"
                 raise StoreError(f"{path}: document {document_id} is {where} in the bin.")
 
     @property
@@ -192,29 +192,29 @@ class ExportFolder:
                 self.counts[name] += 1
                 where = f"{self.folder / name}, line {self.counts[name]}"
                 if last is not None and key(line) <= last:
-                    raise StoreError(f"{where}: it belongs before the line above.")
+                    raise StoreError(f"{where}: the lines are not in order; this line belongs before the line above.")
                 if self.is_whole and name == DOCUMENTS and not all(chunk.id for chunk in line.chunks):
-                    raise StoreError(f"{where}: its chunks have no ids.")
+                    raise StoreError(f"{where}: the chunks have no ids.")
                 last = key(line)
                 chunks += line.size if name == DOCUMENTS else 0
         for name in (*(LINES if self.is_whole else ()), *([VECTORS] if self.has_vectors else ())):
             with self.open(name) as file:
                 if stream_digest(file) != self.about.files.get(name):
-                    raise StoreError(f"{self.folder / name} is not what it was.")
+                    raise StoreError(f"{self.folder / name} was changed or is damaged. Export again.")
         if self.has_vectors and (self.folder / VECTORS).stat().st_size != 4 * chunks * self.dimensions:
-            raise StoreError(f"{self.folder / VECTORS} has not the vectors of {chunks} chunks.")
+            raise StoreError(f"{self.folder / VECTORS} does not have vectors for all {chunks} chunks.")
 
     def _check_parts(self) -> None:
-        """Read all documents; none may have come inside itself: who deletes it would come to no end."""
+        """Read all documents, and check that none is part of itself, because its deletion would not end."""
         wholes: dict[int, set[int]] = {}
-        for arriving in self:
-            last = arriving.binned.binned if arriving.binned else None
-            came_inside = (arriving.part_of, last.part_of if last else None)
-            wholes[arriving.document.id] = {whole for whole in came_inside if whole}
+        for document in self:
+            last = document.binned.binned if document.binned else None
+            came_inside = (document.part_of, last.part_of if last else None)
+            wholes[document.document.id] = {whole for whole in came_inside if whole}
         try:
             TopologicalSorter(wholes).prepare()
         except CycleError as error:
-            raise StoreError(f"{self.folder}: document {error.args[1][0]} came inside itself.") from error
+            raise StoreError(f"{self.folder}: document {error.args[1][0]} is recorded as part of itself.") from error
 
     @property
     def dimensions(self) -> int:
@@ -234,7 +234,7 @@ class ExportFolder:
                     staged, original = stage(file, originals.blobs)
                 try:
                     if original != digest:
-                        raise StoreError(f"{path} is not what it was.")
+                        raise StoreError(f"{path} was changed or is damaged. Export again.")
                     originals.add(staged, digest)
                 finally:
                     discard(staged, originals.blobs)
@@ -246,7 +246,7 @@ class ExportFolder:
             path = exported.path(digest)
             with _opened(path) as file:
                 if stream_digest(file) != digest:
-                    raise StoreError(f"{path} is not what it was.")
+                    raise StoreError(f"{path} was changed or is damaged. Export again.")
                 file.seek(0)
                 blobs.put(staged_as(name), file)
 
@@ -279,7 +279,7 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return open_regular(path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise StoreError(f"kb cannot read {path}: {error.strerror or error}.") from error
 
 
 def _about(folder: Path) -> ExportHeader:
@@ -292,18 +292,18 @@ def _about(folder: Path) -> ExportHeader:
         with open_regular(folder / ABOUT) as file:
             about = ExportHeader.model_validate_json(file.read(LARGEST_MANIFEST))
         if about.number not in range(1, FORMAT + 1):
-            raise StoreError(f"{folder} was exported by a newer kb: import it with that version.")
+            raise StoreError(f"A newer kb exported {folder}. Import it with that version.")
         if about.number >= WHOLE and not (about.last_ids and about.space):
-            raise StoreError(f"{folder} is not an export of kb ({ABOUT}: it lacks last_ids or space).")
+            raise StoreError(f"{folder} is not a kb export ({ABOUT}: it lacks last_ids or space).")
     except FileNotFoundError:
         raise StoreError(
-            f"{folder} is not an export that 'kb import' reads, because it has no {ABOUT}: 'kb add {folder}' adds its"
-            " files, those of 'kb export --plain', too."
+            f"{folder} is not an export that 'kb import' reads, because it has no {ABOUT}. To add the files in it, also"
+            f" files from 'kb export --plain', run 'kb add {folder}'."
         ) from None
     except ValidationError as error:
-        raise StoreError(f"{folder} is not an export of kb ({ABOUT}: {wrong_field(error)}).") from error
+        raise StoreError(f"{folder} is not a kb export ({ABOUT}: {wrong_field(error)}).") from error
     except OSError as error:
-        raise StoreError(f"{folder} is not an export of kb ({ABOUT}: {error}).") from error
+        raise StoreError(f"{folder} is not a kb export ({ABOUT}: {error}).") from error
     return about
 
 
@@ -323,14 +323,14 @@ def _read(path: Path, parse: Callable[[bytes], T]) -> Iterator[T]:
                 except ValueError as error:
                     raise StoreError(f"{path}, line {number}: {error}.") from error
     except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise StoreError(f"kb cannot read {path}: {error.strerror or error}.") from error
 
 
-def _document(line: bytes) -> Arriving:
+def _document(line: bytes) -> ExportedDocument:
     read = DocumentLine.model_validate_json(line)
     document, chunks = read.document, tuple(chunk.row() for chunk in read.chunks)
     _check_note(document, chunks)
-    return Arriving(document, read.part_of, chunks, read.version, read.author)
+    return ExportedDocument(document, read.part_of, chunks, read.version, read.author)
 
 
 def _former(line: bytes) -> FormerVersion:
@@ -342,23 +342,23 @@ def _former(line: bytes) -> FormerVersion:
 
 
 def _check_versions(path: Path, versions: Sequence[FormerVersion], number: int | None) -> None:
-    """See that a document's former versions come before what it is, and hold what they say.
+    """Check that earlier versions have lower numbers than the document, and content.
 
     Raises:
-        StoreError: one does not.
+        StoreError: a number is too high, or a content is missing.
     """
     holders: set[int] = set()
     for former in versions:
         where = f"{path}: version {former.version.number} of document {former.version.document.id}"
         if number is not None and former.version.number >= number:
-            raise StoreError(f"{where} is no former one: the document is of version {number}.")
+            raise StoreError(f"{where} is not an earlier version: the document has version {number}.")
         if former.chunks is not None:
             holders.add(former.version.number)
         elif former.chunks_of is not None and former.chunks_of not in holders:
-            raise StoreError(f"{where}: no version {former.chunks_of} before it has chunks.")
+            raise StoreError(f"{where}: its content is missing, because version {former.chunks_of} has no chunks.")
 
 
 def _check_note(document: Document, chunks: Sequence[NewChunk]) -> None:
     text = "".join(chunk.text for chunk in chunks)
     if document.doc_type == NOTE and sha256(text.encode()).hexdigest() != document.content_hash:
-        raise ValueError("the note is not what its content_hash says")
+        raise ValueError("the text of the note does not match its content_hash")

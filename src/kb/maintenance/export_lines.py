@@ -33,20 +33,20 @@ MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
 
 def _moment(text: str) -> str:
     if not MOMENT.fullmatch(text):
-        raise ValueError("it is no moment such as 2026-01-31T12:00:00.000Z")
+        raise ValueError("it is not a time such as 2026-01-31T12:00:00.000Z")
     datetime.fromisoformat(text)
     return text
 
 
 Moment = Annotated[str, AfterValidator(_moment)]
-Digest = Annotated[str, Like(rf"^{DIGEST.pattern}\Z", "it is no SHA-256")]
-Type = Annotated[DocType, Like(r"^[\w.+/-][\w .+/-]*\Z", "it is no type of a document")]
+Digest = Annotated[str, Like(rf"^{DIGEST.pattern}\Z", "it is not a SHA-256")]
+Type = Annotated[DocType, Like(r"^[\w.+/-][\w .+/-]*\Z", "it is not a document type")]
 Number = Annotated[int, Field(ge=0, le=1 << 53)]
 Id = Annotated[int, Field(ge=1, le=10**18)]
 LastId = Annotated[int, Field(ge=0, le=10**18)]
 StoredNumber = Annotated[VersionNumber, Field(lt=MOST_VERSIONS)]
-Staged = Annotated[str, Like(rf"^(?:{STAGED.pattern})\Z", "it is no name of a file that waits")]
-Counts = dict[Annotated[str, Like(r"^[a-z_]{1,40}\Z", "it is no kind of what is not read")], Number]
+Staged = Annotated[str, Like(rf"^(?:{STAGED.pattern})\Z", "it is not the name of a queued file")]
+Counts = dict[Annotated[str, Like(r"^[a-z_]{1,40}\Z", "it is not a kind of skipped content")], Number]
 
 
 class Line(BaseModel):
@@ -170,7 +170,7 @@ class DocumentLine(StateLine):
 
     @property
     def size(self) -> int:
-        """How many chunks it has."""
+        """The number of its chunks."""
         return len(self.chunks)
 
 
@@ -185,7 +185,7 @@ class VersionLine(StateLine):
 
     @property
     def size(self) -> int:
-        """How many chunks it has."""
+        """The number of its chunks."""
         return len(self.chunks or ())
 
     @property

@@ -74,8 +74,8 @@ def exported_vectors(tx: MovedTransaction) -> Iterator[bytes]:
         with np.errstate(over="ignore", invalid="ignore"):
             if not (np.isfinite(vectors).all() and vectors.any(axis=1).all()):
                 raise StoreError(
-                    f"Document {document['id']}: a vector is missing or damaged. 'kb reindex' makes it anew; or export"
-                    " without --vectors."
+                    f"Document {document['id']}: a vector is missing or damaged. Run 'kb reindex', which recomputes it,"
+                    " or export without --vectors."
                 )
         yield vectors.astype("<f4").tobytes()
 
@@ -85,7 +85,7 @@ def _document_lines(tx: MovedTransaction) -> Iterator[Line]:
         with _named(line["id"]):
             document, chunks = tx.documents.get(line["id"]), tx.documents.chunks(line["id"])
             if document is None or [chunk.index for chunk in chunks] != list(range(len(chunks))):
-                raise ValueError("some of it is missing")
+                raise ValueError("some of its chunks are missing")
             line |= {"tags": list(document.tags), "chunks": list(map(_chunk, chunks))}
         yield line
 
@@ -119,7 +119,7 @@ def _named(document_id: int) -> Iterator[None]:
     try:
         yield
     except UNREADABLE as error:
-        raise StoreError(f"Document {document_id} cannot be read: {error}. {REMEDY}") from error
+        raise StoreError(f"kb cannot read document {document_id}: {error}. {REMEDY}") from error
 
 
 def _chunk(chunk: Chunk) -> dict[str, Any]:

@@ -37,14 +37,14 @@ class Gauges(Collector):
             counts = tx.counts()
         yield _by("kb_documents", "Documents.", "doc_type", self._by_type(counts))
         jobs = {status: counts.jobs.get(status, 0) for status in get_args(JobStatus)}
-        yield _by("kb_jobs", "Jobs; those that are queued and running are the queue.", "status", jobs)
+        yield _by("kb_jobs", "Jobs by state; queued and running jobs are the queue.", "status", jobs)
         yield GaugeMetricFamily("kb_queue_age_seconds", "Age of the oldest queued job.", counts.queue_age)
         yield GaugeMetricFamily("kb_chunks", "Chunks in the indexes.", counts.chunks)
         yield GaugeMetricFamily("kb_database_bytes", "Size of the database.", counts.size)
         memory = self._store.memory
         yield GaugeMetricFamily("kb_vector_index_bytes", "Size of the vectors in memory.", memory.vectors)
         yield GaugeMetricFamily("kb_full_text_bytes", "Size of the words in memory.", memory.words)
-        yield CounterMetricFamily("kb_full_text_faults", "How often the words in memory were wrong.", memory.faults)
+        yield CounterMetricFamily("kb_full_text_faults", "Faults found in the words in memory.", memory.faults)
         yield from _of_replica(self._store.replica)
 
     def _by_type(self, counts: Counts) -> dict[str, int]:
@@ -55,8 +55,12 @@ class Gauges(Collector):
 
 def _of_replica(state: ReplicaState | None) -> Iterable[Metric]:
     """Yield the state of replicas; without replicas both metrics have no values."""
-    behind = GaugeMetricFamily("kb_replica_behind_seconds", "For how long no replica was good enough.", labels=[])
-    reads = CounterMetricFamily("kb_replica_reads", "Reads that replicas may do, by who did.", labels=["at"])
+    behind = GaugeMetricFamily(
+        "kb_replica_behind_seconds", "Seconds without a replica that is available and up to date.", labels=[]
+    )
+    reads = CounterMetricFamily(
+        "kb_replica_reads", "Reads that a replica may answer, by the server that did.", labels=["at"]
+    )
     if state:
         behind.add_metric([], state.behind)
         reads.add_metric(["replica"], state.reads)

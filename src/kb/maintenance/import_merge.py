@@ -16,9 +16,9 @@ from kb.documents.replacement import rival_successors
 from kb.documents.save import merge
 from kb.embed.protocol import Embedder
 from kb.ingest.chunk import Chunker
-from kb.maintenance.export_folder import Arriving, ExportFolder, Imported, slices
+from kb.maintenance.export_folder import ExportedDocument, ExportFolder, Imported, slices
 from kb.store.rows import Content, Document
-from kb.store.sqlite.import_merge import (
+from kb.store.sqlite.import_rows import (
     add_binned,
     add_exact,
     add_former_content,
@@ -75,7 +75,7 @@ class _Merge:
         self._unlinked: dict[int, int] = {}
         self._linked: set[int] = set()
 
-    def write(self, tx: SqliteTransaction, part: Sequence[Arriving], vectors: NDArray[np.float32]) -> None:
+    def write(self, tx: SqliteTransaction, part: Sequence[ExportedDocument], vectors: NDArray[np.float32]) -> None:
         """Write new documents, or merge them with existing ones."""
         ends = np.cumsum([len(document.chunks) for document in part])[:-1]
         for document, own in zip(part, np.split(vectors, ends), strict=True):
@@ -98,7 +98,7 @@ class _Merge:
         in_the_way = rival_successors(tx, document_id, replaces).union({replaces}.intersection(behind))
         return in_the_way.issubset(self._linked)
 
-    def _discarded(self, tx: SqliteTransaction, document: Arriving) -> int | None:
+    def _discarded(self, tx: SqliteTransaction, document: ExportedDocument) -> int | None:
         """Add a document in the bin, unless it exists; return its id if it is new."""
         assert document.binned  # noqa: S101 - checked by the caller
         assert document.binned.binned  # noqa: S101 - checked by the caller
@@ -113,7 +113,7 @@ class _Merge:
         self._in_bin.add(became)
         return became if known_id is None else None
 
-    def _add_versions(self, tx: SqliteTransaction, document: Arriving, document_id: int) -> None:
+    def _add_versions(self, tx: SqliteTransaction, document: ExportedDocument, document_id: int) -> None:
         contents = dict[int, int]()
         for former in document.former:
             number = former.version.number
@@ -127,9 +127,9 @@ class _Merge:
         """Return the id that an exported document has in the database."""
         return self._ids.get(exported) if exported else None
 
-    def _save(self, tx: SqliteTransaction, arriving: Arriving, content: Content) -> int | None:
+    def _save(self, tx: SqliteTransaction, exported: ExportedDocument, content: Content) -> int | None:
         """Write a document, or merge it with an existing one; return its id if it is new."""
-        document, part_of = arriving.document, self._ids.get(arriving.part_of or 0)
+        document, part_of = exported.document, self._ids.get(exported.part_of or 0)
         is_note = document.doc_type == NOTE
         alike = tx.documents.all_with_content(document.content_hash, document.source_path, note=is_note)
         if same := [candidate for candidate in alike if candidate.id not in self._met]:
@@ -140,7 +140,7 @@ class _Merge:
         if at_path is None or at_path.id in self._met:
             self.imported.added += 1
             placed = self._placed(tx, NOT_THERE, content)
-            added = add_exact(tx, document, placed, part_of, arriving.number, arriving.author)
+            added = add_exact(tx, document, placed, part_of, exported.number, exported.author)
             self._met.add(added)
             self._ids[document.id] = added
             self._link_later(added, document, placed)

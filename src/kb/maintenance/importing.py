@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
 from kb.documents.blob_place import blobs_apart
-from kb.documents.existing import existing_version
+from kb.documents.lookup import existing_version
 from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
@@ -78,9 +78,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
             if (present := _beginning(store, export)) is not None:
                 return _Refill(settings, store, export, originals, on_documents).run(present, embedder)
             if is_postgres(url):
-                raise StoreError(
-                    "The database in PostgreSQL holds something else: an export comes into an empty one alone."
-                )
+                raise StoreError("The database in PostgreSQL is not empty. Import into an empty database.")
             embedder = embedder or _embedder_for(settings, space)
             return merge_export(cast("SqliteStore", store), export, embedder, originals, on_documents)
 
@@ -118,7 +116,7 @@ def _embedder_for(settings: Settings, space: VectorSpace) -> Embedder:
 
 
 def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None:
-    """Return how many lines of each file a database has; None if it has, or ever had, other content.
+    """Return the number of lines of each file that a database has; None if it has, or ever had, other content.
 
     Raises:
         StoreError: the other content is part of another import.
@@ -134,7 +132,7 @@ def _beginning(store: MovedStore, export: ExportFolder) -> dict[str, int] | None
 
 
 def _compared(tx: MovedTransaction, export: ExportFolder) -> tuple[dict[str, int], str | None]:
-    """Return how many lines of each file a database has, up to the first difference, and the place of that."""
+    """Return the number of lines of each file before the first difference, and the place of the difference."""
     present = dict.fromkeys(export.counts, 0)
     for name, lines in exported_lines(tx).items():
         with export.open(name) as file:
@@ -224,7 +222,7 @@ class _Refill:
             self._export.keep_files(self._originals, part)
             with self._store.write() as tx:
                 for line in part:
-                    with tx.transfer.translated_errors(f"a former version of document {line.id}"):
+                    with tx.transfer.translated_errors(f"an earlier version of document {line.id}"):
                         _add_version(tx, line)
             self._count(sum(line.deleted is not None for line in part))
 
@@ -287,7 +285,9 @@ class _Refill:
                     if any(block != file.read(len(block)) for block in exported_vectors(tx)):
                         difference = VECTORS
         if difference:
-            raise StoreError(f"The database has not what the export says ({difference}): begin with an empty one.")
+            raise StoreError(
+                f"After the import, the database differs from the export ({difference}). Import into an empty database."
+            )
         self._imported.compared = sum(present.values())
 
 

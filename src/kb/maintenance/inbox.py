@@ -67,9 +67,9 @@ class Inbox(BackgroundThread):
         self, folder: Path, store: Store, blobs: Blobs, data_dir: Path, most_bytes: int, wake: Callable[[], None]
     ) -> None:
         if not folder.is_dir():
-            raise SettingError(f"KB_INBOX_DIR: there is no folder {folder}")
+            raise SettingError(f"KB_INBOX_DIR: the folder {folder} does not exist. Create it, or name another folder.")
         if is_within(data_dir, folder):  # each queued file would create another one
-            raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}; name another folder")
+            raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}. Name another folder.")
         super().__init__("kb-inbox")
         self._folder = folder.absolute()
         self._store = cast("Store", CallerStore(store, Caller(INBOX)))
@@ -89,7 +89,7 @@ class Inbox(BackgroundThread):
             try:
                 self.look()
             except Exception:
-                logger.exception("the inbox %s could not be looked through; it is tried again", self._folder)
+                logger.exception("could not read the inbox %s; kb will retry", self._folder)
                 self._seconds = RETRY_SECONDS
 
     def look(self) -> None:
@@ -137,11 +137,11 @@ class Inbox(BackgroundThread):
         """Queue a file and record that. Unreadable files are tried again, invalid ones are not."""
         try:
             if state[1] > self._most_bytes:
-                logger.warning("not taken in from the inbox: %r is larger than KB_MAX_UPLOAD_MB", path)
+                logger.warning("skipped in the inbox: %r is larger than KB_MAX_UPLOAD_MB", path)
             elif not self._send(Path(path), state):
                 return
         except ValidationError:
-            logger.warning("not taken in from the inbox: %r is no path that a document may have", path)
+            logger.warning("skipped in the inbox: %r is not a valid source path", path)
         except OSError as error:
             if DiskFull.is_why(error):
                 raise
@@ -157,7 +157,7 @@ class Inbox(BackgroundThread):
             if file_state(os.fstat(content.fileno())) != state:
                 return False
             accepted = submit_file(self._store, self._blobs, content, file.name, request, author=self._author)
-        logger.info("taken in from the inbox", extra={"job_id": accepted.job_id})
+        logger.info("added from the inbox", extra={"job_id": accepted.job_id})
         self._wake()
         return True
 
@@ -172,7 +172,7 @@ class Inbox(BackgroundThread):
     def _report(self, unreadable: dict[str, str]) -> None:
         """Log each unreadable path once."""
         for path, reason in unreadable.items() - self._unreadable.items():
-            logger.warning("in the inbox %r cannot be read; it is tried again: %s", path, reason)
+            logger.warning("could not read %r in the inbox; kb will retry: %s", path, reason)
         self._unreadable = unreadable
 
     def _keep(self) -> None:

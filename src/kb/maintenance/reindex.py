@@ -22,13 +22,13 @@ from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.vector_space import recorded_space
 
 
-def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: bool) -> None:
+def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, recompute_all: bool) -> None:
     """Rebuild the database from its texts; nothing changes until all of it is ready.
 
     Args:
         settings: the settings of the engine, which must not run.
         on_chunks: receives the numbers of chunks with vectors and in total.
-        anew: whether to recompute all vectors, not only damaged and missing ones.
+        recompute_all: whether to recompute all vectors, not only damaged and missing ones.
 
     Raises:
         StartError: the engine runs, or the model or the database cannot be used.
@@ -37,8 +37,8 @@ def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: 
     with sole_user(lock_path(settings.data_dir)), sole_user(database_lock(path)):
         complete_restore(settings)
         model = cache(lambda: open_named_model(settings)[0])  # most damage needs no model
-        space = VectorSpace.of(model().spec) if anew else recorded_space(path)
-        rebuild(path, space, partial(_embed, model, space), on_chunks, anew=anew)
+        space = VectorSpace.of(model().spec) if recompute_all else recorded_space(path)
+        rebuild(path, space, partial(_embed, model, space), on_chunks, recompute_all=recompute_all)
 
 
 def _embed(model: Callable[[], Embedder], space: VectorSpace, chunks: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
@@ -49,6 +49,9 @@ def _embed(model: Callable[[], Embedder], space: VectorSpace, chunks: Sequence[t
     """
     embedder = model()
     if (made := VectorSpace.of(embedder.spec)) != space:
-        raise StoreError(f"The vectors are of {space}, and the model makes those of {made}.")
+        raise StoreError(
+            f"The vectors are of {space}, but the model computes vectors of {made}."
+            " Set KB_MODEL_DIR to the model of the vectors."
+        )
     chunker = Chunker(embedder)
     return embedder.embed_passages([chunker.passage(header, text) for header, text in chunks])

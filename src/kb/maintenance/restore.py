@@ -90,7 +90,7 @@ def verify_backups(
             if backup.is_there():  # the engine may have pruned it while it was read
                 yield from (f"{backup.name}: {fault}" for fault in faults)
             if found_backup is backups[-1]:
-                on_step(f"restoring {backup.name} in a scratch place")
+                on_step(f"restoring {backup.name} in a temporary folder")
                 yield from (f"{backup.name}: {fault}" for fault in _tried(backup, scratch))
 
 
@@ -109,8 +109,8 @@ def restore_backup(
         newest = backups[-1].open()
         if settings.backup_key and newest.seal != "sealed" and not unsealed:
             raise StoreError(
-                f"The backup {newest.name} is not sealed, and KB_BACKUP_KEY is set: it is from before that, or"
-                " somebody changed it. If you trust whoever can write there, add --unsealed."
+                f"The backup {newest.name} has no seal, although KB_BACKUP_KEY is set: it is from before that, or was"
+                " changed. If you trust everybody with write access to it, add --unsealed."
             )
         return _restore(settings, newest, on_step)
 
@@ -126,9 +126,9 @@ def seals(path: Path, key: SecretStr | None) -> Iterator[tuple[str, Seal]]:
 
 def _restore(settings: Settings, backup: OpenBackup, on_step: Callable[[str], None]) -> Restored:
     if backup.manifest.schema > SCHEMA_VERSION:
-        raise StoreError(f"The backup {backup.name} was made by a later kb ({backup.manifest.kb}): use that one.")
+        raise StoreError(f"A newer kb made the backup {backup.name}. Restore it with kb {backup.manifest.kb}.")
     if backup.manifest.schema in OF_DEVELOPMENT:
-        raise of_development(f"The database of the backup {backup.name}", backup.manifest.schema)
+        raise of_development(f"the database of the backup {backup.name}", backup.manifest.schema)
     places = RestoreFolders.of(settings)
     for folder in {places.files.parent, places.database.parent, settings.data_dir}:
         make_folder(folder, "KB_DATA_DIR")
@@ -139,7 +139,7 @@ def _restore(settings: Settings, backup: OpenBackup, on_step: Callable[[str], No
             on_step(f"unpacking {backup.name}")
             _unpack_beside(places, backup, stamp)
         except OSError as error:
-            raise StoreError(f"The backup {backup.name} cannot be restored: {error.strerror or error}.") from error
+            raise StoreError(f"kb cannot restore the backup {backup.name}: {error.strerror or error}.") from error
         finally:
             places.remove_parts()
         return Restored(backup.name, backup.manifest, backup.seal, complete_restore(settings))
@@ -154,7 +154,7 @@ def _unpack_beside(places: RestoreFolders, backup: OpenBackup, stamp: str) -> No
     unpack(backup, database, files / places.files.name, files / places.staging.name)
     if damage := find_damage(database):
         raise StoreError(f"The backup {backup.name} is damaged: {damage}.")
-    refuse_foreign(database, f"The backup {backup.name}")
+    refuse_foreign(database, f"the backup {backup.name}")
     for root, part in zip(places.roots, parts, strict=True):
         sync(part)
         give_to_owner(root, part)
@@ -186,7 +186,7 @@ def _unpack(backup: OpenBackup, name: str, digest: str, target: Path) -> None:
     with backup.open(name) as file:
         check_room(file, target)
         if copy(file, target) != digest:
-            raise StoreError(f"The backup {backup.name} is damaged: {name} is not what it was.")
+            raise StoreError(f"The backup {backup.name} is damaged: {name} was changed.")
 
 
 def check_room(file: BinaryIO, target: Path) -> None:
@@ -198,7 +198,7 @@ def check_room(file: BinaryIO, target: Path) -> None:
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     if size > disk_usage(target.parent).free:
-        raise OSError(errno.ENOSPC, f"{target.name} has {size:,} bytes, for which there is no room")
+        raise OSError(errno.ENOSPC, f"the disk has no space for {target.name} ({size:,} bytes)")
 
 
 def _damaged_parts(backup: OpenBackup, seen: dict[str, str | None]) -> Iterator[str]:
@@ -209,7 +209,7 @@ def _damaged_parts(backup: OpenBackup, seen: dict[str, str | None]) -> Iterator[
         if key not in seen:
             seen[key] = _digest(backup, name)
         if seen[key] != digest:
-            yield f"{name} is {'not there' if seen[key] is None else 'not what it was'}"
+            yield f"{name} is {'missing' if seen[key] is None else 'damaged'}"
 
 
 def _digest(backup: OpenBackup, name: str) -> str | None:
@@ -227,7 +227,7 @@ def _tried(backup: OpenBackup, place: Path | None) -> Iterator[str]:
         database = database_path(None, settings.data_dir)
         try:
             unpack(backup, database, settings.files_dir, settings.staging_dir)
-            refuse_foreign(database, "The database")
+            refuse_foreign(database, "the database")
             yield from probe(database)
             yield from verify_data(settings)
             with closing(Snapshot(database)) as moment, moment.taken():
@@ -236,4 +236,4 @@ def _tried(backup: OpenBackup, place: Path | None) -> Iterator[str]:
             yield str(error)
         else:
             if counts != backup.manifest.counts:
-                yield f"it holds {counts}, and the manifest says {backup.manifest.counts}"
+                yield f"it contains {counts}, but its manifest says {backup.manifest.counts}"

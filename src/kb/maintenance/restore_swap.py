@@ -142,6 +142,6 @@ def _set_aside(old: Path, target: Path) -> None:
         old.rmdir()
     else:
         raise StoreError(
-            f"A restore was cut off when it had set aside {target}, and something else has become {old} since: move"
-            " that elsewhere, and the restore is finished."
+            f"An interrupted restore had moved the data to {target}, and since then new data is in {old}. Move {old}"
+            " elsewhere and start again: kb then finishes the restore."
         )

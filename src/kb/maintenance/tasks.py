@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 from pydantic import SecretStr
 
-from kb.api.errors import AtWork, NoBackupFolder, StoreError
+from kb.api.errors import MaintenanceRunning, NoBackupFolder, StoreError
 from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
 from kb.clock import shown
 from kb.maintenance import backup_storage
@@ -24,11 +24,11 @@ from kb.settings import Settings, reveal
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 2.0
-"""How long the process may take to remove unfinished files."""
+"""The time that the process may take to remove unfinished files."""
 
 OF_BACKUPS: Final = ("back-up", "verify")
 SECRET: Final = {"api_key", "api_key_file", "backup_key"}
-CUT_OFF: Final = "It was cut off before it was finished."
+CUT_OFF: Final = "It was interrupted before it finished. Start it again."
 
 
 class MaintenanceTasks:
@@ -81,14 +81,14 @@ class MaintenanceTasks:
         """Start a task; return the state after that.
 
         Raises:
-            AtWork: another task is running.
+            MaintenanceRunning: another task is running.
             NoBackupFolder: the task needs a backup folder, and none is set.
         """
         if action in OF_BACKUPS and not self._settings.backup_dir:
             raise NoBackupFolder
         with self._lock:
             if self._thread:
-                raise AtWork
+                raise MaintenanceRunning
             task = self._tasks[action] = Task(
                 action=action, begun_at=shown(time.time()), ended_at=None, step=None, faults=[], findings=[], error=None
             )
@@ -101,14 +101,14 @@ class MaintenanceTasks:
         try:
             ended = _ended(task, self._outcome(task))
         except OSError as error:
-            ended = _ended(task, {"error": f"It cannot be begun: {error.strerror or error}."})
+            ended = _ended(task, {"error": f"It could not start: {error.strerror or error}."})
         except ValueError:  # cut off within a word, or mixed with other output
-            logger.exception("what the process of maintenance said cannot be understood")
+            logger.exception("the output of the maintenance process is not valid")
             ended = _ended(task, {"error": CUT_OFF})
         with self._lock:
             self._tasks[task.action] = ended
-            if task.action == "mend" and not ended.error:
-                self._tasks["examine"] = ended.model_copy(update={"action": "examine"})
+            if task.action == "repair" and not ended.error:
+                self._tasks["check"] = ended.model_copy(update={"action": "check"})
             self._process = self._thread = None
 
     def _outcome(self, task: Task) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class MaintenanceTasks:
         try:
             names = [backup_folder.name for backup_folder in reversed(backup_storage.backup_folders(folder))]
         except OSError as error:
-            raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
+            raise StoreError(f"kb cannot read {folder}: {error.strerror or error}.") from error
         key = self._settings.backup_key
         backups = {name: self._known.get(name) or _backup_in(folder / name, key) for name in names}
         self._known = {name: backup for name, backup in backups.items() if not backup.fault}  # a fault may pass

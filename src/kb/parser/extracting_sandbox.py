@@ -85,7 +85,9 @@ class ExtractingSandbox(Sandbox):
             try:
                 self._extractors_confined = confined_extractor(self.limits, self.folder)
             except (OSError, subprocess.SubprocessError, ValueError):
-                logger.exception("it is not known what extractors may do here; each of them looks before it runs")
+                logger.exception(
+                    "could not find out how this system confines extractors; each extractor checks before it runs"
+                )
                 return
             log_confinement(self._extractors_confined, unconfined=self.unconfined)
 
@@ -206,20 +208,20 @@ class ExtractingSandbox(Sandbox):
             file.flush()
             with suppress(Opaque):
                 return super().extract(Path(file.name), name)
-        raise Unreadable("its extractor gave no text")
+        raise Unreadable("its extractor returned no text")
 
 
 def log_confinement(confined: Collection[Restriction], *, unconfined: bool) -> None:
     """Log which rights extractors lack on this system, and whether they run."""
     if set(confined) >= NEEDED:
-        logger.info("extractors are confined; impossible for them: %s", ", ".join(confined))
+        logger.info("extractors are confined; blocked: %s", ", ".join(confined))
     elif unconfined:
         logger.warning(
-            "extractors can read and change all that you can: this system does not confine them, and"
-            " KB_EXTRACTORS_UNCONFINED lets them run all the same"
+            "extractors run unconfined and can read and change all your files, because this system cannot confine them"
+            " and KB_EXTRACTORS_UNCONFINED is set"
         )
     else:
         logger.warning(
-            "extractors do not run: this system cannot keep them from your files;"
-            " KB_EXTRACTORS_UNCONFINED=1 lets them run all the same"
+            "extractors do not run, because this system cannot keep them from your files;"
+            " set KB_EXTRACTORS_UNCONFINED=1 to run them without protection"
         )

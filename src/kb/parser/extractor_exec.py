@@ -29,8 +29,8 @@ NEEDED: Final = {"files", "network", "processes", "writing"}
 """The restrictions without which a command does not run."""
 
 UNCONFINED: Final = (
-    "it was not run, because this system cannot keep it from your files (Linux can, with Landlock and seccomp);"
-    " KB_EXTRACTORS_UNCONFINED=1 runs it all the same"
+    "it did not run, because this system cannot keep it from your files (Linux with Landlock and seccomp can);"
+    " set KB_EXTRACTORS_UNCONFINED=1 to run it without protection"
 )
 
 
@@ -51,13 +51,13 @@ def main() -> None:
 
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--engine", type=int, required=True, help="the process with which it ends")
-    parser.add_argument("--address-space", type=int, required=True, help="in bytes, of each process")
-    parser.add_argument("--largest-file", type=int, required=True, help="in bytes")
-    parser.add_argument("--scratch", required=True, help="the folder that it may write to")
-    parser.add_argument("--may-connect", action="store_true", help="it is kb's own, and passes the file on")
-    parser.add_argument("--unconfined", action="store_true", help="it runs even where it cannot be confined")
-    parser.add_argument("--report", action="store_true", help="print what would be impossible, and run nothing")
+    parser.add_argument("--engine", type=int, required=True, help="the process whose end also ends the command")
+    parser.add_argument("--address-space", type=int, required=True, help="the maximum memory of each process, in bytes")
+    parser.add_argument("--largest-file", type=int, required=True, help="the maximum size of a file, in bytes")
+    parser.add_argument("--scratch", required=True, help="the folder in which the command may write")
+    parser.add_argument("--may-connect", action="store_true", help="allow connections, for kb's own command")
+    parser.add_argument("--unconfined", action="store_true", help="run the command even if it cannot be confined")
+    parser.add_argument("--report", action="store_true", help="print the restrictions and run nothing")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     return parser
 

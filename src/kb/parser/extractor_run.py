@@ -90,7 +90,7 @@ class ExtractorRun:
             finally:
                 end_group(process)
             if process.returncode == NOT_NOW:
-                raise OutOfReach(f"its extractor {self.extractor.name} is out of reach{last_words(errors)}")
+                raise OutOfReach(f"its extractor {self.extractor.name} is unavailable{last_words(errors)}")
             if process.returncode:
                 how = ending(process.returncode)
                 raise Unreadable(f"its extractor {self.extractor.name} failed ({how}){last_words(errors)}")
@@ -150,7 +150,7 @@ class ExtractorRun:
         try:
             files = [*files_below(scratch), *removed_files(members)]
         except PermissionError:
-            raise Unreadable(f"its extractor {self.extractor.name} made a folder that nobody can look into") from None
+            raise Unreadable(f"its extractor {self.extractor.name} created a folder that kb cannot read") from None
         if sum(disk_sizes(files)) > self._size + self.limits.memory_mb * _MIB:
             raise Unreadable(self.limits.too_much_memory)
         if sum(map(thread_count, members)) > TASKS:

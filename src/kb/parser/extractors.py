@@ -118,7 +118,7 @@ def _extractor(target: str) -> Extractor:
         return Extractor(_shown(target), (sys.executable, "-P", "-m", "kb.parser.service", target), is_service=True)
     words = shlex.split(target)
     if not words:
-        raise ValueError("an entry is a type, '=', and a command or an address, as in image=tesseract - -")
+        raise ValueError("an entry must be a type, '=', and a command or an address, such as image=tesseract - -")
     return Extractor(words[0], (_program(words[0]), *words[1:]))
 
 
@@ -126,13 +126,13 @@ def _shown(address: str) -> str:
     """Return an address without its possible secrets, because the reasons of failed jobs name it."""
     parts = urlsplit(address)
     if not parts.hostname:
-        raise ValueError(f"{address!r} is no address")
+        raise ValueError(f"{address!r} is not an address")
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _tesseract(languages: str) -> Extractor:
     if languages != "1" and not _LANGUAGES.fullmatch(languages):
-        raise ValueError("KB_OCR is 1, or languages as Tesseract names them, such as eng+deu")
+        raise ValueError("KB_OCR must be 1, or languages as Tesseract names them, such as eng+deu")
     chosen = () if languages == "1" else ("-l", languages)
     # Several threads make it slower.
     return Extractor("tesseract", (_program("env"), "OMP_THREAD_LIMIT=1", _program("tesseract"), "-", "-", *chosen))
@@ -141,5 +141,5 @@ def _tesseract(languages: str) -> Extractor:
 def _program(name: str) -> str:
     path = shutil.which(os.path.expanduser(name))  # noqa: PTH111 - a name without a slash is not a path
     if path is None:
-        raise ValueError(f"there is no program {name!r}")
+        raise ValueError(f"the program {name!r} is not installed")
     return os.path.abspath(path)  # noqa: PTH100 - links stay: some programs look at their own name

@@ -1,4 +1,4 @@
-"""The process that parses files, `python -m kb.parser.process`. If it hangs, crashes or fills its memory, kb goes on.
+"""The process that parses files, `python -m kb.parser.process`. If it hangs, crashes or fills its memory, kb continues.
 
 It reads requests and files from standard input and answers on standard output (see `kb.parser.protocol`). It knows
 nothing of the engine, can open only its own modules, and ends when the engine does.

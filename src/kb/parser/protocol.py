@@ -74,9 +74,9 @@ def receive(pipe: BinaryIO, limit: int | None = None) -> dict[str, Any]:
     try:
         message = json.loads(receive_bytes(pipe, limit))
     except (ValueError, RecursionError) as error:
-        raise Malformed("it is no JSON") from error
+        raise Malformed("it is not JSON") from error
     if not isinstance(message, dict):
-        raise Malformed("it is no message")
+        raise Malformed("it is not a message")
     return message
 
 
@@ -137,7 +137,7 @@ def check(message: dict[str, Any]) -> ParserReply:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         raise Malformed(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     if reply.doc_type not in FORMATS:
-        raise Malformed("doc_type: there is no such type")
+        raise Malformed("doc_type: unknown type")
     return reply
 
 
@@ -202,7 +202,7 @@ def _pictures(reply: ParserReply, blobs: Sequence[bytes]) -> Iterator[Picture]:
     place_before = 0
     for (place, page, name), data in zip(reply.pictures, blobs, strict=True):
         if not place_before <= place <= len(reply.text):
-            raise Malformed(f"pictures: one stands at {place}, after {place_before}")
+            raise Malformed(f"pictures: one is at {place}, after {place_before}")
         yield Picture(place, page, _line(name, MAX_TITLE), partial(bytes, data))
         place_before = place
 

@@ -32,7 +32,7 @@ def thread_count(pid: int) -> int:
 
 
 def memory_use(members: Iterable[int]) -> int:
-    """Return how many bytes of memory processes use.
+    """Return the memory that processes use, in bytes.
 
     Shared memory counts once and in full as long as one of the processes has it, even if it is not in use.
     """

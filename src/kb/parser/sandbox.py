@@ -44,7 +44,7 @@ _FREE: Final = 400_000
 """The bytes that even the smallest file may take in the database."""
 
 _FREE_OF_PART: Final = 4000
-"""The same for a file inside another, of which there may be a hundred."""
+"""The same for a file inside another file, which may contain a hundred files."""
 
 _LARGEST_PICTURE: Final = 32 << 20
 _PLACE: Final = re.compile(r"(?<=/)[\w.-]+/[\w.-]+\.py\", line \d+, in <?\w+>?|^\w*(?:Error|Exception)\b", re.MULTILINE)
@@ -84,14 +84,14 @@ class Limits:
     @property
     def too_much_text(self) -> str:
         """The error message for a file with too much text."""
-        return f"it holds more than {self.output_mb} MiB of text, the limit"
+        return f"it contains more than {self.output_mb} MiB of text, the limit"
 
     @property
     def too_large_index(self) -> str:
         """The error message for a file that would take too much space in the database."""
         return (
-            f"it unpacks to far more text than a file of its size holds: in the database that would take more than"
-            f" 400 kB and {self.index_ratio:g} times as much as the file, the limit (KB_INDEX_RATIO)"
+            f"its text is far too long for a file of its size: in the database it would take more than 400 kB and"
+            f" {self.index_ratio:g} times the size of the file, the limit (KB_INDEX_RATIO)"
         )
 
     def index_bytes(self, size: int, *, is_part: bool) -> float:
@@ -108,7 +108,7 @@ class Limits:
 
     def too_many_pages(self, pages: int) -> str:
         """Return the error message for a file with too many pages."""
-        return f"it has {pages} pages; {self.pages} is the limit (KB_PARSE_PAGES)"
+        return f"it has {pages} pages; the limit is {self.pages} (KB_PARSE_PAGES)"
 
 
 class Sandbox:
@@ -179,7 +179,7 @@ class Sandbox:
         return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
 
     def count_pages(self, path: Path) -> int:
-        """Return how many pages the PDF at `path` has. Raises as `extract` does."""
+        """Return the number of pages of the PDF at `path`. Raises as `extract` does."""
         return int(self._ask(lambda process: process.draw(path, {"page": None})))
 
     def picture_to_read(self, path: Path, number: int) -> bytes:
@@ -340,7 +340,7 @@ class _Process:
             raise Unreadable(too_much) from None
         except Malformed as error:
             self._end()
-            raise Unreadable(f"its parser gave an answer that does not hold: {error}") from None
+            raise Unreadable(f"its parser returned an invalid answer: {error}") from None
         except (EOFError, OSError):
             self._process.wait()
             raise
@@ -354,7 +354,7 @@ class _Process:
             confined = receive(self._replies, 1024)["confined"]
             self._baseline = resident(self._process.pid)
             self.confined = confined
-            logger.info("the parser has started; impossible in it: %s", ", ".join(confined) or "nothing, here")
+            logger.info("the parser has started; blocked: %s", ", ".join(confined) or "nothing on this system")
 
     def _await_start(self) -> None:
         self._start.join()
@@ -408,7 +408,7 @@ class _Process:
             return self._limits.too_much_memory
         status = self._process.returncode
         if status >= 0:
-            return f"the parser gave up on it (exit status {status})"
+            return f"the parser ended while reading it (exit status {status})"
         return f"the parser crashed on it ({ending(status)})"
 
     def _stderr(self) -> str:
@@ -426,7 +426,7 @@ def ending(status: int) -> str:
 def places_in(stderr: str) -> str:
     """Return the places in the code at which a parser failed, without text from the file."""
     places = [match[0] for match in _PLACE.finditer(stderr)]
-    return ", ".join(places[-_MOST_PLACES:]) or "no word of where"
+    return ", ".join(places[-_MOST_PLACES:]) or "no place in the code"
 
 
 def _unreadable(reply: dict[str, Any]) -> Unreadable:
@@ -444,7 +444,7 @@ def environment() -> dict[str, str]:
 
 
 def resident(pid: int) -> int:
-    """Return how many bytes of memory a process uses; 0 if unknown."""
+    """Return the memory that a process uses, in bytes; 0 if unknown."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
     except (OSError, IndexError):

@@ -1,4 +1,4 @@
-"""Requests that take a while wait for their turn, and not too many of them."""
+"""Queues for requests that take a while, with a limit on waiting requests."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ from starlette.types import Scope
 from kb.api.errors import Busy
 
 HAS_TURN: Final = "kb.has_turn"
-"""What a request's scope has under this name is true once it has waited."""
+"""The key in a request's scope that is true once the request has waited."""
 
 PAUSE, LONGEST_PAUSE = 0.3, 1.0
-"""A turn gives way for so many times as long as it took, and for so many seconds at most: an exact search of a million
-chunks takes some.
-"""
+"""The pause after a turn if other work waits: this share of the turn's time, and at most this number of seconds."""
 
 
 class Admission:
-    """A context that a request runs in; the others wait outside, first come, first served.
+    """A queue: some requests run, and the others wait, first come, first served.
 
     Args:
-        limit: how many may run or wait.
-        at_once: how many may run: more would only take the interpreter's lock from each other.
-        refusal: what those are told who come when there are so many.
-        gives_way: whether there is other work, for which a queue that is never empty would leave too little time.
-        clock: monotonic seconds, for how long turns take.
+        limit: the maximum number of requests that run or wait.
+        at_once: the maximum number that run, because more would only compete for the interpreter's lock.
+        refusal: the message for requests beyond the limit.
+        gives_way: returns whether other work waits, which a queue that is never empty would starve.
+        clock: returns monotonic seconds, to time turns.
     """
 
     def __init__(
@@ -55,10 +53,10 @@ class Admission:
 
     @asynccontextmanager
     async def turn(self, scope: Scope) -> AsyncIterator[None]:
-        """Wait for a turn, which lasts as long as the request: one that is tried again has its turn still.
+        """Wait for a turn, which lasts as long as the request, including a second attempt.
 
         Raises:
-            Busy: too many wait already.
+            Busy: too many requests wait.
         """
         if HAS_TURN in scope:
             yield
@@ -82,7 +80,7 @@ class Admission:
             raise
 
     def _end(self, seconds: float) -> None:
-        """Let the next one in; while turns give way, after a pause in proportion to this one."""
+        """Start the next turn; if other work waits, after a pause in proportion to this turn."""
         self._count -= 1
         if self._count >= self._at_once and self._gives_way():
             asyncio.get_running_loop().call_later(min(PAUSE * seconds, LONGEST_PAUSE), self._turns.release)

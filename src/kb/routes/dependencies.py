@@ -1,4 +1,4 @@
-"""The engine's parts, as the routes see them."""
+"""Dependencies of the routes: the engine's parts, the caller and its rights."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ from kb.worker.reembed import Reembedder
 
 MAX_ID = 2**63 - 1
 AT_PRIMARY = "kb.at_primary"
-"""What a request's scope has under this name is true where a replica broke off."""
+"""The key in a request's scope that is true after a replica failed, so that the primary answers."""
 
 
 class MaintenanceTasks(Protocol):
-    """What is done with the data as a whole."""
+    """Backups, checks and repairs of the whole data."""
 
     def state(self) -> Maintenance:
-        """Return how things are."""
+        """Return the backups and the last runs of each action."""
 
     def begin(self, action: MaintenanceAction) -> Maintenance:
-        """Begin something; return how things are then."""
+        """Start an action; return the new state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What `kb.core` built."""
+    """The engine's parts, which `kb.core` builds."""
 
     settings: Settings
     store: Store
@@ -75,10 +75,10 @@ class Services:
 
 
 async def get_services(request: Request) -> Services:
-    """Return the running engine's parts, with the store as the caller may see and change it.
+    """Return the running engine's parts, with a store restricted to the caller's rights.
 
     Raises:
-        Unavailable: it is still starting.
+        Unavailable: the engine is still starting.
         Unauthorized, Forbidden: see `get_caller`.
     """
     services: Services | None = getattr(request.app.state, "services", None)
@@ -92,11 +92,11 @@ async def get_services(request: Request) -> Services:
 
 
 def get_caller(request: Request, services: Services) -> Caller:
-    """Return who calls; or on whose behalf, if it is one who may do anything.
+    """Return the caller, or the key on whose behalf a caller with all rights acts.
 
     Raises:
-        Unauthorized: it is none of the keys.
-        Forbidden: it may not ask on behalf of others, or that is none of the keys any more.
+        Unauthorized: the caller has no valid key.
+        Forbidden: the caller may not act on behalf of others, or that key no longer exists.
     """
     caller: Caller | None = request.scope.get(CALLER)
     if caller is None and services.settings.has_key:
@@ -106,40 +106,40 @@ def get_caller(request: Request, services: Services) -> Caller:
     if name is None:
         return caller
     if not caller.may("admin"):
-        raise Forbidden(f"{ON_BEHALF_OF}: only a key that may do anything asks for others.")
+        raise Forbidden(f"{ON_BEHALF_OF}: only a key with the right admin may act for other keys.")
     key = services.keyring.named(name)
     if key is None:
-        raise Forbidden(f"There is no key {name!r} any more.")
+        raise Forbidden(f"Key {name!r} no longer exists.")
     return key.caller
 
 
 class RequiredRight:
-    """What a route needs, as a dependency: each route names one."""
+    """The right that a route requires, as a dependency. Each route names one."""
 
     def __init__(self, right: Right) -> None:
         self.right = right
 
     async def __call__(self, request: Request, _: Annotated[Services, Depends(get_services)]) -> None:
-        """Refuse who may not do that.
+        """Refuse callers without this right.
 
         Raises:
-            Forbidden: the caller has not this right.
+            Forbidden: the caller does not have this right.
         """
         check_right(request, self.right)
 
 
 def check_right(request: Request, right: Right) -> None:
-    """Refuse who may not do that.
+    """Refuse a caller without this right.
 
     Raises:
-        Forbidden: the caller has not this right.
+        Forbidden: the caller does not have this right.
     """
     caller = get_caller(request, request.app.state.services)
     if not caller.may(right):
-        raise Forbidden(f"This key may {caller.right}; that needs the right to {WORDS[right]}.")
+        raise Forbidden(f"This key may only {MAY[caller.right]}; this call needs a key with the right {right}.")
 
 
-WORDS: dict[Right, str] = {"read": "read", "write": "write", "admin": "do anything (admin)"}
+MAY: dict[Right, str] = {"read": "read", "write": "read and write", "admin": "do everything"}
 READ: Any = Depends(RequiredRight("read"))
 WRITE: Any = Depends(RequiredRight("write"))
 ADMIN: Any = Depends(RequiredRight("admin"))
@@ -148,9 +148,9 @@ ServicesDep = Annotated[Services, Depends(get_services)]
 
 
 def turn(queue: Callable[[Services], Admission]) -> Any:  # noqa: ANN401 - FastAPI's own
-    """Return the dependency of a route whose requests wait for their turn in one of the queues.
+    """Return a dependency that makes the requests of a route wait for their turn in a queue.
 
-    They wait in no thread: those are for requests that are at work. It raises `Busy` if too many wait already.
+    Waiting requests occupy no thread. Raises `Busy` if too many requests wait.
     """
 
     async def wait(services: ServicesDep, request: Request) -> AsyncIterator[None]:
@@ -162,39 +162,39 @@ def turn(queue: Callable[[Services], Admission]) -> Any:  # noqa: ANN401 - FastA
 
 OPERATION_KEY = re.compile(r"[0-9A-Za-z-]{1,64}")
 MAX_CLIENT = 100
-"""How much of a client's name is kept."""
+"""The length to which a client's name is cut."""
 
 
 async def get_author(request: Request, why: Annotated[Why, Query()] = None) -> Author:
-    """Return who makes the request."""
+    """Return the author of the request."""
     return author_from(request, why)
 
 
 def author_from(request: Request, why: str | None) -> Author:
-    """Return who makes the request, for a reason that was given."""
+    """Return the author of the request, with the reason that it gives."""
     name = get_caller(request, request.app.state.services).name
     return Author(name, get_client(request), why, get_operation_key(request, name))
 
 
 def get_operation_key(request: Request, caller: str | None) -> str:
-    """Return what the requests of one operation have in common: what they say, or else each is one by itself."""
+    """Return the key of the request's operation: from its header, or a new one for this request only."""
     said = request.headers.get(OPERATION, "")
     key = said if OPERATION_KEY.fullmatch(said) else uuid4().hex
     return f"{caller or ''}\n{key}"
 
 
 def get_client(request: Request) -> str | None:
-    """Return what program makes the request, as it says."""
+    """Return the program that makes the request, from its User-Agent."""
     agent = request.headers.get("user-agent", "")[:MAX_CLIENT]
     return agent if agent.isprintable() and agent else None
 
 
 AuthorDep = Annotated[Author, Depends(get_author)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
-PageLimit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The most rows of a page.")]
+PageLimit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The maximum number of rows of a page.")]
 
 
 class QueryModel(BaseModel):
-    """A request's query: its values are read from text, an unknown one is refused."""
+    """The query of a request: values are parsed from text, and unknown parameters are refused."""
 
     model_config = ConfigDict(extra="forbid")

@@ -1,4 +1,4 @@
-"""GET /map: where the documents lie."""
+"""GET /map: a map of the documents."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MAX_TAGS: Final = 20
 MAX_TITLE: Final = 100
 
 
-@router.get("/map", summary="Get the map", dependencies=[READ, TURN])
+@router.get("/map", summary="Get a map of the documents", dependencies=[READ, TURN])
 def get_map(services: ServicesDep, request: Request) -> DocumentMap:
-    """Up to 10,000 documents in a plane, the last changed ones: near each other, if they are about the same."""
+    """Return the positions of the 10,000 documents changed last. Similar documents are near each other."""
     limit = get_caller(request, services).limit
     positions, is_current = services.map.positions(limit)
     with services.store.view() as tx:
@@ -45,7 +45,7 @@ def get_map(services: ServicesDep, request: Request) -> DocumentMap:
 
 
 def mapped(document: rows.Document, place: tuple[float, float], numbers: Mapping[str, int]) -> MappedDocument:
-    """Return a document on the map."""
+    """Return the response for a document on the map."""
     return MappedDocument.model_construct(
         id=document.id,
         title=document.title[:MAX_TITLE],

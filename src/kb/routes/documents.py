@@ -47,7 +47,7 @@ from kb.api.models import (
 from kb.documents import update
 from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
-from kb.documents.existing import author_of, existing_document, existing_version
+from kb.documents.lookup import author_of, existing_document, existing_version
 from kb.routes.dependencies import (
     MAX_ID,
     READ,
@@ -73,7 +73,7 @@ TURN: Any = turn(lambda services: services.picture_queue)
 
 
 class TextQuery(QueryModel):
-    """Which part: both ends included for lines and pages, the last one excluded for characters."""
+    """The excerpt to return, with both ends included for lines and pages, and the end excluded for characters."""
 
     unit: Literal["lines", "characters", "pages"] = "lines"
     start: Annotated[int | None, Field(alias="from", ge=0, le=MAX_ID)] = None
@@ -81,48 +81,54 @@ class TextQuery(QueryModel):
 
 
 class ChunksQuery(QueryModel):
-    """Which chunks."""
+    """The chunks to return."""
 
-    from_chunk: Annotated[int, Field(ge=0, le=MAX_ID, description="The index of the first one.")] = 0
-    chunks: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The most of them; all if left out.")] = None
-    version: Annotated[int | None, Field(ge=1, le=MAX_ID, description="As the document was in this version.")] = None
-    chunk_id: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunk with this id.")] = None
-    page: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunks of this page.")] = None
+    from_chunk: Annotated[int, Field(ge=0, le=MAX_ID, description="The index of the first chunk.")] = 0
+    chunks: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The number of chunks; by default all.")] = None
+    version: Annotated[
+        int | None, Field(ge=1, le=MAX_ID, description="The version to read; by default the newest.")
+    ] = None
+    chunk_id: Annotated[int | None, Field(ge=1, le=MAX_ID, description="Only the chunk with this id.")] = None
+    page: Annotated[int | None, Field(ge=1, le=MAX_ID, description="Only the chunks of this page.")] = None
     heading: Annotated[
         str | None,
-        Field(min_length=1, max_length=1000, description="The chunks under this heading, or the first like it."),
+        Field(
+            min_length=1, max_length=1000, description="Only the chunks under this heading, or the first similar one."
+        ),
     ] = None
-    around: Annotated[int, Field(ge=0, le=MAX_ID, description="So many more before and after those.")] = 0
+    around: Annotated[int, Field(ge=0, le=MAX_ID, description="Also this number of chunks before and after.")] = 0
 
 
 class DocumentsQuery(QueryModel):
-    """What to list."""
+    """The filters and the order of a list of documents."""
 
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
     name: Name | None = None
     source_part: SourcePart | None = None
     id_prefix: IdPrefix | None = None
-    tag: Annotated[list[Tag], Field(description="All of them must match.", default_factory=list)]
-    tag_any: Annotated[list[Tag], Field(description="At least one of them must match.", default_factory=list)]
-    tag_not: Annotated[list[Tag], Field(description="None of them may match.", default_factory=list)]
+    tag: Annotated[list[Tag], Field(description="Only documents with all of these tags.", default_factory=list)]
+    tag_any: Annotated[
+        list[Tag], Field(description="Only documents with at least one of these tags.", default_factory=list)
+    ]
+    tag_not: Annotated[list[Tag], Field(description="Only documents with none of these tags.", default_factory=list)]
     doc_type: DocType | None = None
     lang: Lang | None = None
-    created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
-    created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
+    created_after: Annotated[Instant | None, Field(description="Only documents created at or after this time.")] = None
+    created_before: Annotated[Instant | None, Field(description="Only documents created before this time.")] = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
     after: Annotated[DayBound | None, AFTER] = None
     before: Annotated[DayBound | None, BEFORE] = None
-    part_of: Annotated[DocumentId | None, Field(description="Came inside this document, as attachments do.")] = None
+    part_of: Annotated[DocumentId | None, Field(description="Only documents inside this one: attachments.")] = None
     sort: ListSorted = "id"
     limit: PageLimit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
-    total: Annotated[bool, Field(description="Count all pages' documents.")] = False
+    total: Annotated[bool, Field(description="Also count the documents of all pages (`total`).")] = False
 
 
 @router.get("/documents", tags=["documents"], summary="List documents", dependencies=[READ])
 def list_documents(services: ServicesDep, query: Annotated[DocumentsQuery, Query()]) -> DocumentList:
-    """A page of documents, without their text."""
+    """Return a page of documents, without their text."""
     limit = query.limit
     check_tags(tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
     where = replace(to_filter(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
@@ -146,7 +152,7 @@ def list_documents(services: ServicesDep, query: Annotated[DocumentsQuery, Query
     responses={200: links_to_document("/id"), **problems(404)},
 )
 def get_document(document_id: Id, services: ServicesDep, query: Annotated[ChunksQuery, Query()]) -> DocumentWithChunks:
-    """A document with its text in chunks: all of them, some, or those at a chunk, a page or a heading."""
+    """Return a document with its text in chunks: all chunks, some, or the chunks at a chunk id, page or heading."""
     with services.store.view() as tx:
         if query.version is not None:
             version = existing_version(tx, document_id, query.version)
@@ -167,7 +173,7 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
 
 
 def to_filter(tags: Sequence[str], request: SearchRequest | DocumentsQuery) -> rows.Filter:
-    """Return a request's filters, as the store takes them."""
+    """Return the filters of a request for the store."""
     return rows.Filter(
         tags=tuple(tags),
         tag_any=tuple(request.tag_any),
@@ -188,25 +194,25 @@ def to_filter(tags: Sequence[str], request: SearchRequest | DocumentsQuery) -> r
 def _stretch(
     query: ChunksQuery, document_id: int, places: Callable[[], Sequence[rows.ChunkPlace]]
 ) -> tuple[int, int | None]:
-    """Return from which chunk on, and how many are asked for; None for all."""
+    """Return the first chunk and the number of requested chunks; None for all."""
     if place := requested_target(query.chunk_id, query.page, query.heading):
         if query.model_fields_set & {"from_chunk", "chunks"}:
-            raise Invalid("from_chunk, chunks: give them or a place (chunk_id, page, heading), not both.")
+            raise Invalid("from_chunk, chunks: cannot be combined with chunk_id, page or heading.")
         return window(places(), document_id, place, query.around)
     if query.around:
-        raise Invalid("around: give the place that it goes around, too: chunk_id, page or heading.")
+        raise Invalid("around: needs chunk_id, page or heading as well.")
     return query.from_chunk, query.chunks
 
 
 @router.get(
     "/documents/{document_id}/text",
     tags=["documents"],
-    summary="Get a part of a document's text",
+    summary="Get an excerpt of a document's text",
     dependencies=[READ],
     responses=problems(404, 409),
 )
 def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery, Query()]) -> DocumentText:
-    """Some lines, characters or pages of it."""
+    """Return some lines, characters or pages of a document."""
     with services.store.view() as tx:
         document = existing_document(tx, document_id)
         if query.unit == "characters":
@@ -225,12 +231,12 @@ def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery,
     dependencies=[READ],
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"application/octet-stream": {}}, "description": "The file as it was uploaded."},
+        200: {"content": {"application/octet-stream": {}}, "description": "The uploaded file."},
         **problems(404),
     },
 )
 def get_file(document_id: Id, services: ServicesDep) -> StreamingResponse:
-    """The file that a document came from, if it came from one and files are kept."""
+    """Return the original file of a document, if it was added as a file and kb keeps files."""
     with services.store.view() as tx:
         document = existing_document(tx, document_id)
         path_name = (document.source_path or "").rpartition("/")[2]
@@ -245,7 +251,7 @@ def get_file(document_id: Id, services: ServicesDep) -> StreamingResponse:
 
 
 def as_attachment(filename: str) -> str:
-    """Return the header that names a download (RFC 6266)."""
+    """Return the Content-Disposition header of a download (RFC 6266)."""
     return f"attachment; filename*=utf-8''{quote(filename, safe='')}"
 
 
@@ -257,7 +263,10 @@ def as_attachment(filename: str) -> str:
     responses=problems(400, 404, 409, 413, 507),
 )
 def move_document(document_id: Id, change: Move, services: ServicesDep, author: AuthorDep) -> Document:
-    """Say where a document comes from now: its file was renamed or moved. It keeps its id, dates, tags and text."""
+    """Change the source path of a document after its file was renamed or moved.
+
+    The document keeps its id, dates, tags and text.
+    """
     return to_model(services, update.move(services.store, document_id, change.source_path, author))
 
 
@@ -273,13 +282,13 @@ def delete_document(
     services: ServicesDep,
     author: AuthorDep,
     request: Request,
-    purge_: Annotated[bool, Query(alias="purge", description="Delete it for good, also from the bin.")] = False,
-    leave_out: Annotated[bool, Query(description="Let 'kb sync' leave its file out from now on.")] = False,
+    purge_: Annotated[bool, Query(alias="purge", description="Delete it for good, even from the bin.")] = False,
+    leave_out: Annotated[bool, Query(description="Make `kb sync` skip its file from now on.")] = False,
 ) -> Deleted:
-    """Move a document to the bin, with the attachments that came in it.
+    """Move a document and its attachments to the bin.
 
-    With `purge`, or after the days that the bin keeps it, nothing of it is left: no version and no file. That takes
-    a key that may do anything.
+    `purge` deletes it for good at once, with all versions and its file; this needs a key with the right `admin`. kb
+    also purges documents after their time in the bin.
     """
     if purge_:
         check_right(request, "admin")
@@ -300,7 +309,7 @@ def delete_document(
     responses=problems(400, 404, 409, 413, 507),
 )
 def change_tags(document_id: Id, change: TagChange, services: ServicesDep, author: AuthorDep) -> Document:
-    """Add tags to a document and remove others, in one step."""
+    """Add tags to a document and remove tags, in one step."""
     check_tags(add=change.add, remove=change.remove)
     document = update.change_tags(services.store, document_id, add=change.add, remove=change.remove, author=author)
     return to_model(services, document)
@@ -308,20 +317,20 @@ def change_tags(document_id: Id, change: TagChange, services: ServicesDep, autho
 
 @router.get("/tags", tags=["tags"], summary="List tags", dependencies=[READ])
 def list_tags(services: ServicesDep) -> TagList:
-    """Every tag in use, and how many documents carry it."""
+    """Return all tags in use, with their numbers of documents."""
     with services.store.view() as tx:
         return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])
 
 
 @router.get(
     "/documents/{document_id}/pages",
-    summary="Get how many pages a document has",
+    summary="Count a document's pages",
     responses=problems(404, 409),
     tags=["documents"],
     dependencies=[READ, TURN],
 )
 def get_pages(document_id: Id, services: ServicesDep) -> DocumentPages:
-    """Of a PDF whose file is kept: all of its pages, those without text, too."""
+    """Return the number of pages of a PDF whose file kb keeps, including pages without text."""
     with services.store.view() as tx:
         document = existing_document(tx, document_id)
     return DocumentPages(document_id=document_id, pages=services.pages.count(document))
@@ -329,7 +338,7 @@ def get_pages(document_id: Id, services: ServicesDep) -> DocumentPages:
 
 @router.get(
     "/documents/{document_id}/pages/{number}.png",
-    summary="Get a page's picture",
+    summary="Get a picture of a page",
     response_class=Response,
     responses={200: {"content": {"image/png": {}}, "description": "The page as PNG."}, **problems(404, 409)},
     tags=["documents"],
@@ -337,18 +346,18 @@ def get_pages(document_id: Id, services: ServicesDep) -> DocumentPages:
 )
 def get_page_picture(
     document_id: Id,
-    number: Annotated[int, Path(ge=1, le=MAX_ID, description="Of the page, from 1.")],
+    number: Annotated[int, Path(ge=1, le=MAX_ID, description="The number of the page, from 1.")],
     services: ServicesDep,
-    chunk: Annotated[int | None, Query(ge=0, le=MAX_ID, description="The index of the chunk to be marked.")] = None,
+    chunk: Annotated[int | None, Query(ge=0, le=MAX_ID, description="The index of a chunk to mark.")] = None,
 ) -> Response:
-    """A page of a PDF as it looks, with a chunk marked if it stands on that page."""
+    """Return a page of a PDF as a picture. If the chunk is on this page, it is marked."""
     with services.store.view() as tx:
         document = existing_document(tx, document_id)
     return Response(services.pages.draw(document, number, chunk), media_type="image/png")
 
 
 def to_models(tx: Transaction, documents: Sequence[rows.Document]) -> list[Document]:
-    """Return documents, each with what took its place."""
+    """Return the responses for documents, each with the note that supersedes it."""
     successors = tx.documents.successors([document.id for document in documents])
     models = [Document.model_validate(document) for document in documents]
     for model in models:
@@ -359,7 +368,7 @@ def to_models(tx: Transaction, documents: Sequence[rows.Document]) -> list[Docum
 
 
 def to_model(services: Services, document: rows.Document) -> Document:
-    """Return a document as it stands."""
+    """Return the response for a document in its current state."""
     with services.store.read() as tx:
         [model] = to_models(tx, [document])
         return model
@@ -368,7 +377,7 @@ def to_model(services: Services, document: rows.Document) -> Document:
 def with_chunks(
     document: Document, chunks: Sequence[rows.Chunk], count: int, author: rows.Author, part_of: int | None = None
 ) -> DocumentWithChunks:
-    """Return the document with some of its chunks, how many it has, who made it what it is, and what it came inside."""
+    """Return the response for a document with chunks, their total number, its last author and its container."""
     models = [Chunk.model_validate(chunk) for chunk in chunks]
     by = {"by": author.by, "client": author.client}
     return DocumentWithChunks(**dict(document), **by, chunks=models, chunk_count=count, part_of=part_of)

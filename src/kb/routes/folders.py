@@ -1,4 +1,4 @@
-"""The folders that are kept in step."""
+"""Synced folders."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ router = APIRouter(route_class=ThreadRoute, prefix="/folders", tags=["folders"])
 
 @router.get("", summary="List synced folders", dependencies=[READ])
 def list_folders(services: ServicesDep) -> SyncedFolders:
-    """The folders that `kb sync` keeps in step, and the files that stay out."""
+    """Return the folders of `kb sync`, and the files in them that kb skips."""
     with services.store.view() as tx:
         folders, left_out = tx.folders.all(), tx.folders.left_out()
     return SyncedFolders(folders=[SyncedFolder.model_validate(folder) for folder in folders], left_out=left_out)
 
 
-@router.put("", summary="Claim a folder", dependencies=[WRITE], responses=problems(400, 409, 413, 507))
+@router.put("", summary="Register a synced folder", dependencies=[WRITE], responses=problems(400, 409, 413, 507))
 def claim_folder(folder_claim: FolderClaim, services: ServicesDep) -> SyncedFolder:
-    """Keep a folder of a machine in step under a name. Each name belongs to one folder of one machine."""
+    """Register a folder of a machine under a name. Each name belongs to one folder of one machine."""
     folder = rows.SyncedFolder(
         folder_claim.prefix,
         folder_claim.machine,
@@ -39,18 +39,18 @@ def claim_folder(folder_claim: FolderClaim, services: ServicesDep) -> SyncedFold
 
 
 def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> None:
-    """Let a folder be kept in step under its prefix.
+    """Register a synced folder under its prefix.
 
     Raises:
-        FolderTaken: another one is, and it is not to be taken over; the message says which one.
+        FolderTaken: another folder has this prefix, and `take_over` is not set; the message names that folder.
     """
     with store.write() as tx:
         others = [other for other in tx.folders.all() if is_in_conflict(folder, other)]
         if others and not take_over:
             [first, *_] = others
             raise FolderTaken(
-                f"{first.prefix.rstrip('/')!r} is already the name of {first.path} on {first.host}, which was kept in"
-                f" step last at {first.at}.",
+                f"{first.prefix.rstrip('/')!r} is already the name of {first.path} on {first.host}, last synced at"
+                f" {first.at}.",
                 extra={
                     "machine": first.machine,
                     "host": first.host,
@@ -65,7 +65,7 @@ def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> None:
 
 
 def is_in_conflict(one: rows.SyncedFolder, other: rows.SyncedFolder) -> bool:
-    """Return whether two folders would change the same documents and are not the same files."""
+    """Return whether two folders have different files but would change the same documents."""
     outer, inner = sorted((one, other), key=lambda folder: len(folder.prefix))
     if not inner.prefix.startswith(outer.prefix):
         return False

@@ -1,4 +1,4 @@
-"""What documents were, the bin, and what takes changes back."""
+"""Versions, the bin, and undo."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kb.api.models import (
 )
 from kb.api.rights import Caller
 from kb.documents.diff import diff
-from kb.documents.existing import existing_document, existing_version
+from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep
@@ -48,23 +48,25 @@ Number = Annotated[int, Path(ge=1, le=MAX_ID)]
 
 
 class VersionsQuery(QueryModel):
-    """Which versions to list."""
+    """The page of versions to list."""
 
     limit: PageLimit = DEFAULT_PAGE
     cursor: JobsCursor | None = None
 
 
 class BinQuery(QueryModel):
-    """Which part of the bin to list."""
+    """The page of the bin to list."""
 
     limit: PageLimit = DEFAULT_PAGE
     cursor: BinCursor | None = None
 
 
 class DiffQuery(QueryModel):
-    """Which version to compare with."""
+    """The version to compare with."""
 
-    to: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The newest if left out.")] = None
+    to: Annotated[
+        int | None, Field(ge=1, le=MAX_ID, description="The number of the other version; by default the newest.")
+    ] = None
 
 
 @router.get(
@@ -74,7 +76,7 @@ class DiffQuery(QueryModel):
     responses=problems(404),
 )
 def list_versions(document_id: Id, services: ServicesDep, query: Annotated[VersionsQuery, Query()]) -> VersionList:
-    """The versions of a document, newest first: as it stands, and as it stood. Those of one in the bin, too."""
+    """Return the versions of a document, newest first. The document may be in the bin."""
     limit = query.limit
     before = int(query.cursor) if query.cursor else None
     with services.store.view() as tx:
@@ -94,7 +96,7 @@ def list_versions(document_id: Id, services: ServicesDep, query: Annotated[Versi
     "/documents/{document_id}/history/{number}", summary="Get a version", dependencies=[READ], responses=problems(404)
 )
 def get_version(document_id: Id, number: Number, services: ServicesDep) -> VersionText:
-    """A version of a document with its text."""
+    """Return a version of a document with its text."""
     version, text = version_with_text(services, document_id, number)
     return VersionText(**dict(version_model(version)), document_id=document_id, text=text)
 
@@ -108,7 +110,7 @@ def get_version(document_id: Id, number: Number, services: ServicesDep) -> Versi
 def compare_versions(
     document_id: Id, number: Number, services: ServicesDep, query: Annotated[DiffQuery, Query()]
 ) -> VersionDiff:
-    """What differs, word by word, between a version and another one, or the newest."""
+    """Return the differences, word by word, between a version and another one, by default the newest."""
     if query.to is None:
         with services.store.view() as tx:
             existing_version(tx, document_id, number)
@@ -122,7 +124,7 @@ def compare_versions(
 
 @router.post(
     "/documents/{document_id}/revert",
-    summary="Revert a document",
+    summary="Revert a document to a version",
     dependencies=[WRITE],
     responses={200: links_to_document("/id"), **problems(400, 404, 409, 412, 413, 507)},
 )
@@ -136,7 +138,7 @@ def revert_document(
         str | None, Header(description="The `content_hash` that the document must still have, in quotes (RFC 9110).")
     ] = None,
 ) -> Document:
-    """Make a document what one of its versions was; the versions in between stay."""
+    """Give a document the content of one of its versions. The versions in between stay."""
     expected = None if if_match is None else hashes_in(request)
     document = revert(
         services.store,
@@ -153,19 +155,19 @@ def revert_document(
 
 @router.post(
     "/documents/{document_id}/restore",
-    summary="Restore a document",
+    summary="Restore a document from the bin",
     dependencies=[WRITE],
     responses={200: links_to_document("/id"), **problems(404, 409, 507)},
 )
 def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) -> Document:
-    """Bring a document back from the bin, with the attachments that were deleted with it."""
+    """Restore a document from the bin, with the attachments that were deleted with it."""
     restored = restore(services.store, services.embedder, document_id, author, checkpoint=services.stop.check)
     return to_model(services, restored)
 
 
 @router.get("/bin", summary="List the bin", dependencies=[READ])
 def list_bin(services: ServicesDep, query: Annotated[BinQuery, Query()]) -> BinList:
-    """A page of the documents that were deleted and can be restored, the last deleted first."""
+    """Return a page of deleted documents that can be restored, last deleted first."""
     limit = query.limit
     with services.store.view() as tx:
         page = tx.history.bin(limit=limit + 1, before=bin_place(query.cursor))
@@ -175,15 +177,16 @@ def list_bin(services: ServicesDep, query: Annotated[BinQuery, Query()]) -> BinL
     return BinList(documents=documents, next_cursor=f"{last.document.id}.{last.deleted_at}" if last else None)
 
 
-@router.post("/undo", summary="Take changes back", dependencies=[WRITE], responses=problems(400, 404, 410, 413, 507))
+@router.post("/undo", summary="Undo changes", dependencies=[WRITE], responses=problems(400, 404, 410, 413, 507))
 def undo_changes(undo_request: UndoRequest, services: ServicesDep, author: AuthorDep) -> Undone:
-    """Every document that the operation changed, or that changed since a moment, becomes again what it was before.
+    """Undo an operation, or all changes since a time.
 
-    What was added goes to the bin, what was deleted comes back. What cannot be taken back is left as it is, with the
-    reason. This is an operation itself, and the next undo takes it back.
+    Added documents go to the bin, deleted documents are restored, and changed documents get their earlier text and
+    tags. A step that cannot be undone is skipped, with the reason. The undo is an operation too: the next undo reverses
+    it.
     """
     if undo_request.operation is not None and (undo_request.since or undo_request.key):
-        raise Invalid("operation: goes with neither since nor key.")
+        raise Invalid("operation: cannot be combined with since or key.")
     operation = None
     if undo_request.since is None:
         operation = find_operation(services.store, undo_request.operation, Caller(undo_request.key or author.by))
@@ -207,7 +210,7 @@ def undo_changes(undo_request: UndoRequest, services: ServicesDep, author: Autho
 
 @router.get("/operations", summary="List operations", dependencies=[READ])
 def list_operations(services: ServicesDep, query: Annotated[VersionsQuery, Query()]) -> OperationList:
-    """A page of what can be taken back, newest first."""
+    """Return a page of operations that can be undone, newest first."""
     limit = query.limit
     before = int(query.cursor) if query.cursor else None
     with services.store.view() as tx:
@@ -217,7 +220,7 @@ def list_operations(services: ServicesDep, query: Annotated[VersionsQuery, Query
 
 
 def operation_model(tx: Transaction, operation: rows.Operation) -> Operation:
-    """Return an operation as it is answered."""
+    """Return the response for an operation."""
     counts, jobs = tx.operations.counts(operation.id), tx.operations.jobs(operation)
     return Operation(
         number=operation.id,
@@ -239,13 +242,13 @@ def version_with_text(services: Services, document_id: int, number: int) -> tupl
 
 
 def bin_place(cursor: str | None) -> tuple[str, int] | None:
-    """Return the time and id of the last document of a page of the bin."""
+    """Return the time and id of the last document of the previous page of the bin."""
     document_id, _, deleted_at = (cursor or "").partition(".")
     return (deleted_at, int(document_id)) if cursor else None
 
 
 def version_model(version: rows.Version) -> Version:
-    """Return a version as it is answered."""
+    """Return the response for a version."""
     return Version(
         number=version.number,
         at=version.at,
@@ -261,7 +264,7 @@ def version_model(version: rows.Version) -> Version:
 
 
 def binned_model(binned: rows.Binned, days: int) -> BinnedDocument:
-    """Return a document in the bin as it is answered; it stays there for so many days."""
+    """Return the response for a document in the bin, which expires after this number of days."""
     expires_at = datetime.fromisoformat(binned.deleted_at) + timedelta(days=days)
     return BinnedDocument(
         **dict(Document.model_validate(binned.document)),

@@ -1,4 +1,4 @@
-"""What goes in, and how far it is."""
+"""Adding notes and files, and their jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
 from kb.api.models import DEFAULT_PAGE, ENDED, NOTE, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
-from kb.documents.existing import existing_job
+from kb.documents.lookup import existing_job
 from kb.documents.new_note import NoteIntake
 from kb.documents.submit import drop, receipt, retry, submit_file
 from kb.routes.dependencies import MAX_ID, READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
@@ -30,13 +30,15 @@ router = APIRouter(route_class=ThreadRoute, prefix="/jobs", tags=["jobs"])
 
 
 class WaitQuery(QueryModel):
-    """How long to wait."""
+    """The time to wait for a job."""
 
-    wait: Annotated[int, Field(ge=0, le=MAX_ID, description="Answer when the job ends, or after so many seconds.")] = 0
+    wait: Annotated[
+        int, Field(ge=0, le=MAX_ID, description="Wait until the job ends, at most this number of seconds.")
+    ] = 0
 
 
 class JobsQuery(QueryModel):
-    """Which jobs to list."""
+    """The filter and the page of a list of jobs."""
 
     status: JobStatus | None = None
     limit: PageLimit = DEFAULT_PAGE
@@ -44,7 +46,7 @@ class JobsQuery(QueryModel):
 
 
 class SubmitQuery(WaitQuery):
-    """How long to wait, and why this is sent."""
+    """The time to wait for the job, and the reason for the history."""
 
     why: Why = None
 
@@ -67,17 +69,25 @@ async def submit(
     response: Response,
     services: ServicesDep,
     query: Annotated[SubmitQuery, Query()],
-    prefer: Annotated[str | None, Header(description="`wait=30` does the same (RFC 7240).")] = None,
+    prefer: Annotated[
+        str | None, Header(description="`wait=30` has the same effect as the parameter `wait` (RFC 7240).")
+    ] = None,
     idempotency_key: Annotated[
-        str | None, Header(min_length=1, max_length=255, description="The same key again is the same job again.")
+        str | None,
+        Header(
+            min_length=1,
+            max_length=255,
+            description="A key of your choice. A repeated call with this key returns the same job.",
+        ),
     ] = None,
 ) -> JobAccepted:
-    """A note as JSON, a file as a form; what is accepted survives a crash.
+    """Add a note (JSON) or a file (form). Accepted content survives a crash.
 
-    A note is stored before this answers, and searches by words find it; only its vectors may come later. The answer
-    names its document, and the notes that say nearly the same.
+    kb stores a note before it answers: the answer has the note's `document_id` and similar notes (`alike`), and keyword
+    search finds the note at once. If the model is busy, the note's vectors follow later, and its job stays queued
+    until then.
 
-    Answers 200 when the job is done or failed, and else 202.
+    The status is 200 if the job is done or failed, otherwise 202.
     """
     accepted = await _accept(request, services, idempotency_key, author_from(request, query.why))
     logger.info("job accepted", extra={"job_id": accepted.job_id})
@@ -96,7 +106,7 @@ async def submit(
 
 @router.get("", summary="List jobs", dependencies=[READ])
 def list_jobs(services: ServicesDep, query: Annotated[JobsQuery, Query()]) -> JobList:
-    """A page of jobs, newest first."""
+    """Return a page of jobs, newest first."""
     limit = query.limit
     before = int(query.cursor) if query.cursor else None
     with services.store.read() as tx:
@@ -107,19 +117,19 @@ def list_jobs(services: ServicesDep, query: Annotated[JobsQuery, Query()]) -> Jo
 
 @router.get("/{job_id}", summary="Get a job", dependencies=[READ], responses=problems(404))
 async def get_job(job_id: Id, services: ServicesDep, query: Annotated[WaitQuery, Query()]) -> Job:
-    """How far a note or a file is, and why it failed if it did."""
+    """Return the progress of an added note or file, and the reason if it failed."""
     return Job.model_validate(await awaited_job(services, job_id, query.wait))
 
 
 @router.post(
     "/{job_id}/retry",
-    summary="Try a failed job again",
+    summary="Retry a failed job",
     dependencies=[WRITE],
     status_code=202,
     responses=problems(404, 409),
 )
 def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
-    """Try a failed job again, whose content was kept: one that failed for a reason of the engine's."""
+    """Retry a failed job. This is possible if the engine was the cause of the failure: then kb kept the content."""
     accepted = retry(services.store, job_id)
     services.worker.wake()
     return accepted
@@ -127,9 +137,9 @@ def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
 
 @router.delete("/{job_id}", summary="Drop a job", dependencies=[WRITE], responses=problems(404, 409, 507))
 def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
-    """Forget a queued, running or failed job, with what it waited with and its Idempotency-Key.
+    """Drop a queued, running or failed job, with its content and its Idempotency-Key.
 
-    No document comes of it any more; one that it would have replaced stays as it is.
+    The job will not add or change a document.
     """
     dropped = drop(services.store, services.originals.blobs, job_id)
     services.worker.ends.publish(job_id)
@@ -168,10 +178,10 @@ def preferred_wait(prefer: str | None) -> int:
 
 
 async def awaited_job(services: Services, job_id: int, seconds: int) -> rows.Job:
-    """Return a job when it has ended, or as it is after so many seconds or when the engine stops.
+    """Return a job when it has ended, or after this number of seconds, or when the engine stops.
 
     Raises:
-        NotFound: there is no such job.
+        NotFound: the job does not exist.
     """
     deadline = asyncio.get_running_loop().time() + min(seconds, services.settings.max_wait_seconds)
     goes_on = seconds > 0

@@ -1,4 +1,4 @@
-"""Keys, and who did what."""
+"""Keys and the audit log."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ Name = Annotated[KeyName, Path()]
 
 
 class AuditQuery(QueryModel):
-    """Which lines."""
+    """The filters and the page of the audit log."""
 
     document_id: Annotated[int | None, Field(ge=1, le=MAX_ID)] = None
-    by: Annotated[str | None, Field(max_length=100, description="The name of a key.")] = None
+    by: Annotated[str | None, Field(max_length=100, description="Only actions of the key with this name.")] = None
     limit: PageLimit = DEFAULT_PAGE
     cursor: JobsCursor | None = None
 
 
 @router.get("/keys", summary="List keys", dependencies=[ADMIN])
 def list_keys(services: ServicesDep) -> KeyList:
-    """The keys with rights, with when each was used last; those of the settings are not among them."""
+    """Return the keys with rights and when each was last used, without the keys in settings."""
     return KeyList(keys=[key_model(key) for key in services.keyring.every()])
 
 
@@ -53,7 +53,7 @@ def list_keys(services: ServicesDep) -> KeyList:
     "/keys", summary="Make a key", status_code=201, dependencies=[ADMIN], responses=problems(400, 409, 413, 507)
 )
 def make_key(key_request: KeyRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
-    """A key with rights, and limits if there are to be any. What to send is in this answer alone."""
+    """Make a key with a right and an optional limit. Only this response contains its secret."""
     check_tags(tags=key_request.tags)
     if not services.settings.has_key:
         raise NoKeySet
@@ -65,20 +65,20 @@ def make_key(key_request: KeyRequest, services: ServicesDep, author: AuthorDep) 
     return NewKey(**dict(key_model(key)), key=token)
 
 
-@router.get("/key", summary="Get the rights of the key that is sent", dependencies=[READ])
+@router.get("/key", summary="Get the rights of your key", dependencies=[READ])
 async def get_own_rights(services: ServicesDep, request: Request) -> KeyRights:
-    """What the caller may do, and what it is limited to."""
+    """Return the right and the limit of the key that made this call."""
     caller = get_caller(request, services)
     limit = caller.limit or Limit()
     return KeyRights(name=caller.name, right=caller.right, tags=list(limit.tags), path=limit.folder)
 
 
-@router.post("/key/identify", summary="Find a key", dependencies=[ADMIN], responses=problems(400, 404, 413))
+@router.post("/key/identify", summary="Identify a key", dependencies=[ADMIN], responses=problems(400, 404, 413))
 def identify_key(digest_request: DigestRequest, services: ServicesDep) -> Key:
-    """The key that a client of the gateway sent, by its digest. It counts as used."""
+    """Return the key with this digest, which a client of the gateway sent. The key counts as used."""
     key = services.keyring.identify(digest_request.digest) if services.settings.has_key else None
     if key is None:
-        raise NotFound("There is no such key.")
+        raise NotFound("The key does not exist.")
     return key_model(key)
 
 
@@ -86,11 +86,11 @@ def identify_key(digest_request: DigestRequest, services: ServicesDep) -> Key:
     "/keys/{name}/rotate", summary="Rotate a key", dependencies=[ADMIN], responses=problems(400, 404, 409, 413, 507)
 )
 def rotate_key(name: Name, rotate_request: RotateRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
-    """The same key, to be sent in another form; the one from before is good for `grace_minutes` yet.
+    """Give a key a new secret. The previous secret stays valid for `grace_minutes`.
 
-    Of two who rotate it at once one gets it, and the other one 409.
+    If two callers rotate a key at once, one of them gets 409.
     """
-    before = services.keyring.existing(name)  # what others do from now on is not to be overwritten unseen
+    before = services.keyring.existing(name)  # so that a change by others from now on is not overwritten
     with services.store.write() as tx:
         tx.audit.add([AuditEvent("key-rotate", key=name)], author)
         key, token = services.keyring.rotate(before, timedelta(minutes=rotate_request.grace_minutes))
@@ -99,16 +99,16 @@ def rotate_key(name: Name, rotate_request: RotateRequest, services: ServicesDep,
 
 @router.delete("/keys/{name}", summary="Revoke a key", dependencies=[ADMIN], responses=problems(404, 507))
 def revoke_key(name: Name, services: ServicesDep, author: AuthorDep) -> Key:
-    """It opens nothing from now on."""
+    """Revoke a key. It is invalid from now on."""
     with services.store.write() as tx:
         tx.audit.add([AuditEvent("key-revoke", key=name)], author)
         key = services.keyring.revoke(name)
     return key_model(key)
 
 
-@router.get("/audit", summary="List who did what", dependencies=[ADMIN])
+@router.get("/audit", summary="List the audit log", dependencies=[ADMIN])
 def list_audit(services: ServicesDep, query: Annotated[AuditQuery, Query()]) -> AuditList:
-    """A page of the audit log, newest first: each change with its time, key and client, and nothing of what it held."""
+    """Return a page of the audit log, newest first: the time, key and program of each change, without its content."""
     limit = query.limit
     before = int(query.cursor) if query.cursor else None
     with services.store.read() as tx:
@@ -118,7 +118,7 @@ def list_audit(services: ServicesDep, query: Annotated[AuditQuery, Query()]) -> 
 
 
 def key_model(key: NamedKey) -> Key:
-    """Return a key as it is answered."""
+    """Return the response for a key."""
     return Key(
         name=key.name,
         right=key.right,

@@ -1,4 +1,4 @@
-"""Backups, examinations, and every vector made anew by another model, for those who may do anything."""
+"""Backups, checks, repairs and re-embedding, for callers with all rights."""
 
 from __future__ import annotations
 
@@ -15,41 +15,39 @@ router = APIRouter(route_class=ThreadRoute)
 
 @router.get("/reembed", summary="Get the state of the vectors", tags=["reembed"], dependencies=[ADMIN])
 def get_reembedding(services: ServicesDep) -> Reembedding:
-    """Say what the vectors are of, and how far others are made that are to take their place."""
+    """Return the model of the vectors in use, and the progress of new vectors."""
     return services.reembedder.progress()
 
 
 @router.post(
     "/reembed",
-    summary="Make every vector anew",
+    summary="Recompute all vectors",
     tags=["reembed"],
     dependencies=[ADMIN],
     responses=problems(400, 409, 413, 507),
 )
 def change_reembedding(reembed_request: ReembedRequest, services: ServicesDep) -> Reembedding:
-    """Have every vector made anew in the background by the model that the settings name, or stop that, or take it back.
+    """Recompute all vectors in the background with the model of the settings, or stop or undo this.
 
-    Searches go on with the vectors in use, until all others are made: they take their place at once then.
+    Searches use the current vectors until all new ones are ready; then kb switches at once.
     """
     return services.reembedder.act(reembed_request.action)
 
 
-@router.get(
-    "/maintenance", summary="Get the backups and the last examination", tags=["maintenance"], dependencies=[ADMIN]
-)
+@router.get("/maintenance", summary="Get the backups and the last check", tags=["maintenance"], dependencies=[ADMIN])
 def get_maintenance(services: ServicesDep) -> Maintenance:
-    """The backups that there are, and what was found when the data were last examined."""
+    """Return the backups, and the result of the last check of the data."""
     return services.maintenance.state()
 
 
 @router.post(
     "/maintenance",
-    summary="Back up or examine",
+    summary="Back up, check or repair",
     status_code=202,
     tags=["maintenance"],
     dependencies=[ADMIN],
     responses=problems(400, 409, 413),
 )
 def begin_maintenance(maintenance_request: MaintenanceRequest, services: ServicesDep) -> Maintenance:
-    """Begin it in the background, in a process of its own. `GET /maintenance` says how far it is."""
+    """Start a backup, a check or a repair in the background. `GET /maintenance` returns its progress."""
     return services.maintenance.begin(maintenance_request.action)

@@ -1,4 +1,4 @@
-"""PATCH /notes/{id}: a note changed in place."""
+"""PATCH /notes/{id}: change a note in place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Request
 from kb.api.errors import Invalid
 from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
-from kb.documents.existing import author_of
+from kb.documents.lookup import author_of
 from kb.documents.update import NoteChange, update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import to_models, with_chunks
@@ -38,7 +38,7 @@ def patch_note(
         str | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
     ] = None,
 ) -> DocumentWithChunks:
-    """Change a note; when this answers, the new text is found and the old one is not."""
+    """Change a note. As soon as this call returns, searches find the new text and no longer the old one."""
     settings = services.settings
     check_change(update)
     check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
@@ -66,14 +66,16 @@ def patch_note(
 
 
 def check_change(update: NoteUpdate) -> None:
-    """Refuse a change that changes nothing, or that contradicts itself.
+    """Refuse a change without effect, or with contradictory fields.
 
     Raises:
-        Invalid: saying which fields go together.
+        Invalid: the message names the fields that belong together.
     """
     if all(value in (None, []) for _, value in update):
-        raise Invalid("text: say what to change: text, old and new, append, prepend, title, tags_add or tags_remove.")
+        raise Invalid(
+            "text: nothing to change. Send text, old and new, append, prepend, title, tags_add or tags_remove."
+        )
     if (update.old is None) != (update.new is None):
-        raise Invalid("old, new: give both or neither.")
+        raise Invalid("old, new: send both or neither.")
     if update.text is not None and any(value is not None for value in (update.old, update.append, update.prepend)):
-        raise Invalid("text: it is the whole new text; leave out old, append and prepend.")
+        raise Invalid("text: it is the whole new text. Leave out old, append and prepend.")

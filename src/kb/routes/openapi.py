@@ -1,4 +1,4 @@
-"""The API's description (OpenAPI): what FastAPI says of the routes, with examples and this engine's limits."""
+"""The OpenAPI description: FastAPI's own, with examples and this engine's limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STATIC: Final = "/docs/static"
 
 
 def describe(app: FastAPI, settings: Settings) -> None:
-    """Complete what the app answers at `/openapi.json`; it is made when first asked for."""
+    """Complete the description at `/openapi.json`, which is made on the first request."""
     generate = app.openapi
 
     def complete() -> Schema:
@@ -36,7 +36,7 @@ def describe(app: FastAPI, settings: Settings) -> None:
 
 
 def add_examples(api: Schema) -> None:
-    """Show each model's example, and those of bodies."""
+    """Add the examples of models and bodies."""
     examples = read_examples()
     models = [*api["components"]["schemas"].values(), *(body["schema"] for body in _bodies(api))]
     for model in models:
@@ -45,8 +45,8 @@ def add_examples(api: Schema) -> None:
 
 
 def read_examples() -> dict[str, Any]:
-    """Return the examples by the names of their models."""
-    import yaml  # here, as the engine's start does not need it
+    """Return the examples by name of the model."""
+    import yaml  # delayed, so that the engine starts faster
 
     examples: dict[str, Any] = yaml.safe_load(files("kb.routes").joinpath("examples.yaml").read_text("utf-8"))
     del examples[".shared"]
@@ -54,7 +54,7 @@ def read_examples() -> dict[str, Any]:
 
 
 def add_limits(api: Schema, settings: Settings) -> None:
-    """Say in each request's schema what the settings allow."""
+    """Add the limits of the settings to the schemas of requests."""
     tags = {"maxItems": MAX_TAGS, "items": {"maxLength": MAX_TAG_CHARS}}
     limits: dict[str, Schema] = {
         "top": {"maximum": most_results(settings)},
@@ -67,7 +67,7 @@ def add_limits(api: Schema, settings: Settings) -> None:
 
 
 def _asked(api: Schema) -> Iterator[tuple[str, Schema]]:
-    """Each parameter and each field of a body that a client may send, with its schema."""
+    """Yield each parameter and each field of a body, with its schema."""
     for path in api["paths"].values():
         for operation in path.values():
             for parameter in operation.get("parameters", []):
@@ -84,7 +84,7 @@ def _bodies(api: Schema) -> Iterator[Schema]:
 
 
 def add_docs(app: FastAPI) -> None:
-    """Serve the page."""
+    """Add the page `/docs`."""
 
     async def docs(request: Request) -> Response:
         root = request.scope.get("root_path", "")

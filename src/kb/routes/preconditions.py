@@ -1,4 +1,4 @@
-"""What a request's If-Match headers demand."""
+"""The If-Match headers of requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fastapi import Request
 
 
 def hashes_in(request: Request) -> set[str] | None:
-    """Return what a request's If-Match headers name; None if anything will do."""
+    """Return the hashes in a request's If-Match headers; None if they allow any (`*`)."""
     if_match = ",".join(request.headers.getlist("if-match"))
     hashes = {tag.strip().strip('"') for tag in if_match.split(",")}
     return None if "*" in hashes else hashes

@@ -1,4 +1,4 @@
-"""How a request that FastAPI refuses is answered, and how errors are documented."""
+"""Responses to requests that FastAPI refuses, and the description of errors in OpenAPI."""
 
 from __future__ import annotations
 
@@ -16,34 +16,33 @@ from kb.api.models import Problem
 from kb.asgi.problem import ProblemResponse, on_http_exception, problem, problem_body
 
 MAX_ERRORS = 20
-"""How many mistakes of one request are named."""
+"""The number of faulty fields that a response lists."""
 
 MAX_NAME = 100
-"""How much of a field's name is repeated."""
+"""The length to which a response cuts the name of a field."""
 
 DESCRIPTIONS = {
-    400: "The body cannot be parsed.",
-    401: "A key is needed.",
-    403: "A page of another site may not ask.",
-    404: "There is no such thing.",
-    409: "What this needs is not the case: the kind or place of the document, the state of the job, or a fresh"
-    " Idempotency-Key.",
-    410: "History does not go back so far.",
-    412: "The document was changed since it was read.",
-    413: "The body is too large.",
-    415: "Neither JSON nor a form.",
-    421: "The server is not known by this name.",
+    400: "The engine cannot parse the body.",
+    401: "The key is missing or wrong.",
+    403: "The key does not have the right, or a page of another site made the call.",
+    404: "It does not exist, or the key may not see it.",
+    409: "The current state does not allow this call; `type` names the reason.",
+    410: "The history does not go back that far.",
+    412: "The document has changed since you read it.",
+    413: "The body is larger than the engine accepts.",
+    415: "The body is neither JSON nor a form.",
+    421: "The host name of the request is not allowed.",
     422: "The request is not valid.",
-    429: "Too many unknown keys came from this address.",
-    426: "The client is too old for this engine; the detail says what to upgrade.",
-    500: "The engine failed; its log says why.",
-    503: "The engine is still starting, or has too many searches, connections or files open, or cannot write its disk.",
+    429: "This address sent too many wrong keys.",
+    426: "Client and engine are not compatible; `detail` says which to upgrade.",
+    500: "The engine failed; its log shows the cause.",
+    503: "The engine is starting or overloaded, or cannot write to its disk.",
     507: "The engine's disk is full; nothing was written.",
 }
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """How these statuses are answered, for the API's description."""
+    """Return the responses with these statuses, for the OpenAPI description."""
     return {status: {"description": DESCRIPTIONS[status], "content": _content(status)} for status in statuses}
 
 
@@ -53,14 +52,14 @@ def _content(status: int) -> dict[str, Any]:
 
 
 def links_to_document(pointer: str) -> dict[str, Any]:
-    """The calls that take the document id at this place of a reply, as OpenAPI links."""
+    """Return the calls that take the document id at this place of a response, as OpenAPI links."""
     calls = ("get_document", "get_text", "get_file", "change_tags", "patch_note", "list_versions", "delete_document")
     parameters = {"document_id": f"$response.body#{pointer}"}
     return {"links": {call: {"operationId": call, "parameters": parameters} for call in calls}}
 
 
 async def on_refused(request: Request, error: Exception) -> ProblemResponse:
-    """Exception handler for what the framework refuses; a wrong method is told every right one (RFC 9110)."""
+    """Handle a request that the framework refuses; for a wrong method, list the allowed ones (RFC 9110)."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this class alone
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         error.headers = {"Allow": ", ".join(_methods(request))}
@@ -74,11 +73,11 @@ def _methods(request: Request) -> Iterator[str]:
 
 
 async def on_invalid(request: Request, error: Exception) -> ProblemResponse:
-    """Exception handler: the fields that are wrong, and why; the values themselves are not repeated."""
+    """Handle an invalid request: list the wrong fields and the reasons, without the values."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for this class alone
     mistakes = error.errors()
     if mistakes[0]["type"] == "model_attributes_type" and not _says_json(request):
-        return problem(Invalid("body: send it as JSON, with 'Content-Type: application/json'"))
+        return problem(Invalid("body: send it as JSON, with 'Content-Type: application/json'."))
     errors = [{"field": _field(mistake["loc"]), "message": _message(mistake)} for mistake in mistakes[:MAX_ERRORS]]
     more = {"more_errors": len(mistakes) - MAX_ERRORS} if len(mistakes) > MAX_ERRORS else {}
     first = errors[0]
@@ -86,13 +85,14 @@ async def on_invalid(request: Request, error: Exception) -> ProblemResponse:
 
 
 def _message(mistake: dict[str, Any]) -> str:
-    """Return what is wrong, for people."""
-    is_long = mistake["type"] == "string_too_long"
-    return f"at most {mistake['ctx']['max_length']:,} characters" if is_long else str(mistake["msg"])
+    """Return the fault in words for people."""
+    if mistake["type"] == "string_too_long":
+        return f"at most {mistake['ctx']['max_length']:,} characters"
+    return str(mistake["msg"]).removeprefix("Value error, ")
 
 
 def _says_json(request: Request) -> bool:
-    """Return whether a request says that its body is JSON; curl says by itself that it is a form."""
+    """Return whether a request declares its body as JSON; curl declares a form by default."""
     return "json" in request.headers.get("content-type", "")
 
 

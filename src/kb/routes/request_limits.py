@@ -1,4 +1,4 @@
-"""What a request may ask for; a limit that is a setting is named when it is met."""
+"""Limits of requests. If a limit is a setting, its error names the setting."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from kb.settings import Settings
 
 SMALL_BODY: Final = 256 << 10
 BYTES_OF_CHARACTER: Final = 12
-"""The most that JSON takes for one: two escapes of six."""
+"""The maximum length of one character in JSON: two escapes of six bytes."""
 
 FILTERS: Final = 3
-"""How many lists of tags a request may have."""
+"""The maximum number of tag lists in a request."""
 
 MAX_TEXTS: Final = 1000 + (FILTERS + 1) * MAX_TAGS
 JSON_LIMITS: Final = JSONLimits(MAX_TEXTS, other=SMALL_BODY // 4 + 8 * MAX_TEXTS)
-"""What a body in JSON may hold; that there are too many tags is said by another limit, if they are a few."""
+"""The limits of a JSON body. Slightly too many tags still pass, so that `check_tags` can name its limit."""
 
 
 def most_bytes(settings: Settings, prefix: str, path: str, is_form: bool) -> int:
-    """Return how large a body may be that is sent to `path`."""
+    """Return the maximum size in bytes of a body sent to `path`."""
     if path == f"{prefix}/jobs" and is_form:
         return settings.max_upload_mb << 20
     if path == f"{prefix}/jobs" or path.startswith(f"{prefix}/notes/"):
@@ -32,25 +32,25 @@ def most_bytes(settings: Settings, prefix: str, path: str, is_form: bool) -> int
 
 
 def check_parameters(query: bytes) -> None:
-    """Refuse a query of too many parameters, before each of them is looked at.
+    """Refuse a query with too many parameters, before parsing them.
 
     Raises:
-        Invalid: there are more than any call takes.
+        Invalid: the query has more parameters than any call accepts.
     """
     if query.count(b"&") > 100 + (FILTERS + 1) * MAX_TAGS:
-        raise Invalid("query: it holds more parameters than any call takes.")
+        raise Invalid("query: it has more parameters than any call accepts.")
 
 
 def too_many_values() -> Invalid:
-    """Return what is said of a body that `JSON_LIMITS` do not allow."""
-    return Invalid("body: it is no JSON in UTF-8, or holds more names and values than any call takes.")
+    """Return the error for a body that `JSON_LIMITS` refuses."""
+    return Invalid("body: it is not JSON in UTF-8, or it has more names and values than any call accepts.")
 
 
 def check_tags(**lists: Collection[str]) -> None:
-    """Refuse a list of too many tags, and too long ones; each list has the name of the request's field.
+    """Refuse lists of too many tags, and too long tags. Each list is named like the field of the request.
 
     Raises:
-        Invalid: naming the limit.
+        Invalid: the message names the limit.
     """
     for field, tags in lists.items():
         if len(tags) > MAX_TAGS:
@@ -60,25 +60,25 @@ def check_tags(**lists: Collection[str]) -> None:
 
 
 def check_note(text: str, settings: Settings) -> None:
-    """Refuse too long a note.
+    """Refuse a note that is too long.
 
     Raises:
-        TooLarge: naming the limit and its setting.
+        TooLarge: the message names the limit and its setting.
     """
     if len(text) > settings.max_note_chars:
         raise TooLarge(f"text: a note has at most {settings.max_note_chars} characters (KB_MAX_NOTE_CHARS).")
 
 
 def most_results(settings: Settings) -> int:
-    """The largest `top` that a search may ask for; the default may always be."""
+    """Return the largest `top` that a search accepts; the default is always accepted."""
     return max(settings.max_top, DEFAULT_TOP)
 
 
 def result_limit(asked: int, settings: Settings) -> int:
-    """How many results: as many as asked for; the default gives way to a smaller limit.
+    """Return the number of results: the requested number, or the limit if it is smaller than the default.
 
     Raises:
-        Invalid: naming the limit and its setting.
+        Invalid: the message names the limit and its setting.
     """
     if asked > most_results(settings):
         raise Invalid(f"top: at most {settings.max_top} (KB_MAX_TOP).")

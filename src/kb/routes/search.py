@@ -1,4 +1,4 @@
-"""Search, and documents like one."""
+"""Search, and similar documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from kb.api.date_parsing import own_day
 from kb.api.errors import Invalid
 from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
-from kb.documents.existing import existing_document
+from kb.documents.lookup import existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep, turn
 from kb.routes.documents import to_filter
 from kb.routes.problems import problems
@@ -25,7 +25,7 @@ TURN: Any = turn(lambda services: services.queue)
 
 @router.post("/search", summary="Search", responses=problems(400, 413), dependencies=[READ, TURN])
 def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
-    """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
+    """Find the passages that answer a query, by words and meaning unless `fts_only` or `vec_only` is set."""
     if request.fts_only and request.vec_only:
         raise Invalid("fts_only, vec_only: set at most one of them.")
     top = result_limit(request.top, services.settings)
@@ -51,16 +51,16 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
 
 @router.get(
     "/documents/{document_id}/similar",
-    summary="Similar documents",
+    summary="Find similar documents",
     responses=problems(400, 404),
     dependencies=[READ, TURN],
 )
 def find_similar(
     document_id: Id,
     services: ServicesDep,
-    top: Annotated[int, Query(ge=1, le=MAX_ID, description="How many at most.")] = DEFAULT_TOP,
+    top: Annotated[int, Query(ge=1, le=MAX_ID, description="The maximum number of documents.")] = DEFAULT_TOP,
 ) -> SearchReply:
-    """The documents nearest to one in meaning. Those with a `vec_score` above 0.95 say nearly the same."""
+    """Return the documents nearest in meaning. A `vec_score` above 0.95 means nearly the same text."""
     with services.store.view() as tx:
         existing_document(tx, document_id)
         answer = services.search.similar(tx, document_id, result_limit(top, services.settings))
@@ -68,7 +68,7 @@ def find_similar(
 
 
 def dated(passage: FoundPassage) -> tuple[str, str]:
-    """Return the day that a document gives itself, or else when it was changed or created; then that as written."""
+    """Return the day and the date of a document: its own date, or else its last change or creation."""
     changed = passage.updated_at or passage.created_at
     day = own_day(passage.date)
     return (day, passage.date or "") if day else (changed[:10], changed)

@@ -27,25 +27,25 @@ from kb.routes.thread_route import ThreadRoute
 from kb.store.protocol import Store
 from kb.telemetry import last_hour
 
-TopTags = Annotated[int, Query(ge=0, le=100, description="How many of the tags used most are named.")]
+TopTags = Annotated[int, Query(ge=0, le=100, description="The number of most used tags to return.")]
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])
 
 logger = logging.getLogger(__name__)
 
 
-@router.get("/activity", summary="Get what was done in the last hour", dependencies=[READ])
+@router.get("/activity", summary="Get the activity of the last hour", dependencies=[READ])
 def activity(services: ServicesDep, request: Request) -> Activity:
-    """How many searches and documents there were, and how long they took; since the engine's start at most."""
+    """Return the numbers and times of searches and added documents in the last hour, or since the engine's start."""
     if get_caller(request, services).limit:
         return Activity(searches=None, ingestions=None)
     instruments = services.instruments
     return Activity(searches=work(instruments.searches), ingestions=work(instruments.ingestions))
 
 
-@router.get("/storage", summary="Get how much room the data take", dependencies=[READ])
+@router.get("/storage", summary="Get the size of the data", dependencies=[READ])
 def storage(services: ServicesDep, request: Request) -> Storage:
-    """The bytes of the database, of the originals and of the backups; the latter two are looked at every 5 minutes."""
+    """Return the bytes of the database, the original files and the backups. kb measures the files every 5 minutes."""
     if get_caller(request, services).limit:
         return Storage(database=None, originals=None, backups=None)
     with services.store.read() as tx:
@@ -55,7 +55,7 @@ def storage(services: ServicesDep, request: Request) -> Storage:
 
 
 def work(passed: last_hour.LastHour) -> Work:
-    """Return what was done as it is answered."""
+    """Return the response for the activity of the last hour."""
     minutes = [Minute(**in_ms(minute)) for minute in passed.minutes()]
     return Work(**in_ms(passed.hour()), minutes=minutes)
 
@@ -68,7 +68,7 @@ def in_ms(minute: last_hour.MinuteCounts) -> dict[str, Any]:
 
 @router.get("/status", summary="Get the engine's state", dependencies=[READ])
 def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
-    """Say what this engine is, and how much is in it."""
+    """Return the version, model and state of this engine, and the counts of its content."""
     embedder = services.embedder
     with services.store.read() as tx:
         counts, history = tx.counts(), tx.history.counts()

@@ -1,4 +1,4 @@
-"""What a submission holds: a note as JSON, or a file as a form."""
+"""The bodies of submissions: a note as JSON, or a file as a form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kb.routes.request_limits import JSON_LIMITS, check_note, check_tags, too_ma
 from kb.settings import Settings
 
 OTHER_FIELDS = len(FileRequest.model_fields) - 1
-"""How many fields a form may have beside its tags and its file."""
+"""The number of fields of a form, without its tags and its file."""
 
 _EMPTY_OR_WORD = rf"^$|{WORD}"
 _FORM = {
@@ -34,7 +34,7 @@ _FORM = {
         "tags": {
             "type": "array",
             "items": {"type": "string", "pattern": r"^[^\x00-\x1f\x7f]*$"},
-            "description": "As repeated fields, or as one with commas.",
+            "description": "Repeated fields, or one field with commas.",
         },
     },
 }
@@ -53,7 +53,7 @@ def parse_note(body: bytes, settings: Settings) -> NoteRequest:
     """Return a note.
 
     Raises:
-        RequestValidationError, Invalid, TooLarge: it is not one, or goes over a limit.
+        RequestValidationError, Invalid, TooLarge: the body is not a note, or exceeds a limit.
     """
     if not JSON_LIMITS.fits(body):
         raise too_many_values()
@@ -68,10 +68,10 @@ def parse_note(body: bytes, settings: Settings) -> NoteRequest:
 
 @asynccontextmanager
 async def read_form(request: Request, settings: Settings) -> AsyncIterator[FormData]:
-    """Read a form, whose file is on disk if it is large.
+    """Read a form. A large file is kept on disk.
 
     Raises:
-        Invalid: it has more fields than it may have tags, or a larger one than any may be, or is not in UTF-8.
+        Invalid: the form has too many fields, a too large field, or is not in UTF-8.
     """
     check_charset(request.headers)
     limits = {"max_files": 1, "max_fields": OTHER_FIELDS + MAX_TAGS, "max_part_size": MAX_FIELD}
@@ -81,7 +81,7 @@ async def read_form(request: Request, settings: Settings) -> AsyncIterator[FormD
         if "number of fields" in error.detail:
             raise Invalid(f"tags: at most {MAX_TAGS}.") from None
         if "Part exceeded" in error.detail:
-            raise Invalid(f"form: a field has at most {MAX_FIELD} bytes; send the file as the part 'file'.") from None
+            raise Invalid(f"form: a field has at most {MAX_FIELD} bytes. Send the file as the part 'file'.") from None
         raise
     try:
         yield form
@@ -90,23 +90,23 @@ async def read_form(request: Request, settings: Settings) -> AsyncIterator[FormD
 
 
 def parse_form(form: FormData, settings: Settings) -> tuple[UploadFile, FileRequest]:
-    """Return a form's file and what is said of it.
+    """Return the file of a form and its other fields.
 
     Raises:
-        RequestValidationError, Invalid: a field is missing, unknown or wrong, or goes over a limit.
+        RequestValidationError, Invalid: a field is missing, unknown or wrong, or exceeds a limit.
     """
     file = form.get("file")
     if not isinstance(file, UploadFile):
         raise Invalid("file: send the file as the form's part named 'file'.")
     request = _file_request(form)
-    # Fields without a word are no tags, but count: a form may not have more of them than its description says.
+    # Blank fields are not tags, but they count towards the limit of fields.
     blanks = sum(map(_is_blank, form.getlist("tags")))
     check_tags(tags=[*request.tags, *[""] * blanks])
     return file, request
 
 
 def basename(filename: str) -> str:
-    """Return the file's own name: what forms escape is read, and folders are left out, also those of Windows."""
+    """Return the name of a file without folders, even folders of Windows, and without the escapes of forms."""
     for escaped, character in (("%22", '"'), ("%0D", "\r"), ("%0A", "\n")):
         filename = filename.replace(escaped, character)
     if re.match(r"[A-Za-z]:\\|\\\\", filename):
@@ -116,7 +116,7 @@ def basename(filename: str) -> str:
 
 def _file_request(form: FormData) -> FileRequest:
     if unknown := form.keys() - {"file", *FileRequest.model_fields}:
-        raise Invalid(f"{min(unknown)}: there is no such field; there are file, title, source_path and tags.")
+        raise Invalid(f"{min(unknown)}: unknown field. The fields are file, title, source_path and tags.")
     try:
         return FileRequest(
             title=_text(form.get("title")),
@@ -132,7 +132,7 @@ def _refuse(error: ValidationError) -> NoReturn:
 
 
 def _split(tags: Iterable[UploadFile | str]) -> Iterable[str]:
-    """Give tags as repeated fields, or as one with commas."""
+    """Yield the tags from repeated fields and from fields with commas."""
     for field in tags:
         yield from filter(None, (tag.strip() for tag in (_text(field) or "").split(",")))
 

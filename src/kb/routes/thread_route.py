@@ -1,4 +1,4 @@
-"""How the routes take a request, and wait for the database and the model."""
+"""The class of the routes, which run in threads and limit their requests."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from kb.routes.dependencies import AT_PRIMARY, RequiredRight
 from kb.routes.request_limits import JSON_LIMITS, check_parameters, too_many_values
 
 MANY = 100
-"""A list of more items is long."""
+"""The number of items beyond which a list is rendered item by item."""
 
 
 class ThreadRoute(APIRoute):
-    """Runs a plain function in a thread, and renders there the model that it returns.
+    """Runs a plain function in a thread, and renders its result there.
 
-    What FastAPI parses and checks on the event loop is bounded before. A route that does not say which right it needs
-    is none. One that only reads is tried again, at the primary, if the database breaks off.
+    Requests are limited before FastAPI parses them on the event loop. A route must declare the right that it requires.
+    If the database fails during a route that only reads, the route runs again, on the primary.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401 - FastAPI's own
         needed = [depends.dependency for depends in options.get("dependencies") or ()]
         rights = {dependency.right for dependency in needed if isinstance(dependency, RequiredRight)}
         if not rights:
-            raise TypeError(f"The route {path} does not say which right it needs: READ, WRITE or ADMIN.")
+            raise TypeError(f"The route {path} does not declare the right that it requires: READ, WRITE or ADMIN.")
         if not iscoroutinefunction(endpoint):
             endpoint = threaded(endpoint, options.get("status_code") or 200)
         self._reads_only = rights == {"read"}
@@ -51,13 +51,13 @@ class ThreadRoute(APIRoute):
                 if not self._reads_only or isinstance(error, NoConnection):
                     raise
             request.scope[AT_PRIMARY] = True
-            return await handle(request)  # what it read had broken off
+            return await handle(request)  # the replica failed during the first attempt
 
         return handle_bounded
 
 
 def threaded(function: Callable[..., Any], status_code: int) -> Callable[..., Any]:
-    """Return the function as a coroutine function, with the same parameters, that answers a response."""
+    """Return the function as a coroutine function with the same parameters, which returns a response."""
 
     @wraps(function)
     async def wrapper(*args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 - the function's own
@@ -73,7 +73,7 @@ def threaded(function: Callable[..., Any], status_code: int) -> Callable[..., An
 
 
 def rendered(reply: BaseModel) -> bytes:
-    """Return a reply as JSON; if it is long, its lists item by item, between which other threads go on."""
+    """Return a reply as JSON. Long lists are rendered item by item, so that other threads can run in between."""
     if not any(isinstance(value, list) and len(value) > MANY for _, value in reply):
         return reply.model_dump_json().encode()
     fields = (b'"%b":%b' % (name.encode(), _rendered_value(value)) for name, value in reply)

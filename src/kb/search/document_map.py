@@ -40,10 +40,10 @@ RENEW_SECONDS: Final = 2.0
 """The minimum age of a map that is rebuilt, because documents may arrive all the time."""
 
 REST: Final = 10
-"""How long the thread then rests, as a multiple of the time that the map took."""
+"""The pause of the thread after a map, as a multiple of the time that the map took."""
 
 WAIT_SECONDS: Final = 1.0
-"""How long a request waits for the first map."""
+"""The time that a request waits for the first map."""
 
 Placed = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 
@@ -126,7 +126,7 @@ class DocumentMapper:
         except Stopped:
             return
         except KbError as error:
-            logger.warning("no map was made: %s", error)
+            logger.warning("could not make the map: %s", error)
         else:
             with self._lock:
                 self._kept[limit] = made

@@ -34,21 +34,21 @@ COUNTED: Final = 1000
 """The number of best candidates in which copies are still counted after enough results are found."""
 
 
-class Folded(NamedTuple):
+class Deduplicated(NamedTuple):
     """The best candidates without copies of better ones, and the copies of each, best first."""
 
     kept: list[int]
     copies: dict[int, list[int]]
 
 
-def fold(
+def deduplicate(
     ranking: Ranking,
     order: Sequence[int],
     top: int,
     vectors_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
     documents: Sequence[int],
     texts_of: Callable[[Sequence[int]], Sequence[str]],
-) -> Folded:
+) -> Deduplicated:
     """Return the `top` best candidates without copies in other documents.
 
     Each candidate is compared only with the candidates kept so far.
@@ -76,7 +76,7 @@ def fold(
                 copies.setdefault(order[original], []).append(order[number])
             elif len(leaders) < top:
                 leaders.append(number)
-    return Folded([order[number] for number in leaders], copies)
+    return Deduplicated([order[number] for number in leaders], copies)
 
 
 class _Comparison:

@@ -11,7 +11,7 @@ from kb.store.analyzer import Analyzer
 
 
 class Highlighter:
-    """Finds the words of a query in texts; a word with several tokens matches where they follow each other."""
+    """Finds the words of a query in texts; a word with several tokens matches if they follow each other."""
 
     def __init__(self, analyzer: Analyzer, words: Iterable[str]) -> None:
         self._analyzer = analyzer

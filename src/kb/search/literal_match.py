@@ -44,7 +44,7 @@ BEHIND: Final = r"(?![\w]|[+#](?![\w+#]))"
 """C is not the same word as C++ or C#."""
 
 RUNS: Final = ("\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff", "\u30a1-\u30fa\u30fc-\u30ff")
-"""Chinese characters and katakana: a word in one of them ends where another script begins, like 京都 in 京都の."""
+"""Chinese characters and katakana: a word in one of them ends before another script, as in 京都 in 京都の."""
 
 
 class Literal:

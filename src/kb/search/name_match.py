@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from kb.api.models import UnreadableFile
 from kb.api.stream_safe import composed
 from kb.lexical.document_names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name
-from kb.lexical.spelling import plain
+from kb.lexical.edit_distance import plain
 from kb.lexical.word_variants import variants
 from kb.search.query import Query, Unit
 from kb.store.analyzer import Analyzer
@@ -19,7 +19,7 @@ from kb.store.protocol import Transaction
 from kb.store.row_mapping import stored
 from kb.store.rows import Filter, Job, Named
 
-MOST_CALLED: Final = 500
+MOST_NAMED: Final = 500
 """The maximum number of documents with a word in their names; a more frequent word does not distinguish documents."""
 
 LOOKED_AT: Final = 50
@@ -53,7 +53,7 @@ MOST_FAILED = 50
 """The number of failed files, newest first, that are compared with a query."""
 
 
-class Called(NamedTuple):
+class NameMatch(NamedTuple):
     """How well a document's name matches a query, and the factor for its spelling."""
 
     likeness: float
@@ -91,14 +91,14 @@ def likeness(named: Named, words: Sequence[str], tokens_of: Callable[[str], Sequ
     return max(_likeness(name, asked, inside) for name in named_enough)
 
 
-def with_name(share: float, called: Called) -> float:
+def with_name(share: float, match: NameMatch) -> float:
     """Return the value of a passage with a share of a query as typed, in a document with a matching name.
 
     Words of the query in both places count for no more than the whole query in a name. If the name has another form,
     they count for no more than in one of the two.
     """
-    most = PART_OF_NAME + REST_OF_NAME if called.spelling == 1 else 0.0
-    return max(share, called.counted, min(share + called.counted, most))
+    most = PART_OF_NAME + REST_OF_NAME if match.spelling == 1 else 0.0
+    return max(share, match.counted, min(share + match.counted, most))
 
 
 def spelling(named: Named, units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> float:
@@ -165,14 +165,14 @@ def admits(where: Filter, job: Job) -> bool:
         and tags.isdisjoint(where.tag_not)
         and where.source_path in (None, job.source_path)
         and (where.source_prefix is None or path.startswith(where.source_prefix))
-        and (where.name is None or _is_called(where.name, job))
+        and (where.name is None or _matches_name(where.name, job))
         and where.document_id in (None, job.document_id)
         and all(created >= _to_millisecond(bound) for bound in earliest if bound)
         and all(created < _to_millisecond(bound) for bound in latest if bound)
     )
 
 
-def _is_called(pattern: str, job: Job) -> bool:
+def _matches_name(pattern: str, job: Job) -> bool:
     is_part = job.filename is not None and (job.source_path or "").endswith(f"#{job.filename}")
     name = folded_name(job.source_path, job.title or job.filename or "", is_part)
     return fnmatchcase(name, folded(pattern).replace("[", "[[]"))

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import composed
+from kb.lexical.edit_distance import LONGEST
 from kb.lexical.emoji import emojis
 from kb.lexical.function_words import FUNCTION_WORDS, STOP_WORDS
 from kb.lexical.segmentation import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
-from kb.lexical.spelling import LONGEST
 from kb.lexical.stems import stemmed
 from kb.lexical.unicode_forms import compatible
 from kb.lexical.word_variants import CAMEL, in_words, spellings
@@ -154,7 +154,7 @@ class Query:
         where = replace(
             where,
             holding=conditions(phrases, "phrases in quotes"),
-            lacking=conditions(unwanted, "words and phrases that are excluded"),
+            lacking=conditions(unwanted, "excluded words and phrases"),
         )
         phrases = [phrase for phrase in phrases if sum(len(parts(word)) for word in tokenize(phrase)) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
@@ -228,7 +228,7 @@ def conditions(words: Iterable[str], kind: str) -> tuple[str, ...]:
     """Return the phrases, each once. Raises `Invalid` if they are more than `MAX_CONDITIONS`."""
     once = tuple(dict.fromkeys(words))
     if len(once) > MAX_CONDITIONS:
-        raise Invalid(f"query: at most {MAX_CONDITIONS} {kind}; there are {len(once)}.")
+        raise Invalid(f"query: at most {MAX_CONDITIONS} {kind} are allowed; this query has {len(once)}.")
     return once
 
 

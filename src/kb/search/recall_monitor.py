@@ -64,7 +64,7 @@ class RecallMonitor:
                 reached = np.count_nonzero(approximate >= nearest.min() - EQUAL)
                 self._instruments.recalled(reached / nearest.size)
         except Exception:  # the outermost frame of the thread: no search depends on it
-            logger.exception("the recall of the vectors could not be checked")
+            logger.exception("could not check the recall of the vectors")
         finally:
             self._at_work.release()
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from kb.api.models import Explanation
 from kb.lexical.emoji import written
 from kb.lexical.query_word_groups import alternatives
-from kb.search.duplicates import Folded, fold
+from kb.search.duplicates import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
 from kb.search.literal_match import coverage
 from kb.search.literal_match import sought as literals
-from kb.search.name_match import BEST, LOOKED_AT, MOST_CALLED, Called, likeness, sought, spelling, with_name
+from kb.search.name_match import BEST, LOOKED_AT, MOST_NAMED, NameMatch, likeness, sought, spelling, with_name
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query
 from kb.search.weak_results import are_weak
@@ -106,12 +106,12 @@ class Retriever:
     def _ranking(self, limit: int, top: int, scale: Scale | None) -> Ranking:
         query = self._query
         self._selection.look_up([*query.terms, *(form for unit in query.units for form in unit.forms)])
-        called, literal = self._called, self._literal  # computed while the model is running
+        name_matches, literal = self._name_matches, self._literal  # computed while the model is running
         candidates = self._candidates(limit, scale)
         successors = self._successors_of(set(self._index.documents_of(candidates.ids))) if self._successors_of else {}
         candidates = self._with_successors(candidates, top, successors) if successors else candidates
         candidates = self._joined(replace(candidates, scale=scale or measure_scale(candidates)), literal)
-        if missing := called.keys() - set(self._index.documents_of(candidates.ids)) if called else ():
+        if missing := name_matches.keys() - set(self._index.documents_of(candidates.ids)) if name_matches else ():
             candidates = self._joined(candidates, self._first_of(missing))
         fused = fuse(candidates)
         fused = fused.with_typed(self._typed(candidates, fused.scores))
@@ -141,13 +141,13 @@ class Retriever:
         """Return the share of the query that each candidate contains as typed."""
         query = self._query
         shares = coverage(query.units, query.whole, candidates.ids, scores, self._selection.occurrences, self._texts)
-        if self._called:
+        if self._name_matches:
             order = np.lexsort((candidates.ids, -scores, -shares)).tolist()
             documents = self._index.documents_of(candidates.ids)
             best_of = dict(reversed([(documents[place], place) for place in order]))
-            for document_id, called in self._called.items():
+            for document_id, match in self._name_matches.items():
                 if (place := best_of.get(document_id)) is not None:
-                    shares[place] = with_name(float(shares[place]), called)
+                    shares[place] = with_name(float(shares[place]), match)
         return shares
 
     @cached_property
@@ -158,7 +158,7 @@ class Retriever:
         return np.concatenate([EMPTY_SCORES.ids, *near])
 
     @cached_property
-    def _called(self) -> Mapping[int, Called]:
+    def _name_matches(self) -> Mapping[int, NameMatch]:
         """The documents whose names match the query, with the quality of each match."""
         units = self._query.units
         if self._named_by is None or not units:
@@ -167,15 +167,15 @@ class Retriever:
         words, whole = sought(units, tokens_of)
         if not words:
             return {}
-        named = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
+        named = self._named_by([*words, whole], MOST_NAMED, LOOKED_AT)
         like = ((document, likeness(document, words, tokens_of)) for document in named)
-        called = {
-            document.document_id: Called(alike, spelling(document, units, tokens_of))
+        matches = {
+            document.document_id: NameMatch(alike, spelling(document, units, tokens_of))
             for document, alike in like
             if alike
         }
-        ordered = sorted(called, key=lambda document_id: (-called[document_id].counted, document_id))
-        return {document_id: called[document_id] for document_id in ordered[:BEST]}
+        ordered = sorted(matches, key=lambda document_id: (-matches[document_id].counted, document_id))
+        return {document_id: matches[document_id] for document_id in ordered[:BEST]}
 
     def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
         """Return the best chunk of each document, or its first if no word matches, within the filter."""
@@ -256,19 +256,19 @@ class Retriever:
 
     def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
         """Whether none of the best passages answers the query well."""
-        if any(self._called.get(passage.document_id) for passage in passages):
+        if any(self._name_matches.get(passage.document_id) for passage in passages):
             return False
         return are_weak(passages, self._query, self._selection)
 
-    def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Folded:
+    def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Deduplicated:
         """Return the `top` best candidates, given best first, without copies of a better candidate in another document.
 
         All candidates are compared only if those near the top contain a copy.
         """
         documents = self._documents_at(ranking, order)
-        first = Folded([], {})
+        first = Deduplicated([], {})
         for compared in (min(top + MORE_COMPARED, len(order)), len(order)):
-            first = fold(ranking, order[:compared], top, self._selection.vectors, documents, self._plain_texts)
+            first = deduplicate(ranking, order[:compared], top, self._selection.vectors, documents, self._plain_texts)
             if not first.copies:
                 break
         return first

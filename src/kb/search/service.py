@@ -18,10 +18,10 @@ from kb.embed.protocol import Embedder
 from kb.lexical.segmentation import folded
 from kb.lexical.stems import stemmed
 from kb.lexical.word_variants import spellings
-from kb.search.duplicates import Folded
+from kb.search.duplicates import Deduplicated
 from kb.search.fusion import Ranking
 from kb.search.highlights import Highlighter
-from kb.search.name_match import MOST_CALLED, unreadable
+from kb.search.name_match import MOST_NAMED, unreadable
 from kb.search.passages import PASSAGES, FoundPassage, TokenBudget, count, fit, group
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
@@ -40,8 +40,8 @@ MOST_UNREADABLE = 3
 """The maximum number of unreadable files that an answer names; the rest are only counted."""
 
 NOT_LOADED = (
-    "The vectors are of {space} now. This engine is about to load that model; if it does not find it, its log says so."
-    " Try again in a few seconds. Searches by words alone go on."
+    "The vectors are now of {space}, and this engine is loading that model. Try again in a few seconds, or search only"
+    " by words. If the error stays, see the engine's log."
 )
 
 
@@ -109,7 +109,7 @@ class SearchService:
         Args:
             query: the query.
             top: the number of results.
-            grouped: whether a document's next best passages come with its best one.
+            grouped: whether a result also contains the document's next best passages.
             max_tokens: the maximum number of tokens of text in all of them.
             explain: whether each passage explains its score.
         """
@@ -176,7 +176,7 @@ class SearchService:
             if word in unknown
             and all(other in unknown for other in typed)
             and not any(everywhere.best_ids([stem], 1).size for stem in stemmed([folded(word)], index.languages))
-            and not tx.documents.named(index.analyzer.indexed(word), MOST_CALLED, 1)
+            and not tx.documents.named(index.analyzer.indexed(word), MOST_NAMED, 1)
         }
 
     def _model_of(self, space: VectorSpace) -> Embedder:
@@ -226,7 +226,9 @@ def best_passages(retriever: Retriever, top: int) -> list[FoundPassage]:
     return _with_copies(retriever, ranking, folded, folded.kept)
 
 
-def _with_copies(retriever: Retriever, ranking: Ranking, folded: Folded, places: Sequence[int]) -> list[FoundPassage]:
+def _with_copies(
+    retriever: Retriever, ranking: Ranking, folded: Deduplicated, places: Sequence[int]
+) -> list[FoundPassage]:
     """Return candidates as passages, each with the documents that repeat it."""
     if not places:
         return []
@@ -254,7 +256,7 @@ def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> lis
     for ranking in retriever.rankings(CANDIDATES * PASSAGES, max(CANDIDATES, top)):
         documents = by_document(ranking.order.tolist(), retriever.documents(ranking))
         first = {places[0]: document_id for document_id, places in documents.items()}
-        folded = retriever.without_copies(ranking, [*first], top) if folds else Folded([*first], {})
+        folded = retriever.without_copies(ranking, [*first], top) if folds else Deduplicated([*first], {})
         leaders = [first[place] for place in folded.kept if first[place] not in seen]
         added = leaders[: top - len({passage.document_id for passage in passages})]
         chosen = [place for document_id in added for place in documents[document_id]]

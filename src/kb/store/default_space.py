@@ -15,10 +15,10 @@ DEFAULT_SPACE = VectorSpace(
 
 def refusal(database: str, recorded: VectorSpace, space: VectorSpace) -> str:
     """Return in one line why kb does not open a database for vectors of `space`, and the remedy."""
-    remedy = f"set KB_MODEL_DIR to the folder of {recorded.model} that it was made with"
+    remedy = f"set KB_MODEL_DIR to the folder of {recorded.model}, which computed them"
     if recorded == DEFAULT_SPACE:
         remedy = "unset KB_MODEL_DIR"
     return (
-        f"{database} holds vectors of {recorded}, and the model makes those of {space}: run 'kb reembed',"
-        f" which makes them anew while the engine is stopped, or {remedy}."
+        f"{database} has vectors of {recorded}, but the model computes vectors of {space}. While the engine is stopped,"
+        f" run 'kb reembed', which recomputes all vectors, or {remedy}."
     )

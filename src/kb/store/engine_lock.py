@@ -23,9 +23,9 @@ def sole_user(path: Path) -> Iterator[None]:
         acquired = FileLock(path, timeout=0).acquire()
     except Timeout:
         running = find_running(path.parent)
-        where = f"; it runs already at {running}" if running else ""
-        raise StoreError(f"Another kb engine is using {path.parent} ({path.name}){where}; stop it first.") from None
+        where = f". It runs at {running}" if running else ""
+        raise StoreError(f"Another kb engine is using {path.parent} ({path.name}){where}. Stop it first.") from None
     except OSError as error:
-        raise StoreError(f"{path.parent} cannot be written: {error.strerror} ({path.name}). {REMEDY}.") from error
+        raise StoreError(f"kb cannot write to {path.parent}: {error.strerror} ({path.name}). {REMEDY}.") from error
     with acquired:
         yield

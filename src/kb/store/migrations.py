@@ -36,7 +36,7 @@ def development_build(what: str, version: int, first: str) -> StoreError:
         first: the steps before an export of it, for the message.
     """
     return StoreError(
-        f"{what} was made by a development build of kb (schema version {version}). Use the build of commit"
-        f" {LAST_DEVELOPMENT_BUILD}: {first}, then write it to files with 'kb export DIR'. Then let this kb begin with"
-        " a new database, and run 'kb import DIR'."
+        f"A development build of kb made {what} (schema version {version}), which this version cannot read. With the"
+        f" build of commit {LAST_DEVELOPMENT_BUILD}: {first}, then run 'kb export DIR'. With this version: start with a"
+        " new database, and run 'kb import DIR'."
     )

@@ -75,17 +75,19 @@ def database_path(url: str | None, data_dir: Path) -> Path:
         return data_dir / "kb.db"
     if is_postgres(url):
         raise SettingError(
-            f"{SETTING}: this works on a database in a file; for PostgreSQL use its own tools, such as pg_dump"
+            f"{SETTING}: this command works only with a database in a file. For PostgreSQL, use its own tools, such as"
+            " pg_dump."
         )
     path = url.removeprefix(SQLITE)
     if path in (url, ""):
         scheme, is_url, _ = url.partition("://")
-        begin = f"what begins with {scheme}://" if is_url and scheme.isalnum() else "this"
+        begin = f"the URL that begins with {scheme}://" if is_url and scheme.isalnum() else "the URL"
         raise SettingError(
-            f"{SETTING}: {begin} names no database; write {SQLITE}PATH or postgresql://USER:PASSWORD@HOST/DATABASE"
+            f"{SETTING}: {begin} does not name a database. Write {SQLITE}PATH or postgresql://USER:PASSWORD@HOST/DATABASE."
         )
     if Path(path).is_dir():
-        raise SettingError(f"{SETTING}: {path} is a folder; name a file in it, as in {SQLITE}{path.rstrip('/')}/kb.db")
+        file = f"{SQLITE}{path.rstrip('/')}/kb.db"
+        raise SettingError(f"{SETTING}: {path} is a folder. Name a file in it, such as {file}.")
     return Path(path)
 
 
@@ -150,7 +152,7 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
 
     make_folder(path.parent, SETTING)
     if path.exists() and is_exposed(path):
-        logger.warning("other accounts can read the database: chmod go= %s %s-wal %s-shm", path, path, path)
+        logger.warning("other accounts can read the database; run 'chmod go= %s %s-wal %s-shm'", path, path, path)
     with (
         sole_user(database_lock(path)),
         closing(SqliteStore(path, space, words_limit, retention=retention)) as store,
@@ -182,5 +184,5 @@ def postgres(name: str) -> Any:  # noqa: ANN401 - a module
         if error.name not in ("psycopg", "psycopg_pool"):
             raise
         raise SettingError(
-            f"{SETTING}: {error.name} is not installed; PostgreSQL needs 'kb-local[postgres]'"
+            f"{SETTING}: the package {error.name} is not installed. For PostgreSQL, install 'kb-local[postgres]'."
         ) from error

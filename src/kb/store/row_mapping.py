@@ -81,7 +81,7 @@ def mapped(mapper: Mapper[Row], cursor: apsw.Cursor) -> list[Row]:
 def _check(mapper: Mapper[Any], columns: tuple[tuple[str, str], ...]) -> None:
     names = tuple(name for name, _ in columns)
     if names != mapper.columns:
-        raise TypeError(f"The columns are {names}, and should be {mapper.columns}.")
+        raise TypeError(f"The columns are {names} instead of {mapper.columns}.")
 
 
 def mapper(cls: Callable[..., Row], **columns: str | Mapper[Any]) -> Mapper[Row]:

@@ -54,12 +54,14 @@ class Instruments:
         self._ingest = {step: ingest.labels(step) for step in get_args(IngestStep)}
         self._batch_seconds = self._histogram(
             "kb_embedding_batch_seconds",
-            "Time of a model's batch, of which there may be several at once.",
+            "Time of a model's batch; several batches may run at once.",
             BATCH_SECONDS,
         )
         self._batch_texts = self._histogram("kb_embedding_batch_texts", "Texts in a model's batch.", BATCH_TEXTS)
-        self._recall = Summary("kb_vector_recall", "Share of the nearest ten that was found.", registry=self.registry)
-        self._ingested = Counter("kb_ingested", "Jobs that ended.", ["doc_type", "outcome"], registry=self.registry)
+        self._recall = Summary(
+            "kb_vector_recall", "Share of the ten nearest vectors that a search finds.", registry=self.registry
+        )
+        self._ingested = Counter("kb_ingested", "Ended jobs.", ["doc_type", "outcome"], registry=self.registry)
         self.searches, self.ingestions = LastHour(), LastHour()
         self._worker_errors = Counter("kb_worker_errors", "Failures of the worker itself.", registry=self.registry)
 

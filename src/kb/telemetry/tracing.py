@@ -47,7 +47,7 @@ def start_tracing(service: str) -> tuple[Tracer, Callable[[], None]]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError as error:
-        logger.warning("%s asks for traces, which need 'kb-local[otel]': %s is not installed", ENDPOINTS[0], error.name)
+        logger.warning("%s is set, but traces need 'kb-local[otel]': %s is not installed", ENDPOINTS[0], error.name)
         return nothing
     name = os.environ.get("OTEL_SERVICE_NAME", service)
     resource = Resource.create({"service.name": name, "service.version": __version__})

@@ -45,8 +45,8 @@ ENCODED_BODY: Final = 256 << 10
 
 NEEDED: Final = ("jinja2", "markdown_it")
 ABSENT: Final = (
-    "The pages of kb are not installed: they come with 'kb-local[web]'.\n"
-    "The API is at /api/v1, its description at /docs; agents connect to /mcp.\n"
+    "The web interface is not installed. To get it, install the package 'kb-local[web]'.\n"
+    "The HTTP API is at /api/v1, and its description at /docs. Agents connect to /mcp.\n"
 )
 
 
@@ -88,7 +88,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
     """
     context = context or AppContext()
     if context.engine is None:
-        raise SettingError("KB_APPS: web needs api beside it")
+        raise SettingError("KB_APPS: web also needs api, such as KB_APPS=api,web.")
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
@@ -184,10 +184,11 @@ def page_routes() -> list[BaseRoute]:
         at("/sign-in", sign_in.sign_in, "GET", "POST"),
         at("/sign-out", sign_in.sign_out, "POST"),
         at("/open", sign_in.open_link),
+        at("/help", guide.start),
+        at("/help/{path:path}", guide.show),
         at("/manifest.webmanifest", sign_in.manifest),
         at("/opensearch.xml", sign_in.opensearch),
         Mount("/static", StaticPages(STATIC, assets())),
-        *guide.routes(),
     ]
 
 

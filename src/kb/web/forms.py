@@ -44,7 +44,7 @@ async def read_form(request: Request, check: Check, *, fields: int, field: int =
         parser = FormParser(request.headers, request.stream(), max_fields=fields, max_part_size=field)
         form = await parser.parse()
     except MultiPartException as error:
-        too_large = f"a field has at most {field} bytes."
+        too_large = f"a field can have at most {field} bytes."
         raise Invalid(f"form: {too_large if 'maximum size' in error.message else error.message}") from None
     check(form.get("token"))
     return form

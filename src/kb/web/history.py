@@ -72,7 +72,7 @@ def shortened(changes: Sequence[Row]) -> Iterator[Row]:
             yield {"kind": "equal", "text": text}
             continue
         yield {"kind": "equal", "text": text[:CONTEXT]}
-        yield {"kind": "left out", "text": f"{len(text) - 2 * CONTEXT:,} characters"}
+        yield {"kind": "left out", "text": f"{len(text) - 2 * CONTEXT:,} unchanged characters"}
         yield {"kind": "equal", "text": text[-CONTEXT:]}
 
 
@@ -80,7 +80,7 @@ async def revert(request: Request, visit: Visit) -> Response:
     form, document_id = await visit.form(request), request.path_params["id"]
     number = number_in(str(form.get("version", "")))
     if number is None:
-        raise Invalid("version: that is none of this document's.")
+        raise Invalid("version: this document has no such version.")
     await visit.engine.revert(document_id, number)
     return redirect(visit, f"d/{document_id}")
 
@@ -102,7 +102,7 @@ async def restore(request: Request, visit: Visit) -> Response:
             request,
             "error.html",
             error.status,
-            title="It cannot be restored",
+            title="The document cannot be restored",
             detail=error.detail,
             status=error.status,
             present=error.extra.get("document_id"),

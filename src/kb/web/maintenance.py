@@ -8,7 +8,7 @@ from contextlib import suppress
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import AtWork, Invalid
+from kb.api.errors import Invalid, MaintenanceRunning
 from kb.web.document_html import Row
 from kb.web.pages import redirect, render
 from kb.web.sessions import Visit
@@ -26,9 +26,9 @@ async def backups(request: Request, visit: Visit) -> Response:
 async def doctor(request: Request, visit: Visit) -> Response:
     """Show the result of the last check; a form starts a new check or a repair."""
     if request.method == "POST":
-        return await begin(request, visit, ("examine", "mend"))
+        return await begin(request, visit, ("check", "repair"))
     _, tasks, running = await maintenance_state(visit)
-    last = max(filter(None, map(tasks.get, ("examine", "mend"))), key=lambda task: task["begun_at"], default=None)
+    last = max(filter(None, map(tasks.get, ("check", "repair"))), key=lambda task: task["begun_at"], default=None)
     findings = last["findings"] if last else []
     faulty = [finding for finding in findings if finding["faults"]]
     return render(
@@ -47,8 +47,8 @@ async def begin(request: Request, visit: Visit, actions: tuple[str, ...]) -> Res
     form = await visit.form(request)
     action = str(form.get("action", ""))
     if action not in actions:
-        raise Invalid(f"action: {' or '.join(actions)} can be begun here.")
-    with suppress(AtWork):
+        raise Invalid(f"action: must be {' or '.join(actions)}.")
+    with suppress(MaintenanceRunning):
         await visit.engine.maintain(action)
     return redirect(visit, request.url.path.lstrip("/"))
 

@@ -62,9 +62,10 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
 async def storage(visit: Visit) -> Row | None:
     """Return the disk usage; None for a key without access to it."""
     report = await visit.engine.storage()
-    parts = [(name, report[name]) for name in ("database", "originals", "backups") if report[name]]
+    names = {"database": "database", "originals": "original files", "backups": "backups"}
+    parts = [(words, report[name]) for name, words in names.items() if report[name]]
     described = ", ".join(f"{name} {size(number)}" for name, number in parts)
-    return {"title": f"Room on the disk: {described}", "parts": parts} if parts else None
+    return {"title": f"Disk space: {described}", "parts": parts} if parts else None
 
 
 async def activity(visit: Visit) -> list[Row]:
@@ -80,8 +81,8 @@ def worked(name: str, title: str, work: Row) -> Row:
     ago = [f"{60 - number} min ago" for number in range(1, len(minutes))] + ["now"]
     rates = [(when, minute["count"]) for when, minute in zip(ago, minutes, strict=True)]
     times = {
-        "half within": [minute["p50_ms"] for minute in minutes],
-        "95 % within": [minute["p95_ms"] for minute in minutes],
+        "median": [minute["p50_ms"] for minute in minutes],
+        "95th percentile": [minute["p95_ms"] for minute in minutes],
     }
     most = max(minute["count"] for minute in minutes)
     return work | {"name": name, "title": title, "most": most, "rates": rates, "times": times}
@@ -109,7 +110,7 @@ def clients(url: str, headers: dict[str, str]) -> Iterable[Row]:
         {"name": "Claude Code", "place": "in a terminal", "text": command},
         {
             "name": "Claude Desktop",
-            "place": "claude_desktop_config.json, beside an installed kb",
+            "place": "claude_desktop_config.json; needs kb on the same machine",
             "text": desktop,
         },
         {"name": "Cursor", "place": "~/.cursor/mcp.json", "text": _json({"mcpServers": {"kb": server}})},

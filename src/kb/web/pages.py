@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
+from kb.api.errors import KbError, TooManyGuesses, Unauthorized
 from kb.api.omissions import phrase
 from kb.asgi.problem import on_http_exception, on_kb_error
 from kb.asgi.security_headers import PAGE_HEADERS
@@ -31,12 +31,26 @@ STATIC: Final = Path(__file__).parent / "static"
 LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
-    "epub": "Book", "html": "Web page", "ics": "Calendar", "json": "JSON", "markdown": "Markdown",
-    "mbox": "Mailbox", "mht": "Saved page", "msg": "Mail (Outlook)", "note": "Note", "notebook": "Notebook",
-    "odp": "Slides (ODF)", "ods": "Sheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF", "pptx": "Slides",
-    "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Sheet (XLS)",
-    "xlsx": "Sheet", "xml": "XML",
+    "epub": "E-book", "html": "Web page", "ics": "Calendar", "json": "JSON", "markdown": "Markdown",
+    "mbox": "Mailbox", "mht": "Saved web page", "msg": "Mail (Outlook)", "note": "Note", "notebook": "Notebook",
+    "odp": "Slides (ODF)", "ods": "Spreadsheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF", "pptx": "PowerPoint",
+    "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Excel (XLS)",
+    "xlsx": "Excel", "xml": "XML",
 }  # fmt: skip
+TITLES: Final = {
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not allowed",
+    409: "Not possible now",
+    410: "No longer available",
+    413: "Too large",
+    415: "Invalid request",
+    421: "Host name not allowed",
+    422: "Invalid request",
+    503: "Not available now",
+    507: "Disk full",
+}
+"""Titles of error pages by status; the other statuses have clear names of their own."""
 
 
 @cache
@@ -116,12 +130,17 @@ def described(error: Exception) -> tuple[int, str, str]:
     """Return the status, title and description of an error."""
     if isinstance(error, HTTPException):
         if error.status_code == HTTPStatus.NOT_FOUND:
-            return 404, "There is no such page", "The address may be mistyped, or what was there is gone."
-        return error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail)
+            return 404, "Page not found", "Check the address. The page may also have been removed."
+        return error.status_code, title_of(error.status_code), str(error.detail)
     if not isinstance(error, KbError):
-        return 500, "Something went wrong", "The log of the engine says why."
-    titles: dict[type[KbError], str] = {NotFound: "There is nothing here", TooManyGuesses: "Too many wrong keys"}
-    return error.status, titles.get(type(error), HTTPStatus(error.status).phrase), error.detail
+        return 500, "Something went wrong", "The engine could not answer this request. Its log shows the cause."
+    title = "Too many wrong keys" if isinstance(error, TooManyGuesses) else title_of(error.status)
+    return error.status, title, error.detail
+
+
+def title_of(status: int) -> str:
+    """Return the title of an error page."""
+    return TITLES.get(status) or HTTPStatus(status).phrase
 
 
 def when(text: str | None, now: datetime | None = None) -> str:

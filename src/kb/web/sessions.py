@@ -93,7 +93,7 @@ class Visit:
             ForeignOrigin: the token does not belong to this visit.
         """
         if not (isinstance(token, str) and hmac.compare_digest(token.encode(), self.token.encode())):
-            raise ForeignOrigin("This form is out of date: load the page again, then send it once more.")
+            raise ForeignOrigin("This form is out of date. Reload the page, then submit the form again.")
 
     async def form(self, request: Request, *, field: int = MAX_FIELD, files: int = 0) -> FormData:
         """Return the submitted form, if it is from kb; read it only for visitors with access to the engine.

@@ -29,7 +29,7 @@ async def sign_in(request: Request, visit: Visit) -> Response:
     try:
         await visit.engine_with(key if key.isascii() and key.isprintable() else "?").jobs(limit=1)
     except Unauthorized:
-        wrong = "That is not a key of this knowledge base."
+        wrong = "This key is not valid here. Check it and try again."
     except TooManyGuesses as error:
         wrong = error.detail
     else:

@@ -35,16 +35,16 @@ from kb.worker.lease import Lease
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-"""How often a job is started that fails because of the engine."""
+"""The maximum number of starts of a job that fails because of the engine."""
 
-ENGINE_ENDED = f"{OF_ENGINE}ended {MAX_ATTEMPTS} times while it worked on this."
-ENGINE_FAILED = f"{OF_ENGINE}failed {MAX_ATTEMPTS} times while it worked on this; its log says why."
+ENGINE_ENDED = f"{OF_ENGINE}ended {MAX_ATTEMPTS} times during this job."
+ENGINE_FAILED = f"{OF_ENGINE}failed {MAX_ATTEMPTS} times during this job; see its log."
 
 AHEAD, AHEAD_BYTES = 4, 1_000_000
-"""How many jobs are read ahead of the model: this number, or more up to this many bytes together."""
+"""The number of jobs that are read ahead of the model: this number, or more up to this total of bytes."""
 
 PATIENCE_SECONDS = 0.5
-"""How long the worker waits for a file being read before it turns to other work."""
+"""The time that the worker waits for a file being read before it turns to other work."""
 
 
 class DraftedJob(NamedTuple):
@@ -189,7 +189,7 @@ class Ingestion:
         try:
             draft = future.result()
         except OutOfReach as error:
-            self._give_up(job, f"{OF_ENGINE}could not have it read: {error.detail}", lease)
+            self._give_up(job, f"{OF_ENGINE}could not read it: {error.detail}", lease)
             return None
         except Unreadable as error:
             self._fail(job, error.detail, lease)
@@ -248,7 +248,7 @@ class Ingestion:
             with self._store.read() as tx:
                 now = tx.jobs.get(job.id)
             if now is None or now.staged != job.staged:
-                raise LeaseLost(f"Another engine has ended job {job.id}.") from None
+                raise LeaseLost(f"Another engine has finished job {job.id}.") from None
             raise
 
     def _write(self, group: Sequence[DraftedJob], contents: Sequence[Content], lease: Lease) -> None:
@@ -275,7 +275,7 @@ class Ingestion:
             self._discard(attached)
             return "gave_up"
         if job.part_of and tx.documents.get(job.part_of) is None:
-            tx.jobs.fail(job.id, "The document that it came in was deleted.", drop=True)
+            tx.jobs.fail(job.id, "The message or archive that contained it was deleted.", drop=True)
             self._discard(attached)
             return "failed"
         if job.document_id is not None:
@@ -291,7 +291,7 @@ class Ingestion:
             except (Forbidden, AlreadyReplaced) as error:
                 replaced = content.replaces if isinstance(error, AlreadyReplaced) else None
                 remedy = f" {replacement_remedy(mine, replaced)}" if replaced else ""
-                tx.jobs.fail(job.id, f"{OF_ENGINE}did not write it: {error.detail}{remedy}")
+                tx.jobs.fail(job.id, f"{OF_ENGINE}did not save it: {error.detail}{remedy}")
                 self._discard(attached)
                 return "gave_up"
             self._finish(mine, tx, job, saved, content, attached)
@@ -353,7 +353,7 @@ class Ingestion:
         try:
             discard(job.staged, self._blobs)
         except OSError as error:  # a sweep removes it; the job has ended anyway
-            logger.warning("job %s: its staged file stays for now: %s", job.id, error)
+            logger.warning("job %s: could not remove its staged file yet: %s", job.id, error)
 
 
 def is_there(tx: Transaction, job: Job) -> bool:

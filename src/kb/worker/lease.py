@@ -125,9 +125,9 @@ class Heartbeat(BackgroundThread):
         try:
             lease.renew()
         except KbError as error:
-            logger.warning("jobs give no sign of life for the moment: %s", error.detail)
+            logger.warning("could not renew the leases of running jobs: %s", error.detail)
             return False
         except Exception:
-            logger.exception("jobs give no sign of life for the moment")
+            logger.exception("could not renew the leases of running jobs")
             return False
         return True

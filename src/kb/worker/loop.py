@@ -38,19 +38,19 @@ from kb.worker.lease import Heartbeat, Lease
 logger = logging.getLogger(__name__)
 
 CLAIM = 128
-"""How many jobs are claimed at once: short notes are embedded together."""
+"""The number of jobs that are claimed at once: short notes are embedded together."""
 
 EXTRACTED = 4
-"""How many of these may be files for extractors, which take seconds each, so that a new file waits for no more."""
+"""The number of these that may be files for extractors: each takes seconds, during which new files wait."""
 
 SHORT_JOBS, SHORT_NOTE, SHORT_FILES = 32, 2000, 100_000
-"""How many notes, the size in bytes of a short note, and the bytes of files that may go first between two slices."""
+"""The number of notes, the size in bytes of a short note, and the bytes of files that may precede the next slice."""
 
 SIZES = 4096
-"""For how many files the size is cached, because asking may take a request."""
+"""The number of files whose sizes are cached, because a size may cost a request."""
 
 SHORT_ROUNDS = 4
-"""How many such batches of notes may go first."""
+"""The number of such batches of notes that may go first."""
 
 BEGUN_EVERY = 4
 """Every claim with this number takes an interrupted job first, because new jobs may arrive all the time."""
@@ -59,19 +59,19 @@ LONG_SLICES = 4
 """A text with this many slices is long."""
 
 WAITING_SLICES = 64
-"""How many slices of long texts may wait in memory for the short ones claimed with them."""
+"""The number of slices of long texts that may wait in memory for the short texts claimed with them."""
 
 STALLED_SECONDS = 120.0
 """A running job without a heartbeat for this time is restarted."""
 
 EXPIRE_SECONDS = 3600.0
-"""How often expired jobs, earlier versions and documents in the bin are deleted."""
+"""The pause between deletions of expired jobs, earlier versions and documents in the bin."""
 
 EXPIRED = 1000
-"""How many of them are deleted in one transaction, because writers wait for it."""
+"""The number of rows deleted in one transaction: writers wait for it."""
 
 EXPIRED_VERSIONS = 100
-"""How many documents in the bin, or earlier versions, are deleted in one transaction."""
+"""The number of documents in the bin, or earlier versions, deleted in one transaction."""
 
 STOPPED = "stopped"
 """A file in the staging folder: the engine was asked to stop, and if the file remains, was killed while stopping."""
@@ -79,10 +79,10 @@ STOPPED = "stopped"
 IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 FILES_SECONDS = 5.0
-"""How long files wait after their storage did not answer; notes continue."""
+"""The time that files wait after their storage did not answer; notes continue."""
 
 SWEEP_SECONDS = 86_400.0
-"""How often shared storage is searched for files that the database does not know."""
+"""The pause between searches of shared storage for files that the database does not know."""
 
 
 class Worker:
@@ -171,7 +171,7 @@ class Worker:
             try:
                 self._reader.submit(self.sandbox.start).result()
             except OSError:
-                logger.exception("the parser did not start; it is tried again with the first file")
+                logger.exception("the parser did not start; kb will retry with the first file")
             try:
                 self._work_until_stopped()
             finally:
@@ -186,9 +186,9 @@ class Worker:
             except Stopped:
                 return
             except ModelChanged:
-                logger.info("another model is in use: what it worked on is begun again")
+                logger.info("another model is in use; the current jobs start again")
             except LeaseLost as error:
-                logger.warning("%s What it worked on besides is begun again", error.detail)
+                logger.warning("%s The other current jobs start again", error.detail)
             except FilesUnavailable as error:
                 self._leave_files(error)
             except StoreUnavailable as error:
@@ -200,7 +200,7 @@ class Worker:
                 self._leave_shared_files()
                 self._pause()
             except Exception:
-                logger.exception("the worker failed; it goes on in a moment")
+                logger.exception("the worker failed; it will retry in a moment")
                 self._pause()
 
     def _pause(self) -> None:
@@ -241,7 +241,7 @@ class Worker:
 
     def _leave_files(self, error: FilesUnavailable) -> None:
         """Skip files for a while."""
-        logger.error("files wait for their place: %s", error.detail)
+        logger.error("files wait until their storage is available: %s", error.detail)
         self._files_at = time.monotonic() + FILES_SECONDS
         self._instruments.worker_failed()
 
@@ -311,10 +311,10 @@ class Worker:
             self._leave_files(error)
             return False
         except LeaseLost as error:
-            logger.warning("%s The long text goes on", error.detail)
+            logger.warning("%s The long text continues", error.detail)
             return False
         except Exception:
-            logger.exception("the worker failed at short jobs; it goes on with the long text")
+            logger.exception("the worker failed at short jobs; it continues with the long text")
             self._instruments.worker_failed()
             return False
         return bool(jobs)

@@ -32,22 +32,24 @@ logger = logging.getLogger(__name__)
 SLICE: Final = 64
 RETRY_SECONDS: Final = 5.0
 FOLLOW_SECONDS: Final = 1.0
-"""How often an engine checks a shared database for changes by others."""
+"""The pause between checks of a shared database for changes by other engines."""
 
 AT_WORK: Final = ("building", "returning")
 REFUSALS: Final = {
-    "building": "The vectors are still being made: 'kb reembed rollback' ends that.",
-    "stopped": "Not all vectors are made: 'kb reembed resume' goes on, 'kb reembed rollback' discards them.",
-    "returning": "The former vectors are about to be in use again: 'kb reembed stop' ends that.",
-    "kept": "The vectors are in use; the former ones stay until 'kb reembed finish' or 'kb reembed rollback'.",
+    "building": "kb is still computing the new vectors. To discard them, run 'kb reembed rollback'.",
+    "stopped": "The new vectors are incomplete."
+    " Run 'kb reembed resume' to continue, or 'kb reembed rollback' to discard them.",
+    "returning": "kb is switching back to the earlier vectors. To keep the new ones, run 'kb reembed stop'.",
+    "kept": "The new vectors are in use. Run 'kb reembed finish' to delete the earlier ones, or 'kb reembed rollback'"
+    " to use them again.",
 }
 """The refusal of an action, by state."""
 
-FAILED: Final = "It failed; the engine's log says why."
+FAILED: Final = "It failed. See the engine's log."
 
 
 class Cancelled(Exception):
-    """The vectors are no longer wanted."""
+    """The new vectors are no longer needed."""
 
 
 class VectorBuilder:
@@ -266,7 +268,7 @@ class Reembedder:
     def _use(self, embedder: Embedder) -> None:
         self._model.use(embedder)
         self._on_switch(embedder)
-        logger.info("searches go by vectors of %s now", VectorSpace.of(embedder.spec))
+        logger.info("searches now use vectors of %s", VectorSpace.of(embedder.spec))
 
     def _model_of(self, space: VectorSpace) -> Embedder:
         models = (model for model in self._model.models if VectorSpace.of(model.spec) == space)
@@ -281,7 +283,7 @@ class Reembedder:
         if action == "start":
             return self._begin(tx, second)
         if second is None:
-            raise NotReembedding("There are no vectors but those in use.")
+            raise NotReembedding("kb has only the vectors in use. Start with 'kb reembed'.")
         state = second.state
         match action, state:
             case "stop", "building" | "stopped":
@@ -300,7 +302,7 @@ class Reembedder:
 
     def _begin(self, tx: Transaction, second: SecondSpace | None) -> None:
         if tx.space == self._wanted:
-            raise NotReembedding(f"The vectors are of {tx.space} already: start the engine with another KB_MODEL_DIR.")
+            raise NotReembedding(f"kb already has vectors of {tx.space}. Start the engine with another KB_MODEL_DIR.")
         if second is None or second.space != self._wanted:
             tx.second.begin(self._wanted)
         elif second.state in ("kept", "stopped"):
@@ -333,9 +335,9 @@ class Reembedder:
                 self._error = error.detail
             except KbError as error:
                 if self._error != error.detail:  # with a shared database, this repeats
-                    logger.error("the vectors are not made anew: %s", error.detail)
+                    logger.error("could not compute the new vectors: %s", error.detail)
                 self._error = error.detail
             except Exception:
                 if self._error != FAILED:
-                    logger.exception("the vectors are not made anew")
+                    logger.exception("could not compute the new vectors")
                 self._error = FAILED

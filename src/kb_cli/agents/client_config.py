@@ -15,7 +15,7 @@ _COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/|\A\ufeff", re.DOTAL
 _TRAILING_COMMA: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _INDENT: Final = re.compile(r'^([ \t]+)"', re.MULTILINE)
 _YAML_COMMENT: Final = re.compile(r"(?:^|\s)#")
-_STRANGE: Final = "it is written in a way that kb cannot add to"
+_STRANGE: Final = "kb cannot edit a file in this form"
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -53,7 +53,7 @@ def _merged(before: object, additions: dict[str, Any]) -> dict[str, Any]:
     """Return both tables merged recursively."""
     present = before or {}
     if not isinstance(present, dict):
-        raise ValueError("there is something else where a table belongs")
+        raise ValueError("a table is expected, but something else is in its place")
     return present | {
         name: _merged(present.get(name), value) if isinstance(value, dict) else value
         for name, value in additions.items()
@@ -147,10 +147,10 @@ def _edit_toml(text: str, additions: dict[str, Any]) -> str:
 
     line = "\r\n" if "\r\n" in text else "\n"
     head = text if text.endswith("\n") else f"{text}{line}"
-    behind = head + line + tomlkit.dumps(additions).replace("\n", line)
+    appended = head + line + tomlkit.dumps(additions).replace("\n", line)
     with suppress(ValueError):  # keeps every comment with its table
-        if tomllib.loads(behind) == _merged(tomllib.loads(text), additions):
-            return behind
+        if tomllib.loads(appended) == _merged(tomllib.loads(text), additions):
+            return appended
     document = tomlkit.parse(text)
     _put_toml(document, additions)
     return tomlkit.dumps(document)
@@ -196,7 +196,7 @@ def _edit_yaml(text: str, additions: dict[str, Any], path: tuple[str, ...] = ())
         else:
             start, end = node.start_mark.index, node.end_mark.index
             if _YAML_COMMENT.search(text[start:end]):
-                raise ValueError("there is a comment in what kb would write anew")
+                raise ValueError("kb would have to delete a comment")
             present = _load_yaml(text[start:end])
             whole = _merged(present, value) if isinstance(value, dict) else value
             text = f"{text[:start].rstrip(' ')} {json.dumps(whole)}{text[end:]}"

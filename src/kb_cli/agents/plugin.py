@@ -88,9 +88,9 @@ def write_plugin(client: str | None, folder: Path, server: Mapping[str, Any], *,
         UsageError: the client does not support plug-ins, or the folder has other contents.
     """
     if client not in KINDS:
-        raise UsageError(f"--plugin goes with one of these clients: {', '.join(KINDS)}.")
+        raise UsageError(f"--plugin works with these clients: {', '.join(KINDS)}.")
     if folder.exists() and any(folder.iterdir()) and not (folder / SKILL).exists():
-        raise UsageError(f"{folder} is there and is no plug-in of kb: name another folder.")
+        raise UsageError(f"{folder} is not empty and is not a plug-in of kb. Name another folder.")
     for name, content in contents(KINDS[client], server, captures=captures).items():
         replace_file(folder / name, content.encode())
     return KINDS[client].install.format(folder=shlex.quote(str(folder)))

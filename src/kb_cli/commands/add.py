@@ -1,4 +1,4 @@
-"""kb add: files and folders, a few at a time."""
+"""kb add: send files, folders and web pages, a few at a time."""
 
 import shutil
 import sys
@@ -32,49 +32,59 @@ if TYPE_CHECKING:
 def add(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATHS", help="Files, folders, patterns, or web addresses; - for standard input."),
+        typer.Argument(
+            metavar="PATHS", help="Files, folders, patterns such as '*.pdf', or web addresses; - reads standard input."
+        ),
     ],
     tags: Tags = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title; only for a single file.")] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="The title of a single file or page, instead of the one in its content."),
+    ] = None,
     exclude: Exclude = None,
     follow_links: FollowLinks = False,
     source_path: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="What to call a single file in the knowledge base, instead of its path."),
+        typer.Option(
+            metavar="PATH",
+            help="The source path of a single file in the knowledge base, instead of its path on the disk.",
+        ),
     ] = None,
     zip_names: Annotated[
         str | None,
         typer.Option(
             "--zip-names",
             metavar="CODE_PAGE",
-            help="How names in an archive are encoded that do not say so: gbk, cp866, cp932. Guessed otherwise.",
+            help="The code page of file names in an archive, such as gbk, cp866 or cp932, if kb guesses it wrong.",
         ),
     ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Keep all of a web page, menus included.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Keep all of a web page, including menus.")] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
-    """Add files, folders with all that is in them, or web pages.
+    """Add files, folders or web pages.
 
-    Run it again whenever you like: unchanged files are skipped, and an interrupted command continues. Left out of
-    folders is what is hidden, what a .gitignore or .kbignore there names, private keys, node_modules and the like;
-    pictures, sound and archives are passed over, and links out of the folder are not followed. What you name yourself
-    goes in; an archive (.zip) that you name goes in as the files in it.
+    You can run it again at any time: kb skips unchanged files, and continues an interrupted command. In folders, kb
+    also skips hidden files, files that .gitignore or .kbignore list, private keys, node_modules and the like, links
+    out of the folder, archives, and pictures and sound if no extractor reads them. kb adds a file that you name
+    yourself, and the files in an archive (.zip) that you name.
 
-    A web address is fetched from here, and again whenever you add it again. Of a page the readable part is kept, with
-    its title, author and date: no menus, cookie banners and sidebars.
+    This machine fetches web addresses, each time you add them. kb keeps the readable part of a page with its title,
+    author and date, and drops menus, cookie banners and sidebars.
 
     With --json, prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's receipt,
-    or with --wait the finished job, or null if the document has this content already.
+    or with --wait the finished job, or null if the document already has this content.
     """
     tagged = split_tags(tags)
     check_code_page(zip_names)
     source_path = source_path and composed(source_path)
     if whole and not any(map(is_address, paths)):
-        raise exit_codes.UsageError("--whole is for web addresses.")
+        raise exit_codes.UsageError("--whole only applies to web addresses, such as https://example.com/page.")
     if STDIN in paths:
         if len(paths) > 1:
-            raise exit_codes.UsageError("Standard input (-) goes in by itself.")
+            raise exit_codes.UsageError(
+                "Standard input (-) must be the only path. Add other files with a second command."
+            )
         item = FileItem(STDIN, source_path or STDIN, tagged)
         add_stdin(item, title, source_path, wait)
         return report([item], FileSelection(), wait, json)
@@ -85,12 +95,12 @@ def add(
     selection = select_files(paths, exclude or (), follow_links=follow_links)
     archives = [*filter(is_archive, selection.files)]
     if archives and title is not None:
-        raise exit_codes.UsageError("--title is for a single file, and an archive goes in as the files in it.")
+        raise exit_codes.UsageError("--title needs a single file, but kb adds an archive as the files in it.")
     if selection.passed_over:
         selection.take(call_async(fetch_extracted))
     if (title or source_path) is not None and len(selection.files) != 1:
         raise exit_codes.UsageError(
-            f"--title and --source-path are for a single file, and these are {len(selection.files)}."
+            f"--title and --source-path need a single file, but these are {len(selection.files)}."
         )
     named = {absolute(Path(path).expanduser()) for path in paths}
     names = call_async(fetch_names)
@@ -109,7 +119,7 @@ def add(
         except (exit_codes.UsageError, exit_codes.LocalError) as error:
             if len(selection.files) == 1:
                 raise
-            items.append(FileItem(str(archive), prefix, error=error.message.removeprefix(f"{archive} ")))
+            items.append(FileItem(str(archive), prefix, error=error.message.removeprefix(f"{archive}: ")))
         else:
             items += unpacked_items
             selection.add_left_out(inside)
@@ -117,7 +127,7 @@ def add(
 
 
 def without_left_out(items: list[FileItem], left_out: frozenset[str], selection: FileSelection) -> list[FileItem]:
-    """Return the files that were named or that nobody left out; count the others."""
+    """Return the files except files that the user left out (`kb delete --leave-out`), and count the latter."""
     remaining = [item for item in items if item.is_named or item.source_path not in left_out]
     if len(remaining) < len(items):
         selection.ignored[LEFT_OUT] = len(items) - len(remaining)
@@ -125,10 +135,10 @@ def without_left_out(items: list[FileItem], left_out: frozenset[str], selection:
 
 
 def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bool) -> None:
-    """Send files, but for those that the engine has.
+    """Send the files that the engine does not have yet.
 
     Raises:
-        Interrupted: by Ctrl-C.
+        Interrupted: the user pressed Ctrl-C.
     """
 
     async def upload(client: "EngineClient") -> None:
@@ -143,12 +153,12 @@ def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bo
     except KeyboardInterrupt:
         accepted = sum(item.job is not None or item.document_id is not None for item in items)
         raise exit_codes.Interrupted(
-            f"interrupted: {accepted} of {len(items)} are in or on the way; run the same command again to continue"
+            f"interrupted: kb accepted {accepted} of {len(items)} files; run the same command again to continue"
         ) from None
 
 
 def add_stdin(item: FileItem, title: str | None, source_path: str | None, wait: bool) -> None:
-    """Send what comes on standard input as a file; what kind of file it is, its content tells."""
+    """Send standard input as a file; the engine detects its type from the content."""
     name = (source_path or "").rpartition("/")[2] or "standard input"
 
     async def upload(client: "EngineClient") -> None:
@@ -157,24 +167,24 @@ def add_stdin(item: FileItem, title: str | None, source_path: str | None, wait: 
             item.finish(await client.wait_for_job(item.job["job_id"]))
 
     with tempfile.TemporaryFile() as content:
-        # Read here, where Ctrl-C ends it: an event loop would wait for the end of input.
+        # Read it before the event loop starts, which would not stop at Ctrl-C but wait for the end of the input.
         shutil.copyfileobj(sys.stdin.buffer, content)
         content.seek(0)
         call_async(upload)
 
 
 def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *, whole: bool, wait: bool) -> None:
-    """Send what is at addresses of the web; documents that came from there are replaced.
+    """Send the content of web addresses, and replace documents from the same address.
 
-    What is wrong with one stops no other.
+    An error of one address does not stop the others.
 
     Raises:
-        UsageError: there is a path among them, or one title for several.
+        UsageError: one of the addresses is a path, or several have one title.
     """
     if not all(map(is_address, addresses)):
-        raise exit_codes.UsageError("Addresses and files go in by commands of their own.")
+        raise exit_codes.UsageError("'kb add' takes web addresses or files, not both. Run one command for each.")
     if len(items) > 1 and (title or len({item.source_path for item in items}) == 1):
-        raise exit_codes.UsageError(f"--title and --source-path are for a single page, and these are {len(items)}.")
+        raise exit_codes.UsageError(f"--title and --source-path need a single page, but these are {len(items)}.")
 
     async def upload(client: "EngineClient", item: FileItem, name: str, content: BinaryIO) -> None:
         item.job = await client.add_file(name, content, tags=item.tags, title=title, source_path=item.source_path)
@@ -186,7 +196,7 @@ def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *,
             with fetch(address, whole=whole) as fetched:
                 call_async(partial(upload, item=item, name=fetched.name, content=fetched.content))
             if fetched.why_whole:
-                output.print_error(f"{item.path}: all of the page is kept, menus included: {fetched.why_whole}")
+                output.print_error(f"{item.path}: kb keeps the whole page, including menus: {fetched.why_whole}")
         except exit_codes.LocalError as error:
             item.error = error.message
         except KbError as error:
@@ -205,17 +215,17 @@ def add_archive(
     *,
     quiet: bool,
 ) -> tuple[list[FileItem], FileSelection]:
-    """Send the files in an archive, under `prefix` as if it were a folder; return them with what was left out.
+    """Send the files in an archive, with source paths below `prefix`; return them and the skipped files.
 
     Raises:
-        UsageError: it is damaged or encrypted, or holds more than anyone means.
-        LocalError: there is no room for what is in it.
-        Interrupted: by Ctrl-C.
+        UsageError: the archive is damaged, encrypted or too large.
+        LocalError: the disk has no space for its content.
+        Interrupted: the user pressed Ctrl-C.
     """
     with unpacked(archive, exclude, code_page) as (folder, selection, guessed):
         if guessed:
             pages = ", ".join(sorted(guessed))
-            output.print_error(f"{archive}: names in it read as {pages}; --zip-names chooses another code page")
+            output.print_error(f"{archive}: kb read the file names as {pages}; --zip-names sets another code page")
         if selection.passed_over:
             selection.take(call_async(fetch_extracted))
         items = [
@@ -227,21 +237,19 @@ def add_archive(
 
 
 def check_code_page(code_page: str | None) -> None:
-    """See that a code page is one.
+    """Check a code page.
 
     Raises:
-        UsageError: there is no such code page.
+        UsageError: it does not exist.
     """
     try:
         b"a".decode(code_page or "utf-8")
     except LookupError:
-        raise exit_codes.UsageError(
-            f"--zip-names: there is no code page {code_page}; try gbk, cp866 or cp932."
-        ) from None
+        raise exit_codes.UsageError(f"--zip-names: {code_page} is not a code page. Try gbk, cp866 or cp932.") from None
 
 
 def report(items: list[FileItem], selection: FileSelection, wait: bool, json: bool) -> int:
-    """Print what became of the files, and return the exit code."""
+    """Print the results, and return the exit code."""
     new = [item for item in items if item.error and item.is_news]
     print_failures(new)
     if json:

@@ -12,7 +12,7 @@ from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.options import Json, Tags, Text, Wait, read_text, split_tags
 
 INLINE_TAG = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])([\w/-]*\w)")
-"""As `kb.formats.readers.front_matter` has it for Markdown files."""
+"""The same pattern as for Markdown files in `kb.formats.readers.front_matter`."""
 CODE = re.compile(r"(?s)```.*?```|`[^`\n]*`")
 
 if TYPE_CHECKING:
@@ -21,29 +21,36 @@ if TYPE_CHECKING:
 
 def addnote(
     text: Text = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title; otherwise its first line.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title, instead of the first line.")] = None,
     tags: Tags = None,
     source_path: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Where it comes from; a new text from there replaces the old one."),
+        typer.Option(
+            metavar="PATH",
+            help="A path for the note, such as plans/roof; a new note with this path replaces the text of the old one.",
+        ),
     ] = None,
     thread: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What it is a part of: its neighbours there help to find it."),
+        typer.Option(
+            metavar="NAME",
+            help="A group of related notes, such as trip-2026; their text helps searches to find this note.",
+        ),
     ] = None,
     source: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Where you have it from: an address, a book, a person.")
+        str | None, typer.Option(metavar="TEXT", help="The origin: a web address, a book, a person.")
     ] = None,
     replaces: Annotated[
-        int | None, typer.Option(metavar="ID", min=1, help="The note that it replaces, which then ranks behind it.")
+        int | None,
+        typer.Option(metavar="ID", min=1, help="The note that this one replaces; kb ranks it below this one."),
     ] = None,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
     """Add a note.
 
-    Without TEXT, it is what comes through a pipe, or else you write it in $VISUAL or $EDITOR. Words in it such as
-    #roof or #house/roof become tags.
+    Without TEXT, kb reads the note from a pipe, or opens $VISUAL or $EDITOR for you to write it. Words such as #roof
+    or #house/roof become tags.
 
     With --json, prints the engine's receipt, or with --wait the finished job.
     """
@@ -51,30 +58,30 @@ def addnote(
     note |= {name: value for name, value in (("source", source), ("replaces", replaces)) if value is not None}
     given = read_text(text)
     if given is not None and not given.strip():
-        raise Invalid("The note is empty; nothing was sent.")
+        raise Invalid("The note is empty; kb sent nothing.")
     answer = edit(note, wait) if given is None else send(note | {"text": given}, wait)
     if json:
         output.print_json(answer)
     elif answer["status"] == "failed":
         output.print_error(answer["error"])
     elif wait:
-        outcome = "says this already" if answer["existed"] else "is searchable"
+        outcome = "already has this text" if answer["existed"] else "is searchable"
         output.print_line(f"note {answer['document_id']} {outcome}")
     else:
-        output.print_line(f"job {answer['job_id']} takes the note in")
+        output.print_line(f"job {answer['job_id']} adds the note")
     return exit_codes.FAILURE if answer["status"] == "failed" else exit_codes.OK
 
 
 def inline_tags(text: str) -> list[str]:
-    """Return the #tags in a text, those in code left out."""
+    """Return the #tags in a text, except in code."""
     return INLINE_TAG.findall(CODE.sub(" ", text))
 
 
 def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
-    """Let the user write a note, and send it."""
+    """Let the user write a note in an editor, and send it."""
     with edit_text("", "addnote") as text:
         if text is None:
-            raise exit_codes.UsageError("The note is empty; nothing was sent.")
+            raise exit_codes.UsageError("The note is empty; kb sent nothing.")
         return send(note | {"text": text}, wait)
 
 

@@ -12,8 +12,8 @@ from kb_cli.runtime.progress import status_line
 
 VERIFY, RESTORE = "verify", "restore"
 UNSEALED = {
-    "unsealed": "not sealed: whoever can write there may have changed it",
-    "unchecked": "sealed, but not compared: KB_BACKUP_KEY is not set",
+    "unsealed": "not sealed: everyone with write access may have changed it",
+    "unchecked": "sealed, but kb cannot check the seal: KB_BACKUP_KEY is not set",
 }
 
 
@@ -22,32 +22,32 @@ def backup(
         list[str] | None,
         typer.Argument(
             metavar="[verify|restore] [DIR|FILE.tar]",
-            help="The folder or archive to write, verify or restore.",
+            help="The folder or .tar file to write, verify or restore, such as ~/backups/kb.",
             autocompletion=complete_actions(VERIFY, RESTORE),
         ),
     ] = None,
     keep: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many backups to keep in DIR, instead of KB_BACKUP_KEEP.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="The number of backups to keep in DIR, instead of KB_BACKUP_KEEP."),
     ] = None,
     unsealed: Annotated[
         bool, typer.Option("--unsealed", help="Restore a backup without a seal although KB_BACKUP_KEY is set.")
     ] = False,
 ) -> int:
-    """Back up KB_DATA_DIR as it is at this moment.
+    """Back up KB_DATA_DIR, or verify or restore a backup.
 
-    The engine may keep running. DIR (KB_BACKUP_DIR unless given) holds several backups; files that one of them has are
-    not copied again. 'kb backup verify DIR' reads all of them, restores the newest in a scratch folder and searches
-    there.
+    The engine may keep running. DIR (by default KB_BACKUP_DIR) contains several backups, which share their files.
+    'kb backup verify DIR' reads all of them, restores the newest one in a temporary folder and searches it.
 
-    'kb backup restore DIR' replaces the data in KB_DATA_DIR by the newest backup; the engine must not run. It unpacks
-    and verifies the backup before it changes anything, and moves the data to a folder that it names.
+    'kb backup restore DIR' replaces the data in KB_DATA_DIR with the newest backup. Stop the engine first. kb unpacks
+    and verifies the backup before it changes anything, moves the old data to another folder and prints its path.
     """
     settings = require("kb.settings").Settings.read()
     words = words or []
     action = words[0] if words and words[0] in (VERIFY, RESTORE) else None
     paths = [Path(word).absolute() for word in words[bool(action) :]] or [settings.backup_dir]
     if len(paths) > 1 or paths[0] is None:
-        raise exit_codes.UsageError("Give one folder or archive, or set KB_BACKUP_DIR")
+        raise exit_codes.UsageError("Give one folder or .tar file, or set KB_BACKUP_DIR.")
     if action == RESTORE:
         return restore_backup(paths[0], unsealed=unsealed)
     return verify(settings, paths[0]) if action else make(settings, paths[0], keep or settings.backup_keep)
@@ -59,16 +59,17 @@ def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the eng
         show_status(f"backing up to {path}")
         made = require("kb.maintenance.backup").back_up(settings, path, keep)
     manifest = made.manifest
-    seal = "sealed" if settings.backup_key else "not sealed (KB_BACKUP_KEY)"
+    seal = "sealed" if settings.backup_key else "not sealed (KB_BACKUP_KEY is not set)"
     output.print_line(
         f"{made.path}: {manifest.counts['documents']} documents,"
-        f" {len(manifest.objects)} files of which {made.added} were copied, {seal}"
+        f" {len(manifest.objects)} files ({made.added} copied), {seal}"
     )
     for name in manifest.missing:
-        output.print_error(f"{name} is damaged or not there: the backup has it at most from before")
+        output.print_error(f"the file {name} is damaged or missing; an earlier backup may have it")
     if made.absent:
         output.print_error(
-            f"{made.absent} files are in no backup: KB_KEEP_FILES was off, or 'kb doctor' misses them, too"
+            f"the backup lacks {made.absent} files of documents, because KB_KEEP_FILES was off or they are lost;"
+            " 'kb doctor' reports them"
         )
     return exit_codes.FAILURE if manifest.missing else exit_codes.OK
 
@@ -79,7 +80,7 @@ def verify(settings: Any, path: Path) -> int:  # noqa: ANN401 - the engine's
     with status_line(quiet=False) as show_status:
         faults = list(restore.verify_backups(path, show_status, key=settings.backup_key))
         seals = list(restore.seals(path, settings.backup_key))
-    for line in faults or [f"{path}: whole"]:
+    for line in faults or [f"{path}: no fault"]:
         output.print_line(line)
     for name, seal in seals:
         if seal != "sealed":
@@ -88,12 +89,12 @@ def verify(settings: Any, path: Path) -> int:  # noqa: ANN401 - the engine's
 
 
 def restore_backup(path: Path, *, unsealed: bool) -> int:
-    """Replace the data by the newest backup at a path, and return the exit code."""
+    """Replace the data with the newest backup at a path, and return the exit code."""
     settings = data_settings()
     with status_line(quiet=False) as show_status:
         restored = require("kb.maintenance.restore").restore_backup(settings, path, show_status, unsealed=unsealed)
-    seal = {"sealed": ", sealed,", "unsealed": ", not sealed,", "unchecked": ", its seal not compared,"}[restored.seal]
-    output.print_line(f"{restored.name} of {restored.manifest.made_at}{seal} is restored")
+    seal = {"sealed": "sealed", "unsealed": "not sealed", "unchecked": "seal not checked"}[restored.seal]
+    output.print_line(f"restored {restored.name} of {restored.manifest.made_at} ({seal})")
     for folder in restored.set_aside:
-        output.print_line(f"what was there before is in {folder}")
+        output.print_line(f"the previous data is in {folder}; delete it if you do not need it")
     return exit_codes.OK

@@ -20,9 +20,9 @@ COLUMNS: output.Columns = {
 
 
 def bin_(
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many documents at most.")] = 50,
+    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of documents.")] = 50,
     json: Json = False,
 ) -> None:
-    """List what can be restored, the last deleted first."""
+    """List the documents in the bin, the last deleted first."""
     answer = call(lambda client: client.bin(limit=limit))
     output.print_list(answer, "documents", COLUMNS, "the bin is empty", json=json)

@@ -10,9 +10,9 @@ MIN_SHOWN_LENGTH = 12
 
 
 def config(json: Json = False) -> None:
-    """Show what is set, and where each value comes from.
+    """Show the command line's settings and their sources.
 
-    Keys are masked.
+    kb shows only the last characters of keys.
     """
     loaded = load_config()
     settings = {
@@ -29,11 +29,11 @@ def config(json: Json = False) -> None:
 
 
 def mask(key: str) -> str:
-    """Return as much of a key as tells two apart, if it is long enough for that."""
+    """Return a key with all but its last characters hidden, and a short key fully hidden."""
     return MASK + (key[-SHOWN_CHARACTERS:] if len(key) >= MIN_SHOWN_LENGTH else "")
 
 
 def describe_file() -> str:
-    """Return the path of the configuration file, and whether there is one."""
+    """Return the path of the configuration file, with a note if it does not exist."""
     path = config_path()
-    return f"{path}" if path.exists() else f"{path} (there is none)"
+    return f"{path}" if path.exists() else f"{path} (does not exist)"

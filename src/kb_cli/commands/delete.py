@@ -20,23 +20,27 @@ if TYPE_CHECKING:
 
 def delete(
     ids: Ids,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; scripts must say so.")] = False,
-    purge: Annotated[bool, typer.Option("--purge", help="For good: with every version, also from the bin.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask for confirmation (required in scripts).")
+    ] = False,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Delete permanently, with all versions, even from the bin.")
+    ] = False,
     leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Also let 'kb sync' leave the file out, which stays on the disk.")
+        bool, typer.Option("--leave-out", help="Make 'kb sync' skip the file from now on; it stays on the disk.")
     ] = False,
     why: Why = None,
     json: Json = False,
 ) -> int:
-    """Delete documents. They stay in the bin for some days, from where 'kb restore' brings them back.
+    """Delete documents. They stay in the bin for 30 days (KB_BIN_DAYS), and 'kb restore' restores them from there.
 
-    The next 'kb sync' would add a file again that is still in its folder: --leave-out keeps it out until you restore
-    the document, or add the file by its name.
+    If the file is still in its folder, the next 'kb sync' adds it again. With --leave-out, kb skips it until you
+    restore the document or add the file by its name.
 
     With --json, prints a list of the engine's receipts.
     """
     if purge and leave_out:
-        raise UsageError("--leave-out goes without --purge: what is restored from the bin comes in again.")
+        raise UsageError("Use --leave-out or --purge, not both.")
     ids = list(dict.fromkeys(ids))
     if not yes:
         confirm(ids, purge)
@@ -57,27 +61,27 @@ def delete(
             output.print_line(f"document {receipt['document_id']} is deleted: {title}")
             path = paths.get(receipt["document_id"])
             if path and not leave_out and is_here(names.place(path)):
-                output.print_error(f"{path} is still there: the next 'kb sync' of its folder adds it again")
+                output.print_error(f"the file {path} still exists, so the next 'kb sync' of its folder adds it again")
     return code
 
 
 def is_here(path: str) -> bool:
-    """Return whether there is such a file, as far as this user can see: the document may be of another machine."""
+    """Return whether this user can see such a file; the document may come from another machine."""
     with suppress(OSError, ValueError):
         return output.is_path(path) and find_file(path) is not None
     return False
 
 
 def confirm(ids: list[int], purge: bool) -> None:
-    """Ask whether to delete; without a person to ask, refuse.
+    """Ask for confirmation.
 
     Raises:
-        UsageError: nobody can answer.
+        UsageError: standard input is not a terminal.
     """
     if not sys.stdin.isatty():
-        raise UsageError("There is no terminal to ask on: say --yes to delete.")
+        raise UsageError("Cannot ask for confirmation without a terminal. Add --yes to delete.")
     pages, _ = call_for_each(ids, lambda client, document_id: client.history(document_id, limit=1))
     for page in pages:
         output.print_error(f"document {page['document_id']}: {page['versions'][0]['title']}")
-    if not typer.confirm("Delete for good?" if purge else "Delete?", err=True):
+    if not typer.confirm("Delete permanently?" if purge else "Delete?", err=True):
         raise typer.Exit

@@ -1,4 +1,4 @@
-"""kb device: where the engine would run its model here, and how fast that is."""
+"""kb device: the device on which the engine runs its model, and its speed."""
 
 from typing import Annotated
 
@@ -11,12 +11,14 @@ SECONDS = 10
 
 
 def device(
-    seconds: Annotated[int, typer.Option("--seconds", metavar="N", min=0, help="How long to measure.")] = SECONDS,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")] = False,
+    seconds: Annotated[
+        int, typer.Option("--seconds", metavar="N", min=0, help="How many seconds to measure.")
+    ] = SECONDS,
+    json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
 ) -> None:
-    """Show where the model runs, and measure how fast.
+    """Show the device that runs the model, and measure its speed.
 
-    It is what 'kb serve' would use: KB_DEVICE, KB_PRECISION, KB_MODEL_DIR and KB_DATA_DIR count.
+    This uses the same settings as 'kb serve': KB_DEVICE, KB_PRECISION, KB_MODEL_DIR and KB_DATA_DIR.
     """
     settings = data_settings()
     benchmark = require("kb.embed.benchmark")
@@ -36,8 +38,8 @@ def device(
     speed = benchmark.measure(embedder, seconds)
     output.print_fields(
         {
-            "passages of 200 tokens": f"{speed['chunks_per_second']:,.1f} a second",
-            "notes of 20 tokens": f"{speed['notes_per_second']:,.1f} a second",
+            "passages of 200 tokens": f"{speed['chunks_per_second']:,.1f} per second",
+            "notes of 20 tokens": f"{speed['notes_per_second']:,.1f} per second",
             "one query": f"{speed['query_ms']} ms",
         }
     )

@@ -1,5 +1,6 @@
 """kb doctor."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,42 +13,59 @@ from kb_cli.runtime.progress import status_line
 
 def doctor(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Repair what kb can repair; the engine must not run.")
+        bool, typer.Option("--repair", help="Repair the faults that kb can repair; stop the engine first.")
     ] = False,
     fix: Annotated[bool, typer.Option("--fix", hidden=True)] = False,
     accept_clock: Annotated[
         bool,
-        typer.Option("--accept-clock", help="Say that the machine's clock is right, after kb reported that it jumped."),
+        typer.Option("--accept-clock", help="Confirm that the machine's clock is right after kb reported a jump."),
     ] = False,
     json: Json = False,
 ) -> int:
     """Check the database and the files in KB_DATA_DIR.
 
-    The engine may keep running, and nothing is changed without --repair. With it, kb rebuilds everything that follows
-    from the texts. It removes no text and no file that you added: if those are damaged, restore a backup.
+    The engine may keep running, and kb changes nothing without --repair. With --repair, kb rebuilds everything that it
+    can derive from the texts. It never removes a text or a file that you added: if these are damaged, restore a backup
+    with 'kb backup restore'.
     """
     settings = data_settings()
     if accept_clock:
         require("kb.clock").accept(settings.data_dir)
-        output.print_line("kb goes by the machine's clock again: old versions and deleted documents expire as usual.")
+        output.print_line(
+            "kb trusts the machine's clock again: earlier versions and deleted documents expire as usual."
+        )
         return exit_codes.OK
     maintenance = require("kb.maintenance.doctor")
     with status_line(quiet=json) as show_status:
 
         def look() -> Any:  # noqa: ANN401 - the engine's type
-            return maintenance.examine(settings, lambda name: show_status(f"checking {name}"))
+            return maintenance.check_data(settings, lambda name: show_status(f"checking {name}"))
 
-        if repair or fix:  # what is wrong is looked for in what was restored
+        if repair or fix:  # look for faults in the restored data
             require("kb.maintenance.restore_swap").finish_restore(settings)
         findings = look()
         if (repair or fix) and any(faults for faults, _ in findings.values()):
-            maintenance.mend(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
+            maintenance.repair(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
             findings = look()
     is_well = maintenance.is_well(findings)
     if json:
         output.print_json({"well": is_well, "found": {name: faults for name, (faults, _) in findings.items()}})
     else:
         for name, (faults, remedy) in findings.items():
-            for line in [f"{fault} ({remedy.value})" for fault in faults] or ["well"]:
+            for line in [f"{fault} ({remedy.value})" for fault in faults] or ["no fault"]:
                 output.print_line(f"{name}: {line}")
+        output.print_line(conclusion(findings))
     return exit_codes.OK if is_well else exit_codes.FAILURE
+
+
+def conclusion(findings: Mapping[str, tuple[Sequence[str], Any]]) -> str:
+    """Return a summary of the checks, with the commands that repair the faults."""
+    remedies = [remedy.name for faults, remedy in findings.values() if faults and remedy.name != "NOTICE"]
+    if not remedies:
+        return f"{len(findings)} checks found nothing to repair"
+    steps = [f"{len(remedies)} of {len(findings)} checks found a fault."]
+    if not {"BACKUP", "OPERATOR"}.issuperset(remedies):
+        steps.append("To repair it, stop the engine and run 'kb doctor --repair'.")
+    if "BACKUP" in remedies:
+        steps.append("To restore a backup, stop the engine and run 'kb backup restore'.")
+    return " ".join(steps)

@@ -20,27 +20,34 @@ if TYPE_CHECKING:
 
 MEASURES = {"ndcg": "nDCG@10", "recall": "recall@100", "mrr": "MRR@10"}
 Run = dict[str, list[dict[str, Any]]]
-"""The outcomes of each mode, as JSON has them."""
+"""The outcomes by mode, in their JSON form."""
 
 
 def eval_(
     questions: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Questions in YAML, or a folder in BEIR's form.", exists=True)
+        Path,
+        typer.Argument(metavar="FILE", help="A YAML file with questions, or a folder in BEIR format.", exists=True),
     ],
     compare: Annotated[
         Path | None,
-        typer.Option("--compare", metavar="JSON", help="What --json printed before.", exists=True, dir_okay=False),
+        typer.Option(
+            "--compare", metavar="JSON", help="The saved output of an earlier --json.", exists=True, dir_okay=False
+        ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="SVG", help="Draw nDCG@10 into this file.")] = None,
-    worst: Annotated[int, typer.Option("--worst", metavar="N", min=0, help="How many of the worst to list.")] = 5,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="SVG", help="Write a chart of nDCG@10 to this file.")
+    ] = None,
+    worst: Annotated[
+        int, typer.Option("--worst", metavar="N", min=0, help="How many of the worst questions to list.")
+    ] = 5,
     json: Json = False,
 ) -> int:
-    """Score searches by questions whose answers are known.
+    """Measure search quality with questions and known answers.
 
-    Each entry of the YAML list has a question and its document (or documents), by id, path, file name or title; it may
-    also have the words of the passage that answers, and tags. A folder has queries.jsonl and qrels.tsv; the ids there
-    are the documents' paths. With --compare, it also prints the gain over an earlier run with other settings or another
-    model.
+    Each entry of the YAML list has a 'question' and its 'document' or 'documents', by id, path, file name or title. It
+    may also have a 'passage', words from the text that answers it, and 'tags'. A folder has queries.jsonl and qrels.tsv
+    with the documents' paths as ids. With --compare, kb also prints the gain over an earlier run with other settings or
+    another model.
     """
     asked = read_questions(questions)
     before = read_run(compare) if compare else None
@@ -62,10 +69,10 @@ def eval_(
 
 
 def read_run(path: Path) -> Run:
-    """Return what was printed before.
+    """Return an earlier run from its saved output.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: the file is not such an output.
     """
     try:
         run: Run = json_.loads(path.read_text("utf-8"))
@@ -73,7 +80,9 @@ def read_run(path: Path) -> Run:
             for outcome in outcomes:
                 _ = outcome["text"], [outcome["measures"][name] for name in MEASURES]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise exit_codes.UsageError(f"{path} is not what 'kb eval --json' prints.") from error
+        raise exit_codes.UsageError(
+            f"{path} is not an output of 'kb eval --json'. Make one with 'kb eval FILE --json > {path.name}'."
+        ) from error
     return run
 
 
@@ -94,7 +103,7 @@ def format_mean(values: Sequence[float]) -> str:
 
 
 def print_gains(run: Run, before: Run) -> None:
-    """Print what was gained over an earlier run, over the questions of both, wherever they stand in their files."""
+    """Print the gain over an earlier run, for the questions that both runs contain, in any order."""
     rows = []
     for mode, outcomes in run.items():
         known = {outcome["text"]: outcome["measures"] for outcome in before.get(mode, [])}
@@ -108,7 +117,7 @@ def print_gains(run: Run, before: Run) -> None:
 
 
 def print_worst(outcomes: Sequence[dict[str, Any]], limit: int) -> None:
-    """Print the questions whose documents came last."""
+    """Print the questions with the lowest ranks of their documents."""
     missed = sorted(
         (outcome for outcome in outcomes if outcome["measures"]["ndcg"] < 1),
         key=lambda outcome: outcome["measures"]["ndcg"],

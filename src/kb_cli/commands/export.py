@@ -11,18 +11,19 @@ from kb_cli.runtime.progress import status_line
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder, such as ~/kb-export.")],
     plain: Annotated[
-        bool, typer.Option("--plain", help="Notes as Markdown with front matter, and files in their folders.")
+        bool, typer.Option("--plain", help="Write notes as Markdown with front matter, and files in their folders.")
     ] = False,
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="Also the vectors, so that an import makes none anew.")
+        bool, typer.Option("--vectors", help="Also export vectors, so that an import need not compute them.")
     ] = False,
 ) -> int:
-    """Write everything to files that other programs can read.
+    """Export everything to files that other programs can read.
 
-    The engine may keep running. 'kb import' brings the export into another knowledge base, in a file or in PostgreSQL.
-    It holds the digests of keys: keep it as secret as a backup. What --plain wrote, 'kb add' takes.
+    The engine may keep running. 'kb import' imports the export into another knowledge base, in a file or in PostgreSQL.
+    'kb add' adds an export that you made with --plain. An export contains hashes of keys: keep it as secret as a
+    backup.
     """
     settings = require("kb.settings").Settings.read()
     with status_line(quiet=False) as show_status:
@@ -32,5 +33,7 @@ def export(
         )
     output.print_line(f"{folder}: {exported.documents} documents, {exported.files} files")
     for name in exported.missing:
-        output.print_error(f"{name} is damaged or not there, and not in the export")
+        output.print_error(
+            f"the file {name} is damaged or missing, so the export does not contain it; 'kb doctor' reports it"
+        )
     return exit_codes.FAILURE if exported.missing else exit_codes.OK

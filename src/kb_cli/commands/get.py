@@ -19,29 +19,36 @@ if TYPE_CHECKING:
 
 
 def get(
-    document_id: Annotated[int | None, typer.Argument(metavar="ID", min=1, help="The document's id.")] = None,
-    path: Annotated[
-        str | None, typer.Option("--path", metavar="SOURCE_PATH", help="Instead of the id: where it came from.")
+    document_id: Annotated[
+        int | None, typer.Argument(metavar="ID", min=1, help="The document's id, as 'kb list' shows it.")
     ] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print the text exactly, and nothing else.")] = False,
+    path: Annotated[
+        str | None,
+        typer.Option(
+            "--path", metavar="SOURCE_PATH", help="The source path or file of the document, instead of its id."
+        ),
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print only the text, unchanged.")] = False,
     file: Annotated[
         Path | None,
         typer.Option(
-            "--file", metavar="FILE", help="Write its file to FILE, into a folder, or to standard output (-)."
+            "--file",
+            metavar="FILE",
+            help="Save the document's file here: a new file, a folder, or - for standard output.",
         ),
     ] = None,
     version: Annotated[
-        int | None, typer.Option("--version", metavar="N", min=1, help="As it was in version N of its history.")
+        int | None, typer.Option("--version", metavar="N", min=1, help="Show version N, as 'kb history' numbers it.")
     ] = None,
     json: Json = False,
 ) -> None:
     """Show a document and its text."""
     if (document_id is None) == (path is None):
-        raise exit_codes.UsageError("Give either the document's ID or its --path.")
+        raise exit_codes.UsageError("Give the document's ID or its --path, one of the two.")
     if text + json + (file is not None) > 1:
-        raise exit_codes.UsageError("Give only one of --text, --file and --json.")
+        raise exit_codes.UsageError("Use only one of --text, --file and --json.")
     if version and file is not None:
-        raise exit_codes.UsageError("The file is kept for the document as it is: leave --version out.")
+        raise exit_codes.UsageError("--file saves the current file of a document. Leave --version out.")
 
     async def fetch(client: "EngineClient") -> dict[str, Any]:
         id_ = document_id or await find_id(client, path or "")
@@ -60,10 +67,10 @@ def get(
 
 
 async def save_file(client: "EngineClient", document: Awaitable[dict[str, Any]], target: Path) -> None:
-    """Write the file that a document came from, into a folder under its own name; nothing is written over.
+    """Save the file of a document, in a folder under its own name. Never overwrites a file.
 
     Raises:
-        LocalError: it cannot be written there.
+        LocalError: the target exists or cannot be written.
     """
     fields = await document
     content = await client.file(fields["id"])
@@ -75,10 +82,10 @@ async def save_file(client: "EngineClient", document: Awaitable[dict[str, Any]],
 
 
 def write_new(target: Path, name: str, content: bytes) -> None:
-    """Write a new file, under its own name into a folder.
+    """Write a new file, in a folder under the given name.
 
     Raises:
-        LocalError: it cannot be written there.
+        LocalError: the target exists or cannot be written.
     """
     target = target / name if target.is_dir() else target
     try:
@@ -89,24 +96,24 @@ def write_new(target: Path, name: str, content: bytes) -> None:
 
 
 async def find_id(client: "EngineClient", path: str) -> int:
-    """Return the id of the document that came from `path`: a source path, or where a file is on this machine.
+    """Return the id of the document with a source path, or from a file on this machine.
 
     Raises:
-        NotFound: there is none.
-        UsageError: there are several.
+        NotFound: no document came from there.
+        UsageError: several documents came from there.
     """
     async for source_path in possible_paths(client, path):
         documents = (await client.documents(source_path=source_path))["documents"]
         if len(documents) > 1:
             ids = ", ".join(str(document["id"]) for document in documents)
-            raise exit_codes.UsageError(f"Several documents come from {source_path}: give one of the ids {ids}.")
+            raise exit_codes.UsageError(f"Several documents come from {source_path}. Give one of their ids: {ids}.")
         if documents:
             return int(documents[0]["id"])
-    raise NotFound(f"There is no document from {path}.")
+    raise NotFound(f"No document comes from {path}. 'kb list --name' finds documents by file name.")
 
 
 async def possible_paths(client: "EngineClient", path: str) -> AsyncIterator[str]:
-    """Yield the source paths that may be meant by a path, the likeliest first."""
+    """Yield the possible source paths of a path, the most likely first."""
     yield path
     yield (await fetch_names(client)).source_path(path)
     yield to_source_path(path)

@@ -10,10 +10,12 @@ from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Id, Json, Why
 from kb_cli.runtime.terminal_styles import GREEN, PLAIN, Style, Styled
 
-Number = Annotated[int, typer.Argument(metavar="VERSION", min=1, help="The number of the version.")]
+Number = Annotated[
+    int, typer.Argument(metavar="VERSION", min=1, help="The number of the version, as 'kb history' shows it.")
+]
 MARKS = {"equal": PLAIN, "delete": Style((9, 31)), "insert": GREEN}
 SIGNS = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
-"""How `git diff --word-diff` marks words, too."""
+"""The same signs as in `git diff --word-diff`."""
 
 COLUMNS: output.Columns = {
     "VERSION": "number",
@@ -30,18 +32,19 @@ COLUMNS: output.Columns = {
 def history(
     document_id: Id,
     version: Annotated[
-        int | None, typer.Argument(metavar="VERSION", min=1, help="Show this version's text.", show_default=False)
+        int | None,
+        typer.Argument(metavar="VERSION", min=1, help="The number of a version, to show its text.", show_default=False),
     ] = None,
-    diff: Annotated[bool, typer.Option("--diff", help="Show what changed since VERSION, word by word.")] = False,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many versions at most.")] = 50,
+    diff: Annotated[bool, typer.Option("--diff", help="Show the changes since VERSION, word by word.")] = False,
+    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of versions.")] = 50,
     json: Json = False,
 ) -> None:
     """List the versions of a document, newest first.
 
-    Documents in the bin have their history, too.
+    This also works for documents in the bin. 'kb revert' goes back to an earlier version.
     """
     if diff and version is None:
-        raise UsageError("Say since which VERSION to show what changed.")
+        raise UsageError("--diff needs a VERSION to compare with: 'kb history ID VERSION --diff'.")
     if version is None:
         show(call(lambda client: client.history(document_id, limit=limit)), json, print_versions)
     elif diff:
@@ -55,15 +58,15 @@ def history(
 
 
 def revert(document_id: Id, version: Number, why: Why = None, json: Json = False) -> None:
-    """Make a document what it was at a version.
+    """Go back to an earlier version of a document.
 
-    The versions in between stay.
+    The history keeps all versions, also the later ones.
     """
     document = call(lambda client: client.revert(document_id, version, why=why))
     if json:
         output.print_json(document)
     else:
-        output.print_line(f"document {document_id} is as it was at version {version}: {document['title']}")
+        output.print_line(f"document {document_id} has the content of version {version} again: {document['title']}")
 
 
 def show(answer: dict[str, Any], json: bool, print_answer: Any) -> None:  # noqa: ANN401 - any function
@@ -75,14 +78,14 @@ def show(answer: dict[str, Any], json: bool, print_answer: Any) -> None:  # noqa
 
 
 def print_versions(answer: dict[str, Any]) -> None:
-    """Print versions, one a line."""
+    """Print versions, one per line."""
     if answer["deleted_at"]:
-        output.print_error(f"it has been in the bin since {output.format_time(answer['deleted_at'])}")
+        output.print_error(f"the document has been in the bin since {output.format_time(answer['deleted_at'])}")
     output.print_list(answer, "versions", COLUMNS, json=False)
 
 
 def print_diff(answer: dict[str, Any]) -> None:
-    """Print what changed: in colours on a terminal, between signs elsewhere."""
+    """Print the changes: in colours on a terminal, otherwise between signs."""
     pieces = [(output.to_printable(change["text"]), change["kind"]) for change in answer["changes"]]
     if output.is_terminal():
         output.print_styled(Styled.join(Styled(text, MARKS[kind]) for text, kind in pieces))

@@ -11,25 +11,25 @@ from kb_cli.runtime.progress import status_line
 
 
 def import_(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What 'kb export' wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that 'kb export' wrote.")],
 ) -> None:
-    """Bring an export into KB_DATA_DIR, or the database that KB_DATABASE_URL names.
+    """Import an export into KB_DATA_DIR or KB_DATABASE_URL.
 
-    The engine must not run. Into an empty database everything comes back as it was, and both are compared in the end.
-    In one that holds documents, what is there with the same content and path stays one document, with the tags of both.
-    If it is interrupted, run it again: it continues.
+    Stop the engine first. Into an empty database, kb imports everything unchanged, and then compares the database with
+    the export. In a database with documents, a document that has the same content and path stays one document, with
+    the tags of both. If the import is interrupted, run it again to continue.
     """
     settings = data_settings()
     with status_line(quiet=False) as show_status:
         imported = require("kb.maintenance.importing").import_folder(
             settings, folder.absolute(), lambda done: show_status(f"{done:,} documents")
         )
-    output.print_line(f"{imported.added} documents added, {imported.there} were there")
+    output.print_line(f"{imported.added} documents added, {imported.there} existed already")
     if imported.replaced:
-        output.print_line(f"{imported.replaced} of these got other content; what they held is in their history")
+        output.print_line(f"{imported.replaced} of these have new content now; their history contains the old content")
     if imported.tagged:
-        output.print_line(f"{imported.tagged} of these got tags from the export, beside their own")
+        output.print_line(f"{imported.tagged} of these have additional tags from the export now")
     if imported.keys:
-        output.print_line(f"{imported.keys} keys with rights came with them: 'kb keys' lists them")
+        output.print_line(f"{imported.keys} keys with rights added: 'kb keys' lists them")
     if imported.compared:
-        output.print_line(f"each of {imported.compared} lines was compared: the database has what the export says")
+        output.print_line(f"compared all {imported.compared} lines of the export with the database: no difference")

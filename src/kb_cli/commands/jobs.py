@@ -28,27 +28,28 @@ def jobs(
         list[str] | None,
         typer.Argument(
             metavar="ID | retry ID | drop ID | dismiss [ID]",
-            help="Only this job, or those to try again, to drop or to dismiss.",
+            help="A job's number, or an action and the numbers of jobs.",
             autocompletion=complete_actions(RETRY, DROP, DISMISS),
         ),
     ] = None,
     status: Annotated[
         Status | None,
-        typer.Option(metavar="STATE", help="Only jobs that are queued, running, done or failed."),
+        typer.Option(metavar="STATE", help="Only jobs in this state: queued, running, done or failed."),
     ] = None,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many jobs at most.")] = 20,
+    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of jobs.")] = 20,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Show each job as it ends, until none is left.")
+        bool, typer.Option("--follow", "-f", help="Print each job when it ends, until all jobs have ended.")
     ] = False,
     json: Json = False,
 ) -> int:
-    """Show what is being added, and what was, newest first.
+    """Show the jobs that add files and notes, newest first.
 
-    With an ID, shows one job, and the reason if it failed. 'kb jobs retry ID' tries failed jobs again whose content
-    was kept: those that failed because of the engine. 'kb jobs drop ID' removes jobs that are not done, with the
-    content they kept; documents stay as they are. 'kb jobs dismiss' takes failed jobs off the list, those with these
-    IDs or all whose file could not be read; such a file is tried again when it is next sent. With --follow and --json,
-    prints one job a line.
+    With an ID, shows one job and, if it failed, the reason. 'kb jobs retry ID' retries jobs that failed because of the
+    engine; kb kept their content. 'kb jobs drop ID' removes jobs that are not done, with their content, and changes no
+    document. 'kb jobs dismiss' removes failed jobs from the list: those with the given IDs, or all whose
+    file kb could not read. kb tries such a file again when you next send it.
+
+    With --follow and --json, prints one job per line.
     """
     if words and words[0] == RETRY:
         return retry(parse_ids(words[1:]), json)
@@ -57,7 +58,9 @@ def jobs(
     if words and words[0] == DISMISS:
         return dismiss(parse_ids(words[1:]) if words[1:] else None, json)
     if words and len(words) > 1:
-        raise exit_codes.UsageError("Give one ID, or 'retry', 'drop' or 'dismiss' and the IDs.")
+        raise exit_codes.UsageError(
+            "Give one ID, or 'retry', 'drop' or 'dismiss' before the IDs: 'kb jobs retry 42 43'."
+        )
     job_id = parse_ids(words)[0] if words else None
     if follow:
         return call_async(lambda client: follow_jobs(client, job_id, json))
@@ -66,8 +69,8 @@ def jobs(
     else:
         answer = call(lambda client: client.job(job_id))
     if job_id is None:
-        none_so = "no job has failed" if status == "failed" else f"no job is {status}"
-        nothing = none_so if status else f"nothing was added yet; {HOW_TO_ADD}"
+        none_in_state = "no job has failed" if status == "failed" else f"no job is {status}"
+        nothing = none_in_state if status else f"no jobs yet; {HOW_TO_ADD}"
         output.print_list(answer, "jobs", COLUMNS, nothing, json=json)
     elif json:
         output.print_json(answer)
@@ -77,10 +80,10 @@ def jobs(
 
 
 def parse_ids(words: list[str]) -> list[int]:
-    """Return the ids that the words are.
+    """Return the words as ids.
 
     Raises:
-        UsageError: one of them is none, or there are none.
+        UsageError: a word is not an id, or the list is empty.
     """
     if not words or not all(word.isascii() and word.isdigit() and int(word) for word in words):
         raise exit_codes.UsageError("A job's ID is a number such as 42.")
@@ -88,7 +91,7 @@ def parse_ids(words: list[str]) -> list[int]:
 
 
 def retry(ids: list[int], json: bool) -> int:
-    """Try failed jobs again, and return the exit code."""
+    """Retry failed jobs, and return the exit code."""
     return report_each(
         ids,
         lambda client, job_id: client.retry_job(job_id),
@@ -97,8 +100,8 @@ def retry(ids: list[int], json: bool) -> int:
     )
 
 
-def drop(ids: list[int], json: bool, done: str = ", which was {was}, is dropped") -> int:
-    """Drop jobs that are not done, say so, and return the exit code."""
+def drop(ids: list[int], json: bool, done: str = " is dropped; it was {was}") -> int:
+    """Drop jobs that are not done, print them, and return the exit code."""
     return report_each(
         ids,
         lambda client, job_id: client.drop_job(job_id),
@@ -108,12 +111,12 @@ def drop(ids: list[int], json: bool, done: str = ", which was {was}, is dropped"
 
 
 def dismiss(ids: list[int] | None, json: bool) -> int:
-    """Take failed jobs off the list, all whose content is at fault if none is named, and return the exit code."""
+    """Dismiss failed jobs, without ids all with unreadable content, and return the exit code."""
     failed = {job["id"]: job for job in call(fetch_failed)}
     code = exit_codes.OK
     for job_id in ids or ():
         if job_id not in failed:
-            output.print_error(f"Job {job_id} has not failed: 'kb jobs drop {job_id}' drops it.")
+            output.print_error(f"Job {job_id} has not failed. To remove it anyway, use 'kb jobs drop {job_id}'.")
             code = exit_codes.REFUSED
     if ids is None:
         job_ids = [job_id for job_id, job in failed.items() if remedy_for(job["error"]) != "retry"]
@@ -129,7 +132,7 @@ async def fetch_failed(client: "EngineClient") -> list[dict[str, Any]]:
 
 
 async def follow_jobs(client: "EngineClient", job_id: int | None, json: bool) -> int:
-    """Print jobs as they end, and on a terminal how far the others are; return the exit code."""
+    """Print jobs when they end, and on a terminal the progress of the others; return the exit code."""
     import asyncio
 
     from kb.client.client import ENDED
@@ -145,7 +148,7 @@ async def follow_jobs(client: "EngineClient", job_id: int | None, json: bool) ->
                     report(job, json)
                     code = max(code, exit_codes.FAILURE if job["status"] == "failed" else exit_codes.OK)
                 elif job["status"] == "running" or len(pending) == 1:
-                    show_status(f"{format_state(job)}: {job_title(job)}; {len(pending)} to go")
+                    show_status(f"{format_state(job)}: {job_title(job)}; {len(pending)} left")
                 else:
                     break
             if not pending and job_id is None:
@@ -166,7 +169,7 @@ def report(job: dict[str, Any], json: bool) -> None:
     elif job["error"]:
         output.print_line(f"job {job['id']} failed: {output.one_line(job_title(job))}: {job['error']}")
     else:
-        existed = ", which was there already" if job["existed"] else ""
+        existed = ", which existed already" if job["existed"] else ""
         outcome = f"is document {job['document_id']}{existed}"
         line = f"job {job['id']} done: {output.one_line(job_title(job))} {outcome}"
         output.print_line("; ".join(filter(None, (line, not_read(job)))))
@@ -179,10 +182,10 @@ def print_job(job: dict[str, Any]) -> None:
             "job": job["id"],
             "status": format_state(job),
             "error": job["error"],
-            "document": f"{job['document_id']} (was there already)" if job["existed"] else job["document_id"],
+            "document": f"{job['document_id']} (existed already)" if job["existed"] else job["document_id"],
             "not read": phrase(job["omitted"]),
             "kind": job["kind"],
-            "what": job_title(job),
+            "name": job_title(job),
             "source path": job["source_path"],
             "tags": output.format_tags(job),
             "created": output.format_time(job["created_at"]),
@@ -193,17 +196,17 @@ def print_job(job: dict[str, Any]) -> None:
 
 
 def format_state(job: dict[str, Any]) -> str:
-    """Return the job's state, and while it runs how far it is."""
+    """Return the job's state, with its progress while it runs."""
     return f"running {job['progress']:.0%}" if job["status"] == "running" else str(job["status"])
 
 
 def not_read(job: dict[str, Any]) -> str:
-    """Return what of the job's file was not read, if anything."""
+    """Return the unread parts of the job's file; an empty text without any."""
     return f"not read: {phrase(job['omitted'])}" if job["omitted"] else ""
 
 
 def job_title(job: dict[str, Any]) -> str:
-    """Return what a person would call the job."""
+    """Return the title, file name, source path or kind of a job."""
     return str(job["title"] or job["filename"] or job["source_path"] or job["kind"])
 
 
@@ -212,6 +215,6 @@ COLUMNS: output.Columns = {
     "STATUS": format_state,
     "DOCUMENT": "document_id",
     "CREATED": "created_at",
-    "WHAT": job_title,
+    "NAME": job_title,
     "ERROR": lambda job: job["error"] or not_read(job),
 }

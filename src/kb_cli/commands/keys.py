@@ -21,33 +21,37 @@ def keys(
         list[str] | None,
         typer.Argument(
             metavar="make NAME | rotate NAME | revoke NAME",
-            help="The key to make, rotate or revoke.",
+            help="An action and the name of a key, such as laptop-agent.",
             autocompletion=complete_actions(MAKE, ROTATE, REVOKE),
         ),
     ] = None,
     right: Annotated[
-        Literal["read", "write", "admin"], typer.Option(metavar="RIGHT", help="Of a new key: read, write or admin.")
+        Literal["read", "write", "admin"],
+        typer.Option(metavar="RIGHT", help="The right of a new key: read, write or admin."),
     ] = "read",
     tags: Annotated[
-        list[str] | None, typer.Option(metavar="A,B", help="Limit a new key to documents with one of these tags.")
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Limit a new key to documents with one of these tags: work,taxes."),
     ] = None,
     path: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Limit a new key to documents under this path.")
+        str | None, typer.Option(metavar="FOLDER", help="Limit a new key to documents below this path, such as ~/work.")
     ] = None,
     grace: Annotated[
-        int, typer.Option(metavar="MINUTES", min=0, help="How long the old key stays valid after a rotation.")
+        int, typer.Option(metavar="MINUTES", min=0, help="How many minutes the old key stays valid after a rotation.")
     ] = 0,
     json: Json = False,
 ) -> None:
-    """List, make, replace and revoke keys with rights.
+    """List, make, rotate and revoke keys with rights.
 
-    The text of a key is printed once, when you make or rotate it, and kept nowhere. All of this takes a key that may do
-    anything, such as KB_API_KEY, which must be set.
+    kb prints a key only once, when you make or rotate it, and stores only its hash. This works if the engine has a
+    KB_API_KEY and you use that key, or one with the right admin.
     """
     if not words:
         return output.print_list(call(lambda client: client.keys()), "keys", KEY_COLUMNS, NO_KEYS, json=json)
     if len(words) != WORDS or words[0] not in (MAKE, ROTATE, REVOKE):
-        raise exit_codes.UsageError("Say 'make', 'rotate' or 'revoke', and the name of one key.")
+        raise exit_codes.UsageError(
+            "Give 'make', 'rotate' or 'revoke', and the name of one key: 'kb keys make laptop-agent'."
+        )
     action, name = words
     if action == REVOKE:
         answer = call(lambda client: client.revoke_key(name))
@@ -59,38 +63,42 @@ def keys(
     if json:
         output.print_json(answer)
     elif action == REVOKE:
-        output.print_line(f"key {name} opens nothing any more")
+        output.print_line(f"key {name} is no longer valid")
     else:
-        output.print_error(f"key {name} may {described(answer)}; this is shown once:")
+        output.print_error(f"key {name} may {described(answer)}; kb shows it only once:")
         output.print_line(answer["key"])
     return None
 
 
 def audit(
-    document: Annotated[int | None, typer.Option("--document", metavar="ID", help="Only this document.")] = None,
-    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Only what this key did.")] = None,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many lines at most.")] = 50,
+    document: Annotated[
+        int | None, typer.Option("--document", metavar="ID", help="Only changes to the document with this id.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Only changes by the key with this name.")
+    ] = None,
+    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of lines.")] = 50,
     json: Json = False,
 ) -> None:
-    """Show who changed what, newest first.
+    """Show all changes, with their time and key, newest first.
 
-    Each line names the time, the key and client, and the document, job or key. The log says nothing of what documents
-    hold. KB_AUDIT_DAYS bounds it.
+    Each line contains the time, the key, the client, the action, and the document, job or key. The log contains nothing
+    of the documents' content. KB_AUDIT_DAYS limits its age.
     """
     answer = call(lambda client: client.audit(document_id=document, by=by, limit=limit))
-    nothing = "nothing of this is in the log" if by or document else "nothing was changed yet"
+    nothing = "the log has no such change" if by or document else "the log has no changes yet"
     output.print_list(answer, "lines", LINE_COLUMNS, nothing, json=json)
 
 
 def described(key: dict[str, Any]) -> str:
-    """Return what a key may do."""
+    """Return the right of a key with its limits."""
     tags = f" documents with a tag of {', '.join(key['tags'])}" if key["tags"] else ""
     path = f" under {key['path']}" if key["path"] else ""
     return f"{key['right']}{tags}{path}"
 
 
 def subject(line: dict[str, Any]) -> str:
-    """Return what a line of the audit log is about."""
+    """Return the key, job or document of a line of the audit log."""
     if line["key"]:
         return f"key {line['key']}"
     return f"job {line['job_id']}" if line["job_id"] else f"document {line['document_id']}"
@@ -102,5 +110,5 @@ KEY_COLUMNS: output.Columns = {
     "MADE": "created_at",
     "LAST USED": lambda key: output.format_time(key["used_at"]) or "never",
 }
-NO_KEYS = "no key has rights of its own; 'kb keys make NAME' makes one"
+NO_KEYS = "no keys with rights exist; make one with 'kb keys make NAME'"
 LINE_COLUMNS: output.Columns = {"TIME": "at", "KEY": "by", "CLIENT": "client", "ACTION": "action", "WHAT": subject}

@@ -17,17 +17,19 @@ if TYPE_CHECKING:
 def list_(
     *,
     filters: FilterOptions,
-    oldest: Annotated[bool, typer.Option("--oldest", help="In the order in which they were added.")] = False,
-    recent: Annotated[bool, typer.Option("--recent", hidden=True, help="As is the case anyway.")] = False,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many documents at most.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="All documents there are.")] = False,
+    oldest: Annotated[
+        bool, typer.Option("--oldest", help="Show documents in the order in which they were added.")
+    ] = False,
+    recent: Annotated[bool, typer.Option("--recent", hidden=True, help="The default order.")] = False,
+    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of documents.")] = 50,
+    everything: Annotated[bool, typer.Option("--all", help="List all documents, without a maximum.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
     """List documents, the last added or changed first.
 
-    With several tags, a document must have all of them. The date is the one that a document gives itself, or else when
-    it was added or last changed. Outside a terminal, documents come one a line, with tabs between the columns.
+    The date is the one in the document or, without one, the date on which it was added or last changed. In a pipe or
+    a file, each document is one line with tabs between the columns.
     """
     query = filters.to_request("tag")
     sort = "id" if oldest and not recent else "recent"
@@ -38,20 +40,20 @@ def list_(
     elif documents or json:
         output.print_list(answer, "documents", COLUMNS, json=json)
     if documents and len(documents) < answer["total"] and not json:
-        output.print_error(f"{len(documents)} of {answer['total']}; --all shows all")
+        output.print_error(f"{len(documents)} of {answer['total']} documents; --all lists all")
     elif not documents and not (json or ids):
         output.print_error(explain_nothing(filters) or EMPTY)
 
 
 async def fetch(client: "EngineClient", limit: int | None, query: dict[str, Any], sort: str) -> dict[str, Any]:
-    """Return pages of documents as if they were one, and how many there are in `total`."""
+    """Return all pages of documents as one, with the number of matching documents as `total`."""
     answer = await join(client.document_pages(limit, **query, sort=sort))
     number = len(answer["documents"])
     return answer | {"total": await client.count_documents(**query) if answer["next_cursor"] else number}
 
 
 async def join(pages: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
-    """Return pages of documents as if they were one."""
+    """Return all pages of documents as one."""
     documents: list[dict[str, Any]] = []
     async for page in pages:
         documents += page["documents"]
@@ -59,7 +61,7 @@ async def join(pages: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
 
 
 def date_of(document: dict[str, Any]) -> str | None:
-    """Return the date a document gives itself, or else when it was changed or added."""
+    """Return the date in the document, or the date on which it was last changed or added."""
     changed = document["updated_at"] or document["created_at"]
     return output.format_date(document.get("date")) or output.format_time(changed)
 

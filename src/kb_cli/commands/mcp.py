@@ -1,4 +1,4 @@
-"""kb mcp: what to tell the usual clients so that they find the MCP endpoint."""
+"""kb mcp: print or write the configuration with which MCP clients find kb."""
 
 import json as json_
 import os
@@ -24,51 +24,65 @@ NAME = "kb"
 
 
 class Client(NamedTuple):
-    """A client: what it is called, where its configuration goes, and what that is for a URL and headers."""
+    """A client: its name, the place of its configuration, and the configuration for a URL and headers."""
 
     title: str
     place: str
     configuration: Callable[[str, dict[str, str]], str]
     file: str = ""
-    """Its file, if it has one."""
+    """The configuration file, if the client has one."""
     without_file: str = ""
-    """Why it has none."""
+    """The reason and the remedy if it has no file."""
 
 
 def complete_clients(incomplete: str) -> list[str]:
-    """Return the clients whose names begin so."""
+    """Return the clients whose names start with this text."""
     return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
 def mcp(
     client: Annotated[
         str | None,
-        typer.Argument(metavar="CLIENT", help="Only this client, such as cursor.", autocompletion=complete_clients),
+        typer.Argument(
+            metavar="CLIENT",
+            help="The client, such as cursor; without it, kb prints all.",
+            autocompletion=complete_clients,
+        ),
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Write it into the client's own file; what is there stays, with a backup.")
+        bool,
+        typer.Option(
+            "--write", help="Add kb to the client's own file. kb keeps its other settings and makes a backup."
+        ),
     ] = False,
     plugin: Annotated[
         Path | None,
-        typer.Option("--plugin", metavar="DIR", help="Make a plug-in: with a skill, and a brief at each start."),
+        typer.Option(
+            "--plugin",
+            metavar="DIR",
+            help="Write a plug-in to this folder: a skill, and a brief at each start of the client.",
+        ),
     ] = None,
-    capture: Annotated[bool, typer.Option("--capture", help="With --plugin: keep each session when it ends.")] = False,
-    collections: Annotated[bool, typer.Option("--collections", help="Use the endpoint with collections.")] = False,
+    capture: Annotated[
+        bool, typer.Option("--capture", help="With --plugin: save each session as a note when it ends.")
+    ] = False,
+    collections: Annotated[bool, typer.Option("--collections", help="Use the MCP endpoint with collections.")] = False,
     json: Json = False,
 ) -> None:
-    """Print the configuration of the usual MCP clients.
+    """Print the configuration that connects an MCP client to kb.
 
-    It is ready to paste, with the address (KB_MCP_URL, or else the engine's) and the key (KB_MCP_API_KEY).
+    You can paste it as printed. It contains the address (KB_MCP_URL or, if that is not set, the engine's address with
+    /mcp) and the agent key (KB_MCP_API_KEY).
     """
     config = load_config()
     url = f"{config.mcp_url.removesuffix('/mcp')}/collections/mcp" if collections else config.mcp_url
     headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}
     if client is not None and client not in CLIENTS:
-        raise UsageError(f"There is no client {client!r} here; there are {', '.join(CLIENTS)}.")
+        raise UsageError(f"{client!r} is not a known client. The clients are {', '.join(CLIENTS)}.")
     if plugin:
         server = json_.loads(stdio_config(url, headers))
         step = write_plugin(client, plugin.expanduser().absolute(), server, captures=capture)
-        output.print_line(f"The plug-in is in {plugin}. Next: {step}")
+        output.print_line(f"The plug-in is in {plugin}. To install it, run: {step}")
         return
     if write:
         output.print_line(write_configuration(client, url, headers))
@@ -93,48 +107,48 @@ def mcp(
 
 
 def write_configuration(client: str | None, url: str, headers: dict[str, str]) -> str:
-    """Merge what a client needs into its file; return what was done.
+    """Merge the configuration into a client's file; return a message.
 
     Raises:
-        UsageError: it has no file, or what is there cannot be read.
+        UsageError: the client has no file, or kb cannot read the file.
     """
     if client is None or not CLIENTS[client].file:
         able = ", ".join(name for name, program in CLIENTS.items() if program.file)
         why = CLIENTS[client].without_file if client else ""
-        raise UsageError(f"{why}{' ' if why else ''}--write goes with one of these clients: {able}.")
+        raise UsageError(f"{why}{' ' if why else ''}--write works with these clients: {able}.")
     file = Path(CLIENTS[client].file).expanduser().resolve()
     before = file.read_bytes() if file.exists() else b""
     try:
         after = merge(file, before.decode(), CLIENTS[client].configuration(url, headers)).encode()
-    except (ValueError, RecursionError, ImportError) as error:  # images lack what writes TOML
+    except (ValueError, RecursionError, ImportError) as error:  # images lack the library that writes TOML
         reason = " ".join(str(error).split())
-        raise UsageError(f"{file} stays as it is ({reason}): paste what 'kb mcp {client}' prints.") from None
-    backup_note = f"; what was there is in {back_up(file)}" if before and after != before else ""
+        raise UsageError(f"{file} is unchanged ({reason}). Paste the output of 'kb mcp {client}' into it.") from None
+    backup_note = f" The previous file is in {back_up(file)}." if before and after != before else ""
     if after != before:
         replace_file(file, after)
-    return f"{CLIENTS[client].title} knows kb now, by {file}{backup_note}. Start it anew."
+    return f"{CLIENTS[client].title} now knows kb, through {file}.{backup_note} Restart {CLIENTS[client].title}."
 
 
 def warn_of_repository(file: Path, *, has_key: bool) -> None:
-    """Say that a file with a key is where the next commit may take it along."""
+    """Warn if a file with a key is in a Git repository, because a commit may include it."""
     root = next((folder for folder in file.parents if (folder / ".git").exists()), None)
     if has_key and root:
         output.print_error(
-            f"{file} holds your key (KB_MCP_API_KEY) and is in a Git repository, {root}: add it to .gitignore there,"
-            " or the key is published with the next commit"
+            f"{file} contains your agent key (KB_MCP_API_KEY) and is in the Git repository {root}. Add the file to"
+            " .gitignore, so that no commit publishes the key."
         )
 
 
 def claude_command(url: str, headers: dict[str, str]) -> str:
-    """Return the command that adds the server."""
+    """Return the command that adds kb to Claude Code."""
     header = [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     return shlex.join(["claude", "mcp", "add", "--transport", "http", "--scope", "user", NAME, url, *header])
 
 
 def stdio_config(url: str, headers: dict[str, str]) -> str:
-    """For clients that only start programs, with what a server needs that kb starts for them.
+    """Return the configuration for clients that only start programs, with the settings of a server that kb starts.
 
-    Keys go by the environment, which other users cannot read.
+    Keys are in the environment, which other users cannot read.
     """
     key = headers.get("Authorization", "").removeprefix("Bearer ")
     own = own_settings() if urlsplit(url).hostname in LOOPBACK else {}
@@ -143,24 +157,24 @@ def stdio_config(url: str, headers: dict[str, str]) -> str:
 
 
 def codex_config(url: str, headers: dict[str, str]) -> str:
-    """Return TOML; a JSON string is a TOML string too."""
+    """Return TOML; every JSON string is a TOML string."""
     pairs = ", ".join(f"{name} = {json_.dumps(value)}" for name, value in headers.items())
     return f"[mcp_servers.{NAME}]\nurl = {json_.dumps(url)}" + (f"\nhttp_headers = {{ {pairs} }}" if pairs else "")
 
 
 def goose_config(url: str, headers: dict[str, str]) -> str:
-    """Return YAML; JSON is YAML too."""
+    """Return YAML; every JSON value is a YAML value."""
     extension = {"name": NAME, "type": "streamable_http", "enabled": True, "uri": url, "headers": headers}
     return f"extensions:\n  {NAME}: {json_.dumps(extension)}"
 
 
 def plain_address(url: str, headers: dict[str, str]) -> str:
-    """For clients whose settings are a form."""
+    """Return the address and headers, for clients with a form."""
     return "\n".join([f"URL: {url}", *(f"{name}: {value}" for name, value in headers.items())])
 
 
 def json_config(table: str, address: str, **more: object) -> Callable[[str, dict[str, str]], str]:
-    """Make JSON with a table of servers; clients differ in what they call the table and the address."""
+    """Return a function that makes JSON; clients use different names for the table of servers and the address."""
 
     def configuration(url: str, headers: dict[str, str]) -> str:
         return to_json({table: {NAME: more | {address: url} | ({"headers": headers} if headers else {})}})
@@ -169,12 +183,12 @@ def json_config(table: str, address: str, **more: object) -> Callable[[str, dict
 
 
 def to_json(configuration: dict[str, Any]) -> str:
-    """Return JSON for a file that people edit."""
+    """Return indented JSON, for a file that people edit."""
     return json_.dumps(configuration, indent=2, ensure_ascii=False)
 
 
 def own_folder(unix: str, windows: str, macos: str = "") -> str:
-    """Return the folder of a client's settings on this system."""
+    """Return the settings folder of a client on this system."""
     if sys.platform == "win32":
         return f"{os.environ.get('APPDATA') or '~/AppData/Roaming'}/{windows}"
     if sys.platform == "darwin":
@@ -183,20 +197,20 @@ def own_folder(unix: str, windows: str, macos: str = "") -> str:
 
 
 def cline_file() -> str:
-    """Return Cline's file: since its version 4 one for all editors, before that one of VS Code's."""
+    """Return Cline's file: one for all editors since its version 4, before that a file in VS Code's folder."""
     if named := os.environ.get("CLINE_MCP_SETTINGS_PATH"):
         return named
     name = "settings/cline_mcp_settings.json"
     file = f"~/.cline/data/{name}"
-    former = f"{own_folder('Code', 'Code', 'Code')}/User/globalStorage/saoudrizwan.claude-dev/{name}"
-    is_former = Path(former).expanduser().exists() and not Path(file).expanduser().exists()
-    return former if is_former else file
+    old_file = f"{own_folder('Code', 'Code', 'Code')}/User/globalStorage/saoudrizwan.claude-dev/{name}"
+    is_old = Path(old_file).expanduser().exists() and not Path(file).expanduser().exists()
+    return old_file if is_old else file
 
 
 CLIENTS = {
     "claude-code": Client(
         *("Claude Code", "run", claude_command),
-        without_file="Claude Code has a command of its own: run what 'kb mcp claude-code' prints.",
+        without_file="Claude Code uses a command instead: run the output of 'kb mcp claude-code'.",
     ),
     "claude-desktop": Client(
         *("Claude Desktop", "claude_desktop_config.json (Settings, Developer)"),
@@ -235,7 +249,7 @@ CLIENTS = {
     ),
     "open-webui": Client(
         *("Open WebUI", "Admin Settings, External Tools, type MCP (Streamable HTTP)", plain_address),
-        without_file="Open WebUI keeps its settings in a database: enter what 'kb mcp open-webui' prints in its Admin"
+        without_file="Open WebUI keeps its settings in a database: enter the output of 'kb mcp open-webui' in its Admin"
         " Settings, External Tools.",
     ),
     "opencode": Client(

@@ -1,4 +1,4 @@
-"""kb model: other models than the default one."""
+"""kb model: convert models other than the default one."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,16 +10,16 @@ from kb_cli.runtime.engine_parts import EXTRAS, require
 
 
 def model(
-    action: Annotated[Literal["export"], typer.Argument(metavar="export", help="What to do.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder of a model, or its name on the model hub.")],
+    action: Annotated[Literal["export"], typer.Argument(metavar="export", help="The action.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder of a model, or its name on huggingface.co.")],
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Where it goes, instead of exported/ in KB_DATA_DIR.")
+        Path | None, typer.Argument(metavar="FOLDER", help="The folder to write, instead of exported/ in KB_DATA_DIR.")
     ] = None,
 ) -> None:
     """Convert a sentence-transformers model for the engine.
 
-    This needs 'kb-local[export]', which brings torch. The result is compared with the original. To use it, start the
-    engine with KB_MODEL_DIR=FOLDER, then run 'kb reembed': until then a database keeps the model that it was made with.
+    This needs 'kb-local[export]', which installs torch. kb compares the result with the original. To use it, start the
+    engine with KB_MODEL_DIR=FOLDER, then run 'kb reembed'. Until then, a database keeps its model.
     """
     settings = require("kb.settings").Settings.read()
     exporter = require("kb.embed.models.export", f"{EXTRAS},export")

@@ -12,21 +12,26 @@ from kb_cli.sync.folder_names import local_place
 
 
 def open_(
-    document_id: Annotated[int | None, typer.Argument(metavar="ID", min=1, help="The document's id.")] = None,
-    hit: Annotated[
-        int | None, typer.Option("-n", "--hit", metavar="N", min=1, help="Result N of the last search in a terminal.")
+    document_id: Annotated[
+        int | None, typer.Argument(metavar="ID", min=1, help="The document's id, as 'kb list' shows it.")
     ] = None,
-    line: Annotated[int | None, typer.Option("--line", metavar="N", min=1, help="At this line, in an editor.")] = None,
-    page: Annotated[int | None, typer.Option("--page", metavar="N", min=1, help="At this page, if a PDF.")] = None,
+    hit: Annotated[
+        int | None,
+        typer.Option("-n", "--hit", metavar="N", min=1, help="Open result N of the last search in a terminal."),
+    ] = None,
+    line: Annotated[
+        int | None, typer.Option("--line", metavar="N", min=1, help="Open a text at this line, in an editor.")
+    ] = None,
+    page: Annotated[int | None, typer.Option("--page", metavar="N", min=1, help="Open a PDF at this page.")] = None,
 ) -> None:
     """Open the file or web page that a document came from.
 
-    Texts open in $VISUAL or $EDITOR if one is set, everything else in the program that this machine has for it. A
-    result of a search opens at its line or page. A note opens in the web interface. Of an attachment, the mail opens;
-    of a file in an archive, the archive.
+    kb opens texts in $VISUAL or $EDITOR if one is set, notes in the web interface, and everything else in the default
+    program of this machine. It opens a search result at its line or page. For an attachment, kb opens the message; for
+    a file in an archive, the archive.
     """
     if (document_id is None) == (hit is None):
-        raise UsageError("Name a document by its ID, or with -n a result of the last search.")
+        raise UsageError("Give the ID of a document, or -n with the number of a result of your last search.")
     if hit is not None:
         result = recall(hit)
         document_id, line, page = result["document_id"], line or result["line"], page or result["page"]

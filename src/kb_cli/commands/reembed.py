@@ -15,27 +15,30 @@ from kb_cli.runtime.progress import status_line
 
 Action = Literal["start", "status", "stop", "resume", "rollback", "finish"]
 DONE = {
-    None: "there are no other vectors",
-    "building": "others are being made",
-    "stopped": "others were being made, which is stopped: 'kb reembed resume' goes on",
-    "returning": "the former ones are about to be in use again",
-    "kept": "the former ones are kept: 'kb reembed rollback' brings them back, 'kb reembed finish' deletes them",
+    None: "no other vectors exist",
+    "building": "the engine computes other vectors",
+    "stopped": "stopped before all other vectors were computed: 'kb reembed resume' continues",
+    "returning": "the engine switches back to the previous vectors",
+    "kept": "the previous vectors are kept: 'kb reembed rollback' uses them again, 'kb reembed finish' deletes them",
 }
 AT_WORK = ("building", "returning")
 PAUSE_SECONDS = 1.0
 
 
 def reembed(
-    action: Annotated[Action, typer.Argument(metavar="|".join(get_args(Action)), help="What to do.")] = "start",
-    wait: Annotated[bool, typer.Option("--wait", help="Return when all vectors are made.")] = False,
+    action: Annotated[
+        Action, typer.Argument(metavar="|".join(get_args(Action)), help="The action; see above.")
+    ] = "start",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until all vectors are computed.")] = False,
     json: Json = False,
 ) -> int:
-    """Make every vector anew, for instance with another model.
+    """Compute all vectors again, for example with another model.
 
-    The engine's settings name the model, its precision and prefixes. The engine does the work in the background, and
-    searches use the old vectors until all new ones are there. The old ones are kept until 'kb reembed finish'; 'kb
-    reembed rollback' brings them back or, before that, discards the new ones. 'stop' and 'resume' do what they say, and
-    an engine that was killed continues by itself. Where no engine runs, all is done at once, in KB_DATA_DIR.
+    The engine's settings name the model, its precision and its prefixes. The engine works in the background, and
+    searches use the old vectors until all new ones exist. kb keeps the old vectors until 'kb reembed finish'.
+    'kb reembed rollback' switches back to them or, while the engine still computes, discards the new ones. 'stop'
+    interrupts the work, 'resume' continues it, and 'status' shows the progress. An engine that was killed continues
+    automatically. If no engine runs, this command does all the work itself, in KB_DATA_DIR.
     """
     try:
         answer = call(lambda client: client.reembedding() if action == "status" else client.reembed(action))
@@ -49,7 +52,7 @@ def reembed(
 
 
 def awaited(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return what the engine answers when it is done, or cannot go on."""
+    """Wait until the engine has finished or failed, and return its last answer."""
     with status_line(quiet=False) as show_status:
         while answer["state"] in AT_WORK and not answer["error"]:
             show_status(f"{answer['done']:,} of {answer['total']:,} vectors")
@@ -59,7 +62,7 @@ def awaited(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def reembed_here(action: Action) -> dict[str, Any]:
-    """Do it without an engine; return what one would answer."""
+    """Run the action without an engine; return the answer that an engine would give."""
     settings = data_settings()
     with status_line(quiet=False) as show_status:
         progress = require("kb.maintenance.reembed").reembed(
@@ -72,7 +75,7 @@ def reembed_here(action: Action) -> dict[str, Any]:
 
 
 def report(answer: dict[str, Any], json: bool) -> int:
-    """Print how far it is; return the exit code."""
+    """Print the progress; return the exit code."""
     if json:
         output.print_json(answer)
     else:
@@ -81,10 +84,10 @@ def report(answer: dict[str, Any], json: bool) -> int:
         output.print_fields(
             {
                 "in use": answer["in_use"],
-                "settings": f"{answer['wanted']}: 'kb reembed' makes its vectors" if is_other else None,
+                "settings": f"{answer['wanted']}: 'kb reembed' computes its vectors" if is_other else None,
                 "other": answer["other"],
                 "state": DONE[answer["state"]],
-                "made": f"{answer['done']:,} of {answer['total']:,}" if is_partial else None,
+                "computed": f"{answer['done']:,} of {answer['total']:,}" if is_partial else None,
                 "error": answer["error"],
             }
         )

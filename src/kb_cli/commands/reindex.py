@@ -11,18 +11,18 @@ from kb_cli.runtime.progress import status_line
 
 def reindex(
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="Make every vector anew, with the model that is set now.")
+        bool, typer.Option("--vectors", help="Also compute all vectors again, with the model in the settings.")
     ] = False,
 ) -> None:
     """Rebuild the database in KB_DATA_DIR from the texts in it.
 
-    The engine must not run. The full-text index is made anew, as are vectors that are missing or damaged; the others
-    are kept, and free space is given back. The old database stays until the new one is complete: this needs as much
-    room again, and can be interrupted. To change the model while the engine runs, there is 'kb reembed'.
+    Stop the engine first. kb rebuilds the index of words and all missing or damaged vectors, keeps the other vectors,
+    and frees unused space. It replaces the old database only when the new one is complete, so it needs space for both,
+    and you can interrupt it. To change the model while the engine runs, use 'kb reembed'.
     """
     settings = data_settings()
     with status_line(quiet=False) as show_status:
         require("kb.maintenance.reindex").reindex(
-            settings, lambda done, total: show_status(f"{done:,} of {total:,} passages"), anew=vectors
+            settings, lambda done, total: show_status(f"{done:,} of {total:,} passages"), recompute_all=vectors
         )
-    output.print_line("the database is made anew")
+    output.print_line("the database is rebuilt")

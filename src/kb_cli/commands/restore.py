@@ -13,7 +13,7 @@ from kb_cli.runtime.options import Json, Why
 
 
 def restore(
-    what: Annotated[list[str], typer.Argument(metavar="ID", help="The documents' ids.")],
+    what: Annotated[list[str], typer.Argument(metavar="ID", help="One or more document ids, as 'kb bin' shows them.")],
     why: Why = None,
     unsealed: Annotated[bool, typer.Option("--unsealed", hidden=True)] = False,
     json: Json = False,
@@ -26,11 +26,14 @@ def restore(
         return report_each(
             dict.fromkeys(map(int, what)),
             lambda client, document_id: client.restore(document_id, why=why),
-            lambda document: f"document {document['id']} is restored: {output.one_line(document['title'])}",
+            lambda document: f"restored document {document['id']}: {output.one_line(document['title'])}",
             json=json,
         )
     path = Path(what[0])
     if len(what) > 1 or not path.exists():
-        raise UsageError(f"{' '.join(what)!r} is not a list of documents' ids. 'kb backup restore' restores a backup.")
-    output.print_error("'kb restore' is for documents: use 'kb backup restore' for a backup")
+        raise UsageError(
+            f"{' '.join(what)!r} is not a list of document ids such as 42."
+            " To restore a backup, use 'kb backup restore'."
+        )
+    output.print_error("'kb restore' restores documents; use 'kb backup restore' for a backup")
     return restore_backup(path.absolute(), unsealed=unsealed)

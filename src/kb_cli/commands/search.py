@@ -21,37 +21,39 @@ EXCERPT_LINES = 3
 INDENT = "    "
 MORE = " …"
 LEAD = 60
-"""How many characters an excerpt shows before the first word that was looked for."""
+"""The maximum number of characters in an excerpt before the first matching word."""
 MOST_OF_DOCUMENT = 3
+"""The number of passages of one document that a terminal shows; the others are counted."""
 MOST_COPIES = 3
-"""How many passages of one document a terminal shows; the others are counted."""
 
 
 @with_filters
 def search(
-    query: Annotated[list[str], typer.Argument(metavar="QUERY", help="What to look for.")],
-    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="How many passages at most.")] = 10,
+    query: Annotated[list[str], typer.Argument(metavar="QUERY", help="Words or a question.")],
+    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="The maximum number of passages.")] = 10,
     *,
     filters: FilterOptions,
-    documents: Annotated[bool, typer.Option("--documents", help="Each document once, with its best passage.")] = False,
-    newest: Annotated[bool, typer.Option("--newest", help="Sort what is found by date, newest first.")] = False,
-    fts_only: Annotated[bool, typer.Option("--fts-only", help="Search by words alone.")] = False,
-    vec_only: Annotated[bool, typer.Option("--vec-only", help="Search by meaning alone.")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Compare every vector: slower, and misses none.")] = False,
-    open_: Annotated[bool, typer.Option("--open", help="Open the file or page of the best result.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Show each document only once, with its best passage.")
+    ] = False,
+    newest: Annotated[bool, typer.Option("--newest", help="Sort the results by date, newest first.")] = False,
+    fts_only: Annotated[bool, typer.Option("--fts-only", help="Search only by words (keyword search).")] = False,
+    vec_only: Annotated[bool, typer.Option("--vec-only", help="Search only by meaning (semantic search).")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Compare all vectors: slower, but misses no match.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the file or web page of the best result.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how kb computed each score.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
     """Find the passages that answer a query, best first.
 
-    A search looks for words and for meaning, so that it nearly always finds something; when no document holds a word of
-    the query it says so. With several tags, a document must have all of them.
+    kb searches by words and by meaning, so it nearly always finds something. If no document contains any word of the
+    query, kb says so.
     """
     if not " ".join(query).strip():
-        raise exit_codes.UsageError("Say what to look for, such as 'kb search spare key'.")
+        raise exit_codes.UsageError("The query is empty. Give words or a question: 'kb search spare key'.")
     if fts_only and vec_only:
-        raise Invalid("Say --fts-only or --vec-only, not both: without them a search looks for both.")
+        raise Invalid("Use --fts-only or --vec-only, not both. To search by words and by meaning, leave both out.")
     request = filters.to_request("tags") | {
         "query": " ".join(query),
         "top": top,
@@ -75,7 +77,7 @@ def search(
 
 
 def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: bool, vec_only: bool) -> None:
-    """Print what was found."""
+    """Print the answer of a search."""
     results = answer["results"]
     if json:
         output.print_json(answer)
@@ -83,10 +85,10 @@ def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: b
     if not ids:
         for file in answer["unreadable"]:
             output.print_error(
-                f"{output.one_line(file['filename'])} could not be read: {output.one_line(file['error'])}"
+                f"{output.one_line(file['filename'])}: kb could not read this file: {output.one_line(file['error'])}"
             )
         if more := answer["unreadable_count"] - len(answer["unreadable"]):
-            output.print_error(f"{more} more of that name could not be read: 'kb jobs --status failed' lists them")
+            output.print_error(f"{more} more files with that name are unreadable: 'kb jobs --status failed' lists them")
     if not results:
         output.print_error(explain_empty(answer, filters))
     elif ids:
@@ -97,10 +99,10 @@ def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: b
         for file in answer["unknown"]:
             output.print_error(describe_unknown(file))
         if all(result["fts_score"] is None for result in results) and not vec_only:
-            those = " that passes the filters" if any(vars(filters).values()) else ""
-            output.print_error(f"no document{those} holds a word of this; the nearest in meaning:")
+            matching = " that matches the filters" if any(vars(filters).values()) else ""
+            output.print_error(f"no document{matching} contains any of these words; the closest in meaning:")
         elif answer["weak"]:
-            output.print_error("no document answers this well; the nearest:")
+            output.print_error("no document answers this well; the closest:")
         with output.paged():
             print_results(results)
         if output.is_terminal():
@@ -108,25 +110,25 @@ def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: b
 
 
 def describe_unknown(unknown: dict[str, Any]) -> str:
-    """Say which word no document has, what was searched for instead, and what else it may be."""
+    """Return a message: the word that no document contains, the word used instead, and other similar words."""
     word, nearest = output.one_line(unknown["word"]), [output.one_line(word) for word in unknown["nearest"]]
-    searched = f": searched for '{nearest[0]}'" if nearest else ""
-    others = f"; also spelled like it: {', '.join(nearest[1:])}" if nearest[1:] else ""
-    return f"no document has '{word}'{searched}{others}"
+    searched = f"; kb searched for '{nearest[0]}'" if nearest else ""
+    others = f" (similar words: {', '.join(nearest[1:])})" if nearest[1:] else ""
+    return f"no document contains '{word}'{searched}{others}"
 
 
 def explain_empty(answer: dict[str, Any], filters: FilterOptions) -> str:
-    """Say that nothing was found, why if that is known, and whether it may only be a matter of waiting."""
+    """Return a message: kb found nothing, the reason if known, and the number of unfinished jobs."""
     pending = answer.get("pending")
     reason = explain_nothing(filters)
     if pending and reason == EMPTY:
         reason = ""
-    waiting = f"; {'1 job is' if pending == 1 else f'{pending} jobs are'} still on the way in" if pending else ""
-    return f"nothing was found{f': {reason}' if reason else ''}{waiting}"
+    waiting = f"; {'1 job is' if pending == 1 else f'{pending} jobs are'} unfinished" if pending else ""
+    return f"nothing found{f': {reason}' if reason else ''}{waiting}"
 
 
 def print_results(results: list[dict[str, Any]]) -> None:
-    """Print the passages for a person; what matches the query stands out."""
+    """Print the passages for a person, with the matching words highlighted."""
     shown: Counter[int] = Counter()
     most = MOST_OF_DOCUMENT if output.is_terminal() else len(results)
     for rank, result in enumerate(results, 1):
@@ -144,17 +146,17 @@ def print_results(results: list[dict[str, Any]]) -> None:
 
 
 def print_copies(result: dict[str, Any]) -> None:
-    """Print in which other documents the passage stands as well."""
+    """Print which other documents contain the same passage."""
     if copies := result.get("copies"):
         count = result.get("copy_count", len(copies))
-        number = "1 other place" if count == 1 else f"{count} other places"
+        number = "1 other document" if count == 1 else f"{count} other documents"
         paths = [output.one_line(copy["source_path"] or copy["title"]) for copy in copies[:MOST_COPIES]]
         more = ", …" if count > len(paths) else ""
-        output.print_styled(indent(Styled(f"and in {number}: {', '.join(paths)}{more}", DIM)))
+        output.print_styled(indent(Styled(f"also in {number}: {', '.join(paths)}{more}", DIM)))
 
 
 def print_heading(rank: int, result: dict[str, Any]) -> None:
-    """Print which document a passage is from, where it stands there, and where that came from."""
+    """Print the document of a passage, the position in it, and its source path."""
     facts = [f"id {result['document_id']}", format_place(result["place"])]
     replaced = f"replaced by {result['replaced_by']}" if result.get("replaced_by") else None
     more = [fact for fact in (output.format_date(result.get("date")), output.format_tags(result), replaced) if fact]
@@ -166,7 +168,7 @@ def print_heading(rank: int, result: dict[str, Any]) -> None:
 
 
 def print_explanation(result: dict[str, Any]) -> None:
-    """Print what a score is made of: what both legs and the query as typed add, and each word to the score of words."""
+    """Print the parts of a score: words, meaning, the query as typed, and the share of each word."""
     why = result["explanation"]
     legs = [f"{name} {format_leg(why[name])}" for name in ("words", "meaning") if why[name]]
     legs += [f"as typed {why['typed']:.3f}"] if why.get("typed") else []
@@ -178,14 +180,14 @@ def print_explanation(result: dict[str, Any]) -> None:
 
 
 def format_term(term: dict[str, Any]) -> str:
-    """Return what a word adds; by which weight and how many occurrences, if that is known."""
+    """Return the share of a word, with its weight and its number of occurrences if known."""
     added = f"{output.one_line(term['term'])} {term['score']:.2f}"
     is_known = term.get("idf") is not None
     return added + (f" (idf {term['idf']:.2f}, {term['count']} times)" if is_known else "")
 
 
 def format_leg(leg: dict[str, Any]) -> str:
-    """Return what a leg adds, from which score, in which place, and what neighbours made of it."""
+    """Return the share of a leg (words or meaning), with its score, its score with neighbours, and its rank."""
     facts = ["no match" if leg["score"] is None else f"{leg['score']:.3f}"]
     facts += [] if leg["in_context"] is None else [f"{leg['in_context']:.3f} with its neighbours"]
     facts.append(f"no. {leg['place']}" if leg["place"] else "not in its list")
@@ -193,7 +195,7 @@ def format_leg(leg: dict[str, Any]) -> str:
 
 
 def format_place(place: dict[str, Any]) -> str:
-    """Return where a passage stands, such as `page 3 / Methods / lines 10-14`."""
+    """Return the position of a passage, such as `page 3 / Methods / lines 10-14`."""
     page = [f"page {place['page']}"] if place["page"] else []
     first, last = place["line_start"], place["line_end"]
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
@@ -201,7 +203,7 @@ def format_place(place: dict[str, Any]) -> str:
 
 
 def excerpt(text: str, highlights: Sequence[Sequence[int]]) -> Styled:
-    """Return a few lines of the text, from a little before its first highlight."""
+    """Return a few lines of the text, starting shortly before its first highlight."""
     return indent(flatten(text, highlights), EXCERPT_LINES)
 
 
@@ -214,7 +216,7 @@ def indent(text: Styled, max_lines: int | None = None) -> Styled:
 
 
 def name_hidden(styled: Styled) -> Styled:
-    """Show characters that nobody sees by their number; the styles of the others stay."""
+    """Replace invisible characters with their code points; keep the styles of the others."""
     pieces, end = [], 0
     for match in output.HIDDEN.finditer(styled.text):
         pieces += [styled[end : match.start()], Styled(output.name_hidden(match[0]))]
@@ -223,7 +225,7 @@ def name_hidden(styled: Styled) -> Styled:
 
 
 def flatten(text: str, highlights: Sequence[Sequence[int]]) -> Styled:
-    """Return the text with its highlights, beginning a little before the first of them; a terminal gets its lines."""
+    """Return the text with its highlights, starting shortly before the first one; keep line breaks for a terminal."""
     styled = Styled(output.escape_controls(text))
     for start, end in highlights:
         styled.stylize(start, end, MATCH)

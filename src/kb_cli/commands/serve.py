@@ -1,4 +1,4 @@
-"""kb serve and kb worker: their flags. What they do is in kb_cli.server, which needs the engine's packages."""
+"""kb serve and kb worker: their options. `kb_cli.server` runs them and needs the engine's packages."""
 
 import gc
 import signal
@@ -15,57 +15,77 @@ from kb_cli.runtime.exit_codes import LocalError
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(metavar="HOST", help="Where to listen, instead of KB_HOST.")] = None,
-    port: Annotated[int | None, typer.Option(metavar="PORT", help="The port, instead of KB_PORT.")] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where everything is kept, instead of KB_DATA_DIR.")
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
     ] = None,
-    apps: Annotated[str | None, typer.Option(metavar="A,B", help="Which apps to serve, instead of KB_APPS.")] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="PORT", help="The port to listen on. [env var: KB_PORT; default: 8000]")
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]"),
+    ] = None,
+    apps: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]"),
+    ] = None,
     device: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")
+        str | None,
+        typer.Option(
+            metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
+        ),
     ] = None,
 ) -> None:
-    """Start the server: engine, MCP endpoint, pages and metrics.
+    """Start kb: engine, MCP endpoint, web interface and metrics.
 
-    It listens on http://127.0.0.1:8000 and keeps everything in ~/.local/share/kb, unless told otherwise. The first
-    start fetches the model. Ctrl-C stops it; 'kb service install' runs it in the background.
+    By default, it listens on http://127.0.0.1:8000 and keeps its data in ~/.local/share/kb. The first start downloads
+    the model. Ctrl-C stops kb; 'kb service install' runs it in the background.
     """
     server().run(host=host, port=port, data_dir=data_dir, apps=apps, device=device)
 
 
 def server() -> ModuleType:
-    """Return the module that serves. From here on, a signal to stop ends the start.
+    """Return the server module. From here on, SIGTERM and SIGINT stop the start.
 
     Raises:
         LocalError: the engine's packages are not installed.
     """
-    # The first process of a container is not told of what it does not handle, and a start takes seconds.
+    # The first process of a container ignores signals without a handler, and a start takes seconds.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, interrupt_start)
-    # Most of what the start makes stays: collections that walk through it take a fifth of the start's time.
+    # Most objects of the start live on: garbage collections would take a fifth of the start's time.
     gc.disable()
     try:
         return import_module("kb_cli.server")
     except ModuleNotFoundError as error:
-        raise LocalError(f"{error.name} is not installed; the engine needs 'kb-local[{EXTRAS}]'.") from None
+        raise LocalError(
+            f"The Python module {error.name} is not installed. Install the engine: 'kb-local[{EXTRAS}]'."
+        ) from None
 
 
 def worker(
-    host: Annotated[str | None, typer.Option(metavar="HOST", help="Where to listen, instead of KB_HOST.")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
+    ] = None,
     port: Annotated[
         int | None,
-        typer.Option(metavar="PORT", help="The port of probes and metrics, instead of KB_PORT or a free one."),
+        typer.Option(metavar="PORT", help="The port of probes and metrics. [env var: KB_PORT; default: a free port]"),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="A folder of its own, instead of KB_DATA_DIR.")
+        Path | None, typer.Option(metavar="FOLDER", help="The worker's own data folder. [env var: KB_DATA_DIR]")
     ] = None,
     device: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")
+        str | None,
+        typer.Option(
+            metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
+        ),
     ] = None,
 ) -> None:
-    """Work on the queue of a database in PostgreSQL.
+    """Process the queue of a PostgreSQL database.
 
-    Any number may run beside its engines. It answers /healthz, /readyz and /metrics, and nothing else. Each needs a
-    data directory of its own, and the model that the engines have.
+    You can run any number of workers in addition to the engines. A worker answers only /healthz, /readyz and /metrics.
+    Each worker needs its own data folder, and the same model as the engines.
     """
     server().work(host=host, port=port, data_dir=data_dir, device=device)

@@ -1,4 +1,4 @@
-"""kb service: the engine as a service of this user, which systemd or launchd starts again."""
+"""kb service: run the engine as a service of the user, with systemd or launchd."""
 
 import os
 import plistlib
@@ -40,14 +40,15 @@ WantedBy=default.target
 def service(
     action: Annotated[
         Literal["install", "status", "stop", "uninstall"],
-        typer.Argument(metavar="install|status|stop|uninstall", help="What to do."),
+        typer.Argument(metavar="install|status|stop|uninstall", help="The action; see above."),
     ],
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing when all went well.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing on success.")] = False,
 ) -> int:
-    """Run the engine in the background, from login on.
+    """Run the engine in the background, starting at login.
 
-    It restarts if it crashes. 'install' keeps the KB_ settings of your shell for it, beside those kept before. On Linux
-    it is a unit of systemd --user, on macOS an agent of launchd. 'uninstall' leaves the data where they are.
+    The service restarts after a crash. 'install' stores the KB_ settings of your shell for it, in addition to those
+    that it already has, and starts it. 'stop' stops it until the next login. 'uninstall' removes it and keeps your
+    data. On Linux it is a unit of systemd --user, on macOS an agent of launchd.
     """
     acts = LAUNCHD_ACTS if sys.platform == "darwin" else SYSTEMD_ACTS
     done = acts[action]()
@@ -74,19 +75,19 @@ def install_unit() -> str:
         systemctl("enable", UNIT)
         systemctl("restart", UNIT)
     return (
-        f"kb runs in the background, by {unit}.{backup_note} Its log: journalctl --user -u {UNIT} -f\n"
-        "To keep it running while nobody is logged in: loginctl enable-linger"
+        f"kb runs in the background ({unit}).{backup_note} To see its log: journalctl --user -u {UNIT} -f\n"
+        "To keep it running after you log out: loginctl enable-linger"
     )
 
 
 def disable_unit() -> None:
-    """Take back that the unit starts at login, if that is possible."""
+    """Do not start the unit at login; ignore failures."""
     with suppress(LocalError):
         systemctl("disable", UNIT)
 
 
 def reload(is_new: bool) -> None:
-    """Have systemd read the unit as it was, and start it if there was one, if that is possible."""
+    """Have systemd read the restored unit, and start it if it existed before; ignore failures."""
     with suppress(LocalError):
         systemctl("daemon-reload")
         if not is_new:
@@ -96,19 +97,19 @@ def reload(is_new: bool) -> None:
 def stop_unit() -> str:
     """Stop the unit until the next login."""
     systemctl("stop", UNIT)
-    return "kb is stopped; 'kb service install' starts it again."
+    return "kb is stopped until the next login. 'kb service install' starts it now."
 
 
 def uninstall_unit() -> str:
     """Stop and remove the unit."""
     if not unit_file().exists():
         environment_file().unlink(missing_ok=True)  # it may hold a key
-        return "There is no service of kb here."
+        return "kb is not installed as a service on this machine."
     systemctl("disable", "--now", UNIT)
     unit_file().unlink(missing_ok=True)  # systemd may have removed it with its links
     environment_file().unlink(missing_ok=True)
     systemctl("daemon-reload")
-    return "The service was removed; your data was not touched."
+    return "kb removed the service and kept your data."
 
 
 def install_agent() -> str:
@@ -133,22 +134,22 @@ def install_agent() -> str:
         replace_file(file, plistlib.dumps(agent))
         boot_out(domain(), str(file))
         boot(file)
-    return f"kb runs in the background, by {file}.{backup_note} Its log: {log}"
+    return f"kb runs in the background ({file}).{backup_note} Its log: {log}"
 
 
 def stop_agent() -> str:
     """Stop the agent until the next login."""
     run_quietly(["launchctl", "bootout", f"{domain()}/{LABEL}"])
-    return "kb is stopped; 'kb service install' starts it again."
+    return "kb is stopped until the next login. 'kb service install' starts it now."
 
 
 def uninstall_agent() -> str:
     """Stop and remove the agent."""
     if not agent_file().exists():
-        return "There is no service of kb here."
+        return "kb is not installed as a service on this machine."
     boot_out(f"{domain()}/{LABEL}")
     agent_file().unlink()
-    return "The service was removed; your data was not touched."
+    return "kb removed the service and kept your data."
 
 
 def boot(file: Path) -> None:
@@ -157,7 +158,7 @@ def boot(file: Path) -> None:
 
 
 def boot_out(*agent: str) -> None:
-    """End the agent, if it runs."""
+    """Stop the agent if it runs."""
     command = ["launchctl", "bootout", *agent]
     subprocess.run(command, check=False, capture_output=True)  # noqa: S603 - of our own words
 
@@ -182,41 +183,41 @@ def config_home() -> Path:
 
 
 def unit_file() -> Path:
-    """Return where systemd looks for the user's units."""
+    """Return the path of the unit."""
     return config_home() / "systemd" / "user" / UNIT
 
 
 def environment_file() -> Path:
-    """Return the file with the service's settings, keys among them."""
+    """Return the file with the service's settings, including keys."""
     return config_home() / "kb" / "service.env"
 
 
 def agent_file() -> Path:
-    """Return where launchd looks for the user's agents."""
+    """Return the path of the launchd agent."""
     return Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
 
 
 def quoted(path: str) -> str:
-    """Return a path as a word of a unit."""
+    """Return a path as a quoted word of a unit."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 
 
 def domain() -> str:
-    """Return what launchd calls this user's session."""
+    """Return launchd's name of the user's session."""
     return f"gui/{os.getuid()}" if hasattr(os, "getuid") else ""
 
 
 def merged_settings(before: Mapping[str, str]) -> dict[str, str]:
-    """Return the service's settings: those that it has, and those that are set now."""
+    """Return the service's previous settings, updated with the settings of this environment."""
     return dict(sorted({**before, **own_settings()}.items()))
 
 
 def read_environment(file: Path) -> dict[str, str]:
-    """Return the settings of a service that is installed.
+    """Return the settings of an installed service.
 
     Raises:
-        LocalError: they cannot be read.
+        LocalError: the file cannot be read.
     """
     if not file.exists():
         return {}
@@ -230,15 +231,15 @@ def read_environment(file: Path) -> dict[str, str]:
 
 
 def back_up_other(file: Path, content: bytes) -> str:
-    """Keep a copy of a file that is about to be another; return what to say of it."""
-    return f" What was there is in {back_up(file)}." if file.exists() and file.read_bytes() != content else ""
+    """Back up a file if it will change; return a sentence with the path of the copy."""
+    return f" The previous file is in {back_up(file)}." if file.exists() and file.read_bytes() != content else ""
 
 
 @contextmanager
 def restored_on_failure(
     *files: Path, before: Callable[[], None] | None = None, after: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """Put files back as they were if the block fails; what is to be done before and after that is, too."""
+    """Restore files if the block fails, and call `before` and `after` around that."""
     contents = {file: file.read_bytes() if file.exists() else None for file in files}
     copies = backup_copies(files)
     try:
@@ -259,56 +260,56 @@ def restored_on_failure(
 
 
 def backup_copies(files: Iterable[Path]) -> set[Path]:
-    """Return the copies that were made of files before they became others."""
+    """Return the backup copies of files."""
     return {copy for file in files for copy in file.parent.glob(f"{file.name}.before-kb*")}
 
 
 def refuse_second(settings: Mapping[str, str]) -> None:
-    """Refuse to start a service where another engine has the data.
+    """Refuse to start a service while another engine uses the data folder.
 
     Raises:
-        LocalError: there is one.
+        LocalError: another engine runs.
     """
     if running := find_running(data_folder({**os.environ, **settings})):
-        raise LocalError(f"An engine runs here already, {running}: end it, then install the service.")
+        raise LocalError(f"Another engine already uses this data folder: {running}. Stop it, then install the service.")
 
 
 def systemctl(*words: str) -> None:
-    """Tell the user's systemd to do something."""
+    """Run systemctl for the user's systemd."""
     run_quietly(["systemctl", "--user", *words])
 
 
 def run_quietly(command: list[str]) -> None:
-    """Run a program of the system's.
+    """Run a program of the system.
 
     Raises:
-        LocalError: it is not here, or fails.
+        LocalError: the program does not exist or fails.
     """
-    ended = end_of(command, ": 'kb serve' runs the engine in a terminal")
+    ended = end_of(command, " To run the engine in a terminal, use 'kb serve'.")
     if ended.returncode:
         raise LocalError(f"{shlex.join(command)} failed: {ended.stderr.strip() or ended.stdout.strip()}")
 
 
 def print_status(command: list[str]) -> str:
-    """Print what a program of the system's knows, and return that there is no more to say.
+    """Print the output of a program of the system, and return an empty text.
 
     Raises:
-        LocalError: it is not here, or knows nothing.
+        LocalError: the program does not exist, or prints nothing.
     """
     ended = end_of(command)
     if not ended.stdout.strip():
-        raise LocalError("There is no service of kb here: 'kb service install' makes one.")
+        raise LocalError("The kb service is not installed on this machine. 'kb service install' installs it.")
     output.print_line(ended.stdout.rstrip())
     return ""
 
 
 def end_of(command: list[str], remedy: str = "") -> subprocess.CompletedProcess[str]:
-    """Return how a program of the system's ended, and what it printed.
+    """Run a program of the system, and return its exit status and output.
 
     Raises:
-        LocalError: it is not here.
+        LocalError: the program does not exist.
     """
     try:
         return subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - of our own words
     except OSError:
-        raise LocalError(f"{command[0]} is not here{remedy}.") from None
+        raise LocalError(f"This machine has no program {command[0]}.{remedy}") from None

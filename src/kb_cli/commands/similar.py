@@ -12,13 +12,13 @@ from kb_cli.runtime.options import Id, IdsOnly, Json
 
 def similar(
     document_id: Id,
-    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="How many documents at most.")] = 10,
+    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="The maximum number of documents.")] = 10,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
-    """List the documents closest in meaning to one.
+    """List the documents closest in meaning to a document.
 
-    The nearest comes first. Documents with a `vec_score` above 0.95 in --json say nearly the same; kb deletes none.
+    The closest comes first. Use it to find duplicates; kb never deletes them on its own.
     """
     answer = call(lambda client: client.similar(document_id, top=top))
     results = answer["results"]
@@ -26,6 +26,8 @@ def similar(
         output.print_json(answer)
     elif ids:
         output.write("".join(f"{result['document_id']}\n" for result in results))
-    else:
+    elif results:
         print_results(results)
+    else:
+        output.print_error("no other document has a similar meaning")
     return exit_codes.OK if results else exit_codes.FAILURE

@@ -15,10 +15,7 @@ MOST_TAGS = 10
 
 
 def stats(json: Json = False) -> None:
-    """Count what is in the knowledge base, by type and by tag.
-
-    It also says how much was added lately.
-    """
+    """Count documents by type, tag and time of addition."""
     answer = call(fetch)
     if json:
         output.print_json(answer)
@@ -38,7 +35,7 @@ def stats(json: Json = False) -> None:
 
 
 async def fetch(client: "EngineClient") -> dict[str, Any]:
-    """Return the counts."""
+    """Return the numbers of documents and passages."""
     status = await client.status()
     tags = (await client.tags())["tags"]
     now = datetime.now().astimezone()

@@ -12,7 +12,7 @@ from kb_cli.runtime.options import Json, counted
 
 
 def status(json: Json = False) -> None:
-    """Show what the engine is, holds and is doing."""
+    """Show the engine's version, model, documents and jobs."""
     answer = call(lambda client: client.status())
     if json:
         output.print_json(answer)
@@ -21,7 +21,7 @@ def status(json: Json = False) -> None:
 
 
 def print_status(answer: dict[str, Any]) -> None:
-    """Print the engine's state; an older engine may say less of itself."""
+    """Print the engine's state; an older engine may report less."""
     from rich.filesize import decimal
 
     model, documents, queue = (answer.get(part) or {} for part in ("model", "documents", "queue"))
@@ -37,10 +37,10 @@ def print_status(answer: dict[str, Any]) -> None:
             "full text": answer.get("full_text"),
             "replica": format_replica(answer.get("replica")),
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
-            "parser": format_confined((answer.get("parser") or {}).get("confined")),
+            "readers": format_confined((answer.get("parser") or {}).get("confined")),
             "extractors": format_extractors(answer.get("parser") or {}),
             "clock": (answer.get("clock") or {}).get("says"),
-            "not kb's": format_foreign(answer.get("foreign") or []),
+            "unknown objects": format_foreign(answer.get("foreign") or []),
             "history": format_history(answer.get("history")),
             **describe_machine(load_config().engine_url),
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",
@@ -49,13 +49,13 @@ def print_status(answer: dict[str, Any]) -> None:
 
 
 def format_precisions(precisions: dict[str, int]) -> str:
-    """Return which share of the vectors was made in each precision."""
+    """Return the share of the vectors with each precision."""
     total = sum(precisions.values())
     return ", ".join(f"{vectors / total:.0%} {precision}" for precision, vectors in precisions.items())
 
 
 def describe_machine(engine_url: str) -> dict[str, object]:
-    """Return what can be known of an engine that runs here: where its data are, and since when it runs."""
+    """Return the data folder, the start time and the process of an engine on this machine."""
     from rich.filesize import decimal
 
     folder = data_folder()
@@ -65,51 +65,51 @@ def describe_machine(engine_url: str) -> dict[str, object]:
     since = datetime.fromtimestamp(running.since).astimezone()
     hours, minutes = divmod((datetime.now().astimezone() - since) // timedelta(minutes=1), 60)
     return {
-        "data": f"{folder}, {decimal(disk_usage(folder).free)} free",
+        "data folder": f"{folder}, {decimal(disk_usage(folder).free)} free",
         "up since": f"{since:%Y-%m-%d %H:%M} ({hours} h {minutes} min), process {running.pid}",
     }
 
 
 def format_foreign(foreign: list[str]) -> str | None:
-    """Return what in the database kb never made, and what to do; None if there is nothing of this."""
-    meaning = "somebody added this to the database, and it may work on all that you save; 'kb doctor' says what helps"
+    """Return the database objects that kb did not create, and what to do about them; None without any."""
+    meaning = "kb did not create this, and it may change everything that you save; 'kb doctor' shows the remedy"
     return f"{', '.join(foreign)}: {meaning}" if foreign else None
 
 
 def format_confined(confined: list[str] | None) -> str | None:
-    """Return what a process that reads files cannot do; None while it starts."""
+    """Return the access that kb denies to the process that reads files; None while the process starts."""
     if confined is None:
         return None
-    return f"no {', no '.join(confined)}" if confined else "not confined on this system"
+    return f"no {', no '.join(confined)}" if confined else "not confined, because this system does not support it"
 
 
 def format_extractors(parser: dict[str, Any]) -> str:
-    """Return which files extractors read, and what those that are commands cannot do."""
+    """Return the file types of the extractors, and the access that kb denies to extractors that are commands."""
     suffixes, confined = ", ".join(parser.get("extracts", [])), parser.get("extractors_confined")
     return suffixes if confined is None else f"{suffixes} ({format_confined(confined)})"
 
 
 def format_replica(replica: dict[str, Any] | None) -> str | None:
-    """Return whether replicas answer; None where there are none."""
+    """Return whether replicas answer; None without replicas."""
     if replica is None:
         return None
     return (
         "answers searches"
         if replica["answers"]
-        else f"behind or gone for {replica['behind']:.0f} s: the primary answers"
+        else f"delayed or unreachable for {replica['behind']:.0f} s; the primary answers searches"
     )
 
 
 def format_history(history: dict[str, Any] | None) -> str | None:
-    """Return how much is kept of what was changed and deleted; None if the engine does not say."""
+    """Return the size of the history and the bin; None if the engine does not report it."""
     from rich.filesize import decimal
 
     if history is None:
         return None
-    return f"{history['versions']} former versions ({decimal(history['size'])}), {history['bin']} in the bin"
+    return f"{history['versions']} earlier versions ({decimal(history['size'])}), {history['bin']} in the bin"
 
 
 def format_counts(documents: dict[str, int]) -> str:
-    """Return how many documents there are, and of which types."""
+    """Return the number of documents, in all and by type."""
     types = ", ".join(f"{count} {doc_type}" for doc_type, count in sorted(documents.items()))
     return f"{sum(documents.values())} ({types})" if types else "0"

@@ -11,13 +11,13 @@ from kb_cli.stdio_bridge import Bridge, Endpoint
 def stdio() -> None:
     """Speak MCP over standard input and output.
 
-    This is for clients that only start programs. It passes everything on to the endpoint that 'kb mcp' names, and
-    starts 'kb serve' if nothing answers on this machine.
+    Use it for clients that can only start programs. It passes all messages on to the MCP endpoint that 'kb mcp' shows,
+    and starts 'kb serve' if no server answers on this machine.
     """
     config = load_config()
     headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", newline="\n")
-    log = data_folder() / "stdio.log"  # of a server that is started here: beside what it keeps
+    log = data_folder() / "stdio.log"  # for the output of a server that is started here
     Bridge(Endpoint(config.mcp_url, headers, log), sys.stdout).run(iter(sys.stdin.readline, ""))

@@ -1,4 +1,4 @@
-"""kb sync: make the knowledge base hold what a folder holds."""
+"""kb sync: keep the knowledge base in sync with a folder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,44 +20,47 @@ from kb_cli.sync.watch_rounds import follow
 
 
 def sync(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder, such as ~/vault.")],
     tags: Tags = None,
     exclude: Exclude = None,
     follow_links: FollowLinks = False,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Delete documents from below the folder whose file is gone; never notes.")
+        bool, typer.Option("--delete", help="Delete documents of the folder whose file no longer exists; never notes.")
     ] = False,
     name: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="What to call the folder, instead of its path."),
+        typer.Option(
+            "--as", metavar="NAME", help="The name of the folder in source paths, such as vault, instead of its path."
+        ),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Keep running, and follow each change.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, without doing it.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep running, and sync after each change.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes that kb would make.")] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Let --delete remove many documents at once, or all of a folder.")
+        bool, typer.Option("--yes", "-y", help="Allow --delete to delete many documents at once, or all of a folder.")
     ] = False,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Let this folder have a name that another folder or machine has.")
+        bool, typer.Option("--take-over", help="Give this folder the name of another folder or machine.")
     ] = False,
     json: Json = False,
 ) -> int:
-    """Keep the knowledge base in step with a folder.
+    """Keep the knowledge base in sync with a folder.
 
-    New files go in, and changed ones are replaced. When it ends, all of that can be found; what is unchanged is not
-    sent. A file that was renamed or moved within the folder stays the same document, with its id, dates and tags. As
-    with add, .gitignore and .kbignore say what to leave out, and links out of the folder are not followed. What came in
-    an archive is not deleted, even if the archive is gone: kb delete does that.
+    kb adds new files, replaces the documents of changed files, and skips unchanged files. When the command ends,
+    searches find all of them. A file that you rename or move within the folder keeps its document, with its id, dates
+    and tags. As with 'kb add', kb skips files that .gitignore or .kbignore list, and links out of the folder. It keeps
+    documents that came from an archive, even if the archive no longer exists; 'kb delete' deletes them.
 
-    --delete takes only what you deleted: documents stay while their disk is away, their folder cannot be read, or their
-    files are only online. If a folder is suddenly empty, or more than five documents and more than a fifth of all would
-    go at once, kb says so and deletes nothing until you add --yes. A file that comes back brings its document back from
-    the bin. One name belongs to one folder on one machine: give another folder another name (--as).
+    --delete only deletes documents whose file you deleted. Documents stay if their disk is missing, their folder cannot
+    be read, or their files are only online. If a folder is suddenly empty, or if more than five documents and more than
+    a fifth of all would be deleted at once, kb reports this and deletes nothing until you add --yes. If a deleted file
+    reappears, kb restores its document from the bin. A name belongs to one folder on one machine: give another folder
+    another name (--as).
 
-    With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths; with --dry-run
-    {"added", "changed", "moved", "deleted"}, lists of source paths.
+    With --json, prints {"files", "deleted"}: files as in 'kb add --json', and deleted as a list of source paths. With
+    --dry-run, prints {"added", "changed", "moved", "deleted"}, lists of source paths.
     """
     if watch and (dry_run or json):
-        raise UsageError("--watch goes with neither --dry-run nor --json.")
+        raise UsageError("--watch cannot be used with --dry-run or --json.")
     path = folder.expanduser()
     prefix = as_prefix(composed(name)) if name else ""
     local = Folder(
@@ -68,7 +71,7 @@ def sync(
         is_watched=watch,
     )
     digests = DigestCache()
-    if watch:  # which goes on when the engine is away
+    if watch:  # retries if the engine is unreachable
         call_async(lambda client: follow(client, local, digests))
         return exit_codes.OK
     local = call(lambda client: named(client, local))
@@ -84,5 +87,5 @@ def sync(
 
 
 def needs_yes(result: SyncResult) -> bool:
-    """Return whether documents stay until a person says that their files were deleted."""
+    """Return whether documents stay until the user confirms their deletion with --yes."""
     return any(withheld.needs_yes for withheld in result.withheld)

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 NOTE = "note"
 MIN_HASH = 8
-"""How much of its hash names a version."""
-Old = Annotated[str | None, typer.Option("--old", metavar="TEXT", help="What to replace; it must occur exactly once.")]
+"""The least number of characters that identify a version by its hash."""
+Old = Annotated[
+    str | None, typer.Option("--old", metavar="TEXT", help="The text to replace; it must occur exactly once.")
+]
 New = Annotated[str | None, typer.Option("--new", metavar="TEXT", help="The text that replaces it.")]
-Append = Annotated[str | None, typer.Option("--append", metavar="TEXT", help="Lines to add at the end.")]
-Prepend = Annotated[str | None, typer.Option("--prepend", metavar="TEXT", help="Lines to add at the beginning.")]
+Append = Annotated[str | None, typer.Option("--append", metavar="TEXT", help="Text to add as new lines at the end.")]
+Prepend = Annotated[
+    str | None, typer.Option("--prepend", metavar="TEXT", help="Text to add as new lines at the beginning.")
+]
 Title = Annotated[str | None, typer.Option("--title", metavar="TITLE", help="The new title.")]
 TagsAdd = Annotated[
     list[str] | None, typer.Option("--tags-add", metavar="A,B", help="Tags to add.", autocompletion=complete_tags)
@@ -33,7 +37,11 @@ TagsRemove = Annotated[
 ]
 IfMatch = Annotated[
     str | None,
-    typer.Option("--if-match", metavar="HASH", help="Only if its hash is still this, or begins so; 'kb get' shows it."),
+    typer.Option(
+        "--if-match",
+        metavar="HASH",
+        help="Change the note only if its hash still begins with these 8 or more characters; 'kb get' shows the hash.",
+    ),
 ]
 
 
@@ -51,23 +59,26 @@ def updatenote(
     why: Why = None,
     json: Json = False,
 ) -> None:
-    """Edit or replace a note, or a part of it.
+    """Edit a note, or replace its text or a part of it.
 
-    Without TEXT the note opens in $VISUAL or $EDITOR. What you leave unchanged is not sent, and someone else's change
-    is never overwritten.
-    With --json, prints the note as it is now.
+    Without TEXT, the note opens in $VISUAL or $EDITOR. If you change nothing, kb sends nothing. If someone else
+    changes the note in the meantime, kb keeps their change, saves your text and prints its path.
+
+    With --json, prints the note after the change.
     """
     options = {"old": old, "new": new, "append": append, "prepend": prepend, "title": title}
     change: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if text and change.keys() - {"title"}:
-        raise UsageError("TEXT is the whole new text: leave out --old, --new, --append and --prepend.")
+        raise UsageError(
+            "TEXT replaces the whole note: leave it out, or leave out --old, --new, --append and --prepend."
+        )
     tags = {"tags_add": split_tags(tags_add), "tags_remove": split_tags(tags_remove)}
     change |= {name: value for name, value in tags.items() if value}
     if if_match is not None and not (text or change):
-        raise UsageError("--if-match goes with TEXT or an option that says what to change.")
+        raise UsageError("--if-match needs a change: give TEXT, or an option such as --append.")
     given = read_text(text) if text or not change else None
     if given is not None and not text:
-        raise UsageError("Say - for what is piped in: it replaces the whole note.")
+        raise UsageError("To replace the whole note with the piped text, give - as TEXT.")
     if given is None and not change:
         note, is_sent = edit(document_id, why)
     else:
@@ -75,7 +86,7 @@ def updatenote(
     if json:
         output.print_json(note)
     else:
-        output.print_line(f"note {document_id} is " + ("updated" if is_sent else "unchanged; nothing was sent"))
+        output.print_line(f"note {document_id} is " + ("updated" if is_sent else "unchanged; kb sent nothing"))
 
 
 def update(
@@ -94,42 +105,52 @@ def update(
     try:
         return call(send)
     except Changed:
-        with suppress(KbError):  # what was refused stays refused
+        with suppress(KbError):  # the change stays refused, with or without the difference
             output.print_aside(call(lambda client: difference(client, document_id, if_match or "")))
-        raise Changed(f"Note {document_id} was changed by someone else meanwhile; that stays.") from None
+        raise Changed(
+            f"Someone else changed note {document_id}. kb kept their change and did not apply yours."
+        ) from None
 
 
 def normalized(version: str) -> str:
-    """Return a hash as the engine writes it."""
+    """Return a hash in the engine's form: lower case, without quotes."""
     return version.strip().strip('"').lower()
 
 
 async def full_hash(client: "EngineClient", document_id: int, version: str) -> str:
-    """Return the hash of a note, if it begins so; else what was given, which the engine refuses."""
-    present: str = (await client.document(document_id, chunks=1))["content_hash"]
+    """Return the whole hash of a note if `version` is its beginning; otherwise `version`, which the engine refuses."""
+    current: str = (await client.document(document_id, chunks=1))["content_hash"]
     beginning = normalized(version)
-    return present if len(beginning) >= MIN_HASH and present.startswith(beginning) else beginning
+    return current if len(beginning) >= MIN_HASH and current.startswith(beginning) else beginning
 
 
 async def difference(client: "EngineClient", document_id: int, version: str) -> str:
-    """Return the hash of a note, and the lines that changed since a version, if history has it."""
+    """Return the hash of a note, and the lines that changed since a version if the history has that version."""
     note = await client.document(document_id)
-    lines = [f"The note's hash is {note['content_hash']} now."]
+    lines = [f"The note now has the hash {note['content_hash']}."]
     beginning = normalized(version)
     for earlier in (await client.history(document_id))["versions"]:
         if len(beginning) >= MIN_HASH and earlier["content_hash"].startswith(beginning):
             before = str((await client.version(document_id, earlier["number"]))["text"]).splitlines()
             lines += unified_diff(
-                before, output.document_text(note).splitlines(), "as you read it", "as it is now", n=1, lineterm=""
+                before,
+                output.document_text(note).splitlines(),
+                "the version that you gave",
+                "the current version",
+                n=1,
+                lineterm="",
             )
             break
     return "\n".join(lines)
 
 
 def edit(document_id: int, why: str | None) -> tuple[dict[str, Any], bool]:
-    """Let the user edit a note; return it as it is then, and whether anything was sent."""
+    """Let the user edit a note; return the note after that, and whether anything was sent."""
     note = call(lambda client: client.document(document_id))
     if note["doc_type"] != NOTE:
-        raise NotANote(f"Document {document_id} is of type {note['doc_type']}: only notes can be updated.")
+        raise NotANote(
+            f"Document {document_id} has the type {note['doc_type']}, and only notes can be updated."
+            " To change it, edit its file and add it again."
+        )
     with edit_text(output.document_text(note), f"updatenote {document_id}") as text:
         return (note, False) if text is None else (update(document_id, text, note["content_hash"], why), True)

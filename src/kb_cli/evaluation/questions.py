@@ -43,7 +43,7 @@ def read_questions(path: Path) -> list[Question]:
     except (OSError, UnicodeDecodeError, LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     if not questions:
-        raise UsageError(f"{path} has no question with a document to be found.")
+        raise UsageError(f"{path} has no question with a document.")
     return questions
 
 
@@ -53,9 +53,9 @@ def _read_yaml(path: Path) -> list[Question]:
     try:
         entries = yaml.safe_load(path.read_text("utf-8"))
     except yaml.YAMLError as error:
-        raise UsageError(f"{path} is no YAML: {error}") from error
+        raise UsageError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(entries, list):
-        raise UsageError(f"{path} is no list: {FORM}.")
+        raise UsageError(f"{path} is not a YAML list: {FORM}.")
     return [_question(path, number, entry) for number, entry in enumerate(entries, 1)]
 
 

@@ -90,7 +90,7 @@ def drawn(run: Run, before: Run | None) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
         ' font-family="sans-serif" font-size="13" role="img">\n'
-        f"<title>nDCG@10 with 95 % intervals</title>\n{lines}\n</svg>\n"
+        f"<title>nDCG@10 with 95% intervals</title>\n{lines}\n</svg>\n"
     )
 
 

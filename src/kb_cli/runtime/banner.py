@@ -18,26 +18,26 @@ def is_for_person(environment: Mapping[str, str]) -> bool:
 def print_starting(folder: Path) -> None:
     """Print why the start takes a while."""
     is_first = not (folder / "models").is_dir()
-    why = "; the first start fetches the model, which takes up to a minute" if is_first else ""
-    print(f"kb {__version__} starts{why} …", file=sys.stderr)
+    why = "; the first start downloads the model, which takes up to a minute" if is_first else ""
+    print(f"Starting kb {__version__}{why} …", file=sys.stderr)
 
 
-OPEN = "every account and program on this machine can read and change your data; KB_API_KEY keeps them out"
+OPEN = "every account and program on this machine can read and change your data; set KB_API_KEY to prevent this"
 """The risk of running without a key."""
 
 
 def print_ready(url: str, folder: Path, apps: Iterable[str], *, is_open: bool) -> None:
     """Print the address, the data folder and the next steps."""
-    agents = ("  kb mcp                                 what connects your agents",) if "mcp" in apps else ()
+    agents = ("  kb mcp                                 (shows how to connect your agents)",) if "mcp" in apps else ()
     lines = (
-        f"kb is ready at {url} (Ctrl-C stops it). Its data are in {abbreviate_home(str(folder))}.",
-        *((f"No key is set: {OPEN}.",) if is_open else ()),
+        f"kb is ready at {url} (Ctrl-C stops it). Its data is in {abbreviate_home(str(folder))}.",
+        *((f"No API key is set: {OPEN}.",) if is_open else ()),
         "",
         "Next, in another terminal:",
         "  kb addnote 'the key is under the mat'  or: kb add ~/Documents",
         "  kb search where is the key",
         *agents,
         "",
-        f"The HTTP API: {url}/docs. Log: KB_LOG_LEVEL=info.",
+        f"HTTP API: {url}/docs. To see a log, set KB_LOG_LEVEL=info.",
     )
     print("\n".join(lines), file=sys.stderr, flush=True)

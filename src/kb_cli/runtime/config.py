@@ -168,7 +168,9 @@ def _check(settings: dict[str, Setting]) -> None:
 
 def _select_profile(profiles: Mapping[str, dict[str, str]], name: str, path: Path) -> dict[str, str]:
     if name not in profiles:
-        raise SettingError(f"{path}: there is no profile {name!r}; there are {', '.join(profiles) or 'none'}.")
+        raise SettingError(
+            f"{path}: the profile {name!r} does not exist. The file has {', '.join(profiles) or 'no profiles'}."
+        )
     return profiles[name]
 
 
@@ -178,7 +180,7 @@ def _load_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise SettingError(f"{path}: cannot be read: {error.strerror}.") from None
+        raise SettingError(f"{path}: kb cannot read this file: {error.strerror}.") from None
     if any(name in table for name in SECRETS for table in (values, *values.get("profiles", {}).values())):
         _warn_if_readable(path)
     return values
@@ -203,7 +205,7 @@ def _parse(content: bytes, path: Path) -> dict[str, Any]:
 def _check_names(values: Mapping[str, object], names: tuple[str, ...], path: Path) -> None:
     for name, value in values.items():
         if name not in names:
-            raise SettingError(f"{path}: there is no setting {name!r}; there are {', '.join(names)}.")
+            raise SettingError(f"{path}: {name!r} is not a setting. The settings are {', '.join(names)}.")
         if not isinstance(value, str):
             raise SettingError(f"{path}: {name} must be a text in quotes.")
 
@@ -211,7 +213,7 @@ def _check_names(values: Mapping[str, object], names: tuple[str, ...], path: Pat
 @cache  # a command may read its configuration several times
 def _warn_if_readable(path: Path) -> None:
     if os.name == "posix" and path.stat().st_mode & OTHERS_MAY_READ:
-        print(f"kb: warning: others can read the key in {path}: chmod 600 {path}", file=sys.stderr)
+        print(f"kb: warning: other users can read the key in {path}. Run: chmod 600 {path}", file=sys.stderr)
 
 
 def _check_url(url: str, source: str) -> None:
@@ -226,4 +228,6 @@ def _check_url(url: str, source: str) -> None:
 
 def _check_key(key: str, source: str) -> None:
     if not (key.isascii() and key.isprintable()):
-        raise SettingError(f"{source}: the key holds characters that cannot be sent; it must be printable ASCII.")
+        raise SettingError(
+            f"{source}: the key contains characters other than printable ASCII. Copy it again without them."
+        )

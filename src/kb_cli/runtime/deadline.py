@@ -31,5 +31,5 @@ def interrupt_start(number: int, frame: FrameType | None) -> None:
 
 def _end(code: int) -> None:
     if code == 0:
-        logger.warning("what was under way took more than %s seconds to stop: it was cut off", STOP_SECONDS)
+        logger.warning("kb did not stop within %s seconds and was ended; unfinished requests are lost", STOP_SECONDS)
     os._exit(code)

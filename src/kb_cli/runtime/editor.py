@@ -31,7 +31,7 @@ def edit_text(text: str, command: str) -> Iterator[str | None]:
         yield read_draft(draft, text)
     except BaseException:
         if has_new_text(draft, text):
-            print_error(f"your text is kept in {draft}: 'kb {command} - < {draft}' sends it")
+            print_error(f"your text is in {draft}; to send it: kb {command} - < {draft}")
         else:
             draft.unlink(missing_ok=True)
         raise
@@ -54,15 +54,15 @@ def read_draft(draft: Path, before: str) -> str | None:
     try:
         after = draft.read_bytes().decode()
     except FileNotFoundError:
-        raise LocalError("The editor left no file; nothing was sent.") from None
+        raise LocalError("The editor deleted the file; kb sent nothing.") from None
     except UnicodeDecodeError:
-        raise LocalError(f"The editor left no UTF-8 text in {draft}; nothing was sent.") from None
+        raise LocalError(f"The editor saved something other than UTF-8 text in {draft}; kb sent nothing.") from None
     if not before.endswith("\n"):
         after = after.removesuffix("\n")
     if after == before:
         return None
     if not after.strip():
-        raise UsageError("The note is empty; nothing was sent.")
+        raise UsageError("The note is empty; kb sent nothing.")
     return after
 
 
@@ -74,7 +74,7 @@ def has_new_text(draft: Path, before: str) -> bool:
 def open_editor(file: Path) -> None:
     """Open the file in the editor from VISUAL or EDITOR, and wait until it is closed."""
     command = editor_command(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-    run_editor([*command, str(file)], "; nothing was sent.")
+    run_editor([*command, str(file)], "; kb sent nothing.")
 
 
 def run_editor(command: list[str], consequence: str = ".") -> None:
@@ -86,7 +86,9 @@ def run_editor(command: list[str], consequence: str = ".") -> None:
     try:
         status = subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own editor
     except OSError as error:
-        raise LocalError(f"The editor {command[0]} does not start: {error.strerror}.") from None
+        raise LocalError(
+            f"The editor {command[0]} does not start: {error.strerror}. Set VISUAL or EDITOR to another one."
+        ) from None
     if status:
         raise LocalError(f"The editor {command[0]} ended with status {status}{consequence}")
 
@@ -96,7 +98,7 @@ def editor_command(editor: str) -> list[str]:
     try:
         words = shlex.split(editor, posix=os.name != "nt")
     except ValueError as error:
-        raise UsageError(f"VISUAL or EDITOR: {editor!r} is no command: {error}.") from None
+        raise UsageError(f"VISUAL or EDITOR: {editor!r} is not a command: {error}.") from None
     if not words:
-        raise UsageError("Give the TEXT, or name your editor in VISUAL or EDITOR: 'export EDITOR=nano'.")
+        raise UsageError("Give the TEXT, or set VISUAL or EDITOR to your editor: 'export EDITOR=nano'.")
     return [word.strip('"') for word in words] if os.name == "nt" else words

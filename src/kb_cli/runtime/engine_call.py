@@ -104,8 +104,10 @@ def explain_key() -> str:
     engine = config.engine_url + (f" (profile {config.profile})" if config.profile else "")
     key = config.settings.get("api_key")
     if key is None:
-        return f"{engine} wants a key, and none is set for it: KB_API_KEY, or api_key in {config_path()}."
-    return f"{engine} does not take the key from {key.source}: it must be the one that this engine has in KB_API_KEY."
+        return f"{engine} requires an API key. Set KB_API_KEY, or api_key in {config_path()}."
+    return (
+        f"{engine} rejected the key from {key.source}. Use the engine's own KB_API_KEY, or a key from 'kb keys make'."
+    )
 
 
 async def check_engine(client: EngineClient) -> None:
@@ -119,9 +121,7 @@ async def check_engine(client: EngineClient) -> None:
     except KbError as error:
         if error.status != HTTP_NOT_FOUND:
             raise
-        raise NoEngine(
-            f"What answers at {client.base_url} is not a kb engine; KB_ENGINE_URL says where to look."
-        ) from None
+        raise NoEngine(f"The server at {client.base_url} is not a kb engine. Check KB_ENGINE_URL.") from None
 
 
 def call_for_each(

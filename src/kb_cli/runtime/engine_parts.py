@@ -21,7 +21,9 @@ def require(module: str, extras: str = EXTRAS) -> Any:  # noqa: ANN401 - a modul
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise LocalError(f"{error.name} is not installed; this needs 'kb-local[{extras}]'.") from None
+        raise LocalError(
+            f"The Python module {error.name} is not installed. This command needs 'kb-local[{extras}]'."
+        ) from None
 
 
 def data_settings() -> Any:  # noqa: ANN401 - the engine's

@@ -34,7 +34,7 @@ def rephrase(detail: str, typed: Sequence[str] = sys.argv) -> str:
     if field and option:
         detail = f"{option}: {detail[field.end() :]}"
     detail = TIME.sub(lambda time: format_time(time[0]) or "", detail)
-    return IN_BIN.sub(r"Document \1 \2; 'kb restore \1' brings it back.", detail)
+    return IN_BIN.sub(r"Document \1 \2. To restore it: kb restore \1", detail)
 
 
 def find_option(field: str, typed: Sequence[str]) -> str | None:

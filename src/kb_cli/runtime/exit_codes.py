@@ -1,4 +1,4 @@
-"""The exit codes of `kb`, and the errors that it raises itself."""
+"""The exit codes of `kb`, and the errors that only the command line raises."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
 
 MEANINGS: Final = {
-    OK: "all went well",
-    FAILURE: "search found nothing; any other command: something failed",
-    USAGE: "the command or a setting is wrong",
-    UNREACHABLE: "the engine is unreachable",
-    UNAUTHORIZED: "the engine wants a key, or another one",
-    NOT_FOUND: "there is no such document or job",
+    OK: "success",
+    FAILURE: "search found nothing; for other commands: something failed",
+    USAGE: "the command line or a setting is wrong",
+    UNREACHABLE: "the engine cannot be reached",
+    UNAUTHORIZED: "the API key is missing or wrong",
+    NOT_FOUND: "the document or job does not exist",
     REFUSED: "the engine refused the request",
     ENGINE: "the engine failed",
-    LOCAL: "something on this machine failed",
+    LOCAL: "a problem on this machine, such as a full disk",
     INTERRUPTED: "interrupted",
-    PIPE_CLOSED: "whoever read the output stopped reading",
+    PIPE_CLOSED: "the program that read the output closed the pipe",
 }
 
 
 class UsageError(TyperException):
-    """The command line is invalid."""
+    """The command line or an environment variable is invalid."""
 
     exit_code = USAGE
 
 
 class LocalError(TyperException):
-    """Something on this machine failed."""
+    """A problem on this machine: a file, a disk, an editor or another program."""
 
     exit_code = LOCAL
 
@@ -54,7 +54,7 @@ class Interrupted(TyperException):
 
 
 def exit_code_for(error: KbError) -> int:
-    """Return the exit code for an error of the engine, its client or its start."""
+    """Return the exit code for an error of the engine or its client, or for a failed start."""
     for kind, code in (
         (EngineUnreachable, UNREACHABLE),
         (Unauthorized, UNAUTHORIZED),

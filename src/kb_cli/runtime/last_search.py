@@ -48,12 +48,12 @@ def recall(number: int) -> dict[str, Any]:
         last = {}
     if last.get("engine") != load_config().engine_url:
         raise UsageError(
-            "There was no search in a terminal yet, whose results could be opened by number; one whose output goes to a"
-            " file or a pipe does not count. Name the document by its ID."
+            "The last search on this engine is unknown. Run 'kb search' in a terminal, without a pipe or a file,"
+            " or give the ID of the document."
         )
     hits: list[dict[str, Any]] = last["hits"]
     if number > len(hits):
-        raise UsageError(f"The last search has no result {number}.")
+        raise UsageError(f"The last search has no result {number}. Its last one is {len(hits)}.")
     return hits[number - 1]
 
 

@@ -64,12 +64,14 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
         return
     if whole := enclosing_file(source):
         refuse_unsafe(whole)
-        print_error(f"{source} is inside {whole}, which opens; 'kb get {document_id} --file .' saves it alone")
+        print_error(
+            f"{source} is inside {whole}, so kb opens that; 'kb get {document_id} --file .' saves only the inner file"
+        )
         open_source({**document, "source_path": whole, "doc_type": ""})
         return
     if not (source.startswith(URL_SCHEMES) or Path(source).is_file()):
-        reason = f"{source} is not on this machine" if source else f"document {document_id} is no file"
-        raise LocalError(f"{reason}: 'kb get {document_id}' shows its text.")
+        reason = f"{source} is not on this machine" if source else f"document {document_id} did not come from a file"
+        raise LocalError(f"{reason}. To see its text: kb get {document_id}")
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     if editor and document["doc_type"] in IN_EDITOR and not source.startswith(URL_SCHEMES):
         command = editor_command(editor)
@@ -141,7 +143,7 @@ def launch(target: str) -> None:
     except OSError:
         status = 1
     if status:
-        raise LocalError(f"No program opens {target} here.")
+        raise LocalError(f"This machine has no default program that opens {target}.")
 
 
 def refuse_elsewhere(source: str, *, is_windows: bool = sys.platform == "win32") -> None:
@@ -151,7 +153,10 @@ def refuse_elsewhere(source: str, *, is_windows: bool = sys.platform == "win32")
         LocalError: the path is not local.
     """
     if is_windows and PureWindowsPath(source).drive.startswith("\\\\"):
-        raise LocalError(f"{source} is on another machine or a device, and is not looked at from here.")
+        raise LocalError(
+            f"{source} is on another machine or a device. kb does not open it, because Windows would send your"
+            " credentials there."
+        )
 
 
 def refuse_unsafe(path: str) -> None:
@@ -161,12 +166,12 @@ def refuse_unsafe(path: str) -> None:
         LocalError: the file is not safe to open.
     """
     if sys.platform != "win32" and os.access(path, os.X_OK):
-        raise LocalError(f"{path} is a program, and is not started from here.")
+        raise LocalError(f"{path} is a program; kb does not start programs.")
     if not is_opened(path):
         kind = PureWindowsPath(path).suffix or "without a suffix"
         raise LocalError(
-            f"{path}: files of this kind ({kind}) are not opened from here, because some of them start something."
-            " Open it yourself if you trust it, or set EDITOR if it is a text."
+            f"{path}: kb does not open files of this kind ({kind}), because some of them run programs. If you trust it,"
+            " open it yourself; if it is a text, set EDITOR."
         )
 
 

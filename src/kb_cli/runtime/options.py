@@ -25,43 +25,74 @@ STDIN = "-"
 AGO = re.compile(r"(\d{1,6})([smhdw])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
-Json = Annotated[bool, typer.Option("--json", help="Print the engine's JSON, and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tags", metavar="A,B", help="Tags, separated by commas.", autocompletion=complete_tags),
+    typer.Option(
+        "--tags", metavar="A,B", help="Tags to add, separated by commas: work,taxes.", autocompletion=complete_tags
+    ),
+]
+AllTags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tags",
+        metavar="A,B",
+        help="Only documents with all of these tags, such as work,taxes.",
+        autocompletion=complete_tags,
+    ),
 ]
 AnyTag = Annotated[
     list[str] | None,
-    typer.Option("--any", metavar="A,B", help="Only with at least one of these tags.", autocompletion=complete_tags),
+    typer.Option(
+        "--any", metavar="A,B", help="Only documents with at least one of these tags.", autocompletion=complete_tags
+    ),
 ]
 NoTag = Annotated[
     list[str] | None,
-    typer.Option("--not", metavar="A,B", help="Only without these tags.", autocompletion=complete_tags),
+    typer.Option(
+        "--not", metavar="A,B", help="Only documents without any of these tags.", autocompletion=complete_tags
+    ),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is searchable; say so if that fails.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until everything is searchable, and report any error.")]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option("--exclude", metavar="PATTERN", help="Leave out, as in .gitignore; may be repeated."),
+    typer.Option(
+        "--exclude",
+        metavar="PATTERN",
+        help="Skip files that match this pattern, written as in .gitignore: '*.log'. May be repeated.",
+    ),
 ]
 FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Also follow links to files outside the folder.")]
-Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The document's id.")]
-Ids = Annotated[list[int], typer.Argument(metavar="ID", min=1, help="The documents' ids.")]
-IdsOnly = Annotated[bool, typer.Option("--ids", help="Print the documents' ids, one a line, and nothing else.")]
+Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The document's id, as 'kb list' shows it.")]
+Ids = Annotated[
+    list[int], typer.Argument(metavar="ID", min=1, help="One or more document ids, as 'kb list' shows them.")
+]
+IdsOnly = Annotated[bool, typer.Option("--ids", help="Print only document ids, one per line.")]
 DocType = Annotated[
     str | None,
     typer.Option(
-        "--type", metavar="TYPE", help=f"Only this type: {', '.join(DOC_TYPES)}.", autocompletion=complete_types
+        "--type",
+        metavar="TYPE",
+        help=f"Only documents of this type: {', '.join(DOC_TYPES)}.",
+        autocompletion=complete_types,
     ),
 ]
 Lang = Annotated[
     str | None,
-    typer.Option("--lang", metavar="CODE", help="Only in this language, such as de or fr (ISO 639-1)."),
+    typer.Option("--lang", metavar="CODE", help="Only documents in this language, as an ISO 639-1 code: de, fr."),
 ]
-SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only from this file or source path.")]
-Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]
+SourcePath = Annotated[
+    str | None, typer.Option("--path", metavar="PATH", help="Only documents from this file or source path.")
+]
+Under = Annotated[
+    str | None,
+    typer.Option("--under", metavar="FOLDER", help="Only documents from this folder or below it, such as ~/reports."),
+]
 Name = Annotated[
     str | None,
-    typer.Option("--name", metavar="PATTERN", help="Only files or notes of this name, such as 'memo*' or '*.pdf'."),
+    typer.Option(
+        "--name", metavar="PATTERN", help="Only documents with this file name or note title: 'memo*', '*.pdf'."
+    ),
 ]
 After = Annotated[
     str | None,
@@ -80,15 +111,20 @@ AddedBefore = Annotated[
 ]
 DatedAfter = Annotated[str | None, typer.Option("--dated-after", hidden=True)]
 DatedBefore = Annotated[str | None, typer.Option("--dated-before", hidden=True)]
-Why = Annotated[str | None, typer.Option("--why", metavar="TEXT", help="Why, for the history.")]
+Why = Annotated[
+    str | None, typer.Option("--why", metavar="TEXT", help="The reason, which the history shows: 'a typo'.")
+]
 Profile = Annotated[
     str | None,
     typer.Option(
-        "--profile", metavar="NAME", help="Which server of the configuration file.", autocompletion=complete_profiles
+        "--profile",
+        metavar="NAME",
+        help="The profile of the configuration file to use, such as work.",
+        autocompletion=complete_profiles,
     ),
 ]
 Text = Annotated[
-    list[str] | None, typer.Argument(metavar="TEXT", help="The text, all words of it, or - for standard input.")
+    list[str] | None, typer.Argument(metavar="TEXT", help="The text of the note; - reads it from standard input.")
 ]
 
 
@@ -96,7 +132,7 @@ Text = Annotated[
 class FilterOptions:
     """The filters of a command; each field is an option."""
 
-    tags: Tags = None
+    tags: AllTags = None
     any_tag: AnyTag = None
     no_tag: NoTag = None
     doc_type: DocType = None
@@ -124,9 +160,9 @@ class FilterOptions:
 
         for option, path in (("--path", self.path), ("--under", self.under), ("--name", self.name)):
             if path == "":
-                raise UsageError(f"{option} names {'no path' if option != '--name' else 'nothing'}.")
+                raise UsageError(f"{option} is empty. Give a value, or leave the option out.")
         if self.doc_type is not None and self.doc_type not in DOC_TYPES:
-            raise UsageError(f"--type: there is no type {self.doc_type!r}{nearest(self.doc_type, DOC_TYPES)}.")
+            raise UsageError(f"--type: {self.doc_type!r} is not a document type{nearest(self.doc_type, DOC_TYPES)}.")
         request = {
             "doc_type": self.doc_type,
             "lang": self.lang,
@@ -168,13 +204,13 @@ FILTER_PARAMETERS = [
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Return a hint with the closest word, as the end of a sentence; empty if none is close."""
+    """Return a hint with the closest word, as the end of a sentence; empty if no word is close."""
     from difflib import get_close_matches
 
     known = list(words)
     folded = [candidate for candidate in known if candidate.casefold() == word.casefold()]
     matches = folded or get_close_matches(word, known, n=1)
-    return f"; there is {matches[0]!r}" if matches else ""
+    return f"; the closest is {matches[0]!r}" if matches else ""
 
 
 def split_tags(tags: list[str] | None) -> list[str]:
@@ -183,9 +219,13 @@ def split_tags(tags: list[str] | None) -> list[str]:
 
 
 def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
-    """Return the tags of a filter. An empty filter, as from an unset variable, would match all and is an error."""
+    """Return the tags of a filter.
+
+    Raises:
+        UsageError: the filter is empty, for example from an unset variable; it would match all documents.
+    """
     if tags is not None and not split_tags(tags):
-        raise UsageError(f"{option} names no tag.")
+        raise UsageError(f"{option} is empty. Name one or more tags, or leave the option out.")
     return split_tags(tags)
 
 
@@ -198,7 +238,7 @@ def parse_date(option: str, word: str | None) -> str | None:
             return parsed
     except Invalid as error:
         raise UsageError(error.detail) from None
-    raise UsageError(f"{option} names no date.")
+    raise UsageError(f"{option} is empty. Give a date such as 2026-01-31 or 7d, or leave the option out.")
 
 
 def parse_moment(option: str, word: str | None) -> str | None:
@@ -226,7 +266,7 @@ def read_text(words: list[str] | None) -> str | None:
         text = sys.stdin.buffer.read().decode()
         return text if text or words else None
     except UnicodeDecodeError:
-        raise UsageError("What comes on standard input is not UTF-8 text.") from None
+        raise UsageError("Standard input is not UTF-8 text. 'kb add -' accepts other content.") from None
 
 
 def is_piped(descriptor: int) -> bool:
@@ -235,12 +275,12 @@ def is_piped(descriptor: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
-HOW_TO_ADD: Final = "'kb add FOLDER' brings files in, and 'kb addnote' a note"
-EMPTY: Final = f"no document is here yet; {HOW_TO_ADD}"
+HOW_TO_ADD: Final = "add files with 'kb add FOLDER', or a note with 'kb addnote TEXT'"
+EMPTY: Final = f"the knowledge base is empty; {HOW_TO_ADD}"
 
 
 def explain_nothing(filters: FilterOptions) -> str:
-    """Return why no document passes the filters, as far as that can be known; otherwise an empty text."""
+    """Return why no document matches the filters; an empty text if kb does not know."""
     from kb_cli.runtime.completion import fetch_tags
     from kb_cli.runtime.engine_call import call
 
@@ -253,13 +293,14 @@ def explain_nothing(filters: FilterOptions) -> str:
         known = call(lambda client: client.status())["languages"]
         if filters.lang.lower() not in known:
             return (
-                f"no document is in the language {filters.lang!r}; there are {counted(known) or 'none that are known'}"
+                f"no document is in the language {filters.lang!r};"
+                f" the languages of your documents are {counted(known) or 'unknown'}"
             )
     if any(vars(filters).values()):
-        return "no document passes these filters"
+        return "no document matches these filters"
     return "" if call(lambda client: client.count_documents()) else EMPTY
 
 
 def counted(numbers: Mapping[str, int]) -> str:
-    """Return the names, each with its number."""
+    """Return the names, each with its number in brackets."""
     return ", ".join(f"{name} ({number})" for name, number in numbers.items())

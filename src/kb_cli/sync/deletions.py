@@ -71,8 +71,8 @@ class Judge:
         left = self._on_other_devices(left)
         left = self._in_emptied_folders(left)
         if len(left) > FEW and len(left) * SHARE > self.total:
-            reason = f"{len(left)} of {self.total} documents would be deleted ({places(left)}), and none was."
-            self._withhold(left, f"{reason} If you deleted these files, say --yes.")
+            reason = f"{len(left)} of {self.total} documents would be deleted ({places(left)}), so kb deleted none."
+            self._withhold(left, f"{reason} If you deleted these files, add --yes.")
             return []
         return left
 
@@ -86,7 +86,7 @@ class Judge:
         for file in self.unread:
             folder = parent(file)
             where = folder or "the folder"
-            reason = f"{file} cannot be read, and nothing of {where} is deleted until it can."
+            reason = f"kb cannot read {file}, and deletes nothing in {where} until it can."
             paths = self._split(paths, folder, reason, needs_yes=False)
         return paths
 
@@ -95,8 +95,8 @@ class Judge:
             if device == EMPTIED:
                 continue
             where = mount or "The folder"
-            reason = f"{where} is not on the disk that it was on ({device.partition(' ')[0]}). Is it there?"
-            reason += " If you deleted these files, say --yes."
+            reason = f"{where} is not on the same disk as before ({device.partition(' ')[0]}). Is that disk connected?"
+            reason += " If you deleted these files, add --yes."
             paths = self._split(paths, mount, reason)
         return paths
 
@@ -108,13 +108,13 @@ class Judge:
             if count > 1 and self.disk.is_emptied(PurePosixPath(folder))
         }
         before = [folder for folder, device in lost_mounts(*self.mounts).items() if device == EMPTIED]
-        emptied = dict.fromkeys(before, "was empty and has not all of its files again") | emptied
+        emptied = dict.fromkeys(before, "was empty, and not all of its files are back") | emptied
         for folder in sorted(emptied, key=len):
             number = sum(is_below(path, folder) for path in paths)
-            came = "1 document came" if number == 1 else f"{number} documents came"
+            came = "1 document comes" if number == 1 else f"{number} documents come"
             where = "The folder" if folder == ITSELF else folder
-            reason = f"{where} {emptied[folder]}, where {came} from. Is its disk there?"
-            reason += " If you deleted these files, say --yes."
+            reason = f"{where} {emptied[folder]}, and {came} from there. Is its disk connected?"
+            reason += " If you deleted these files, add --yes."
             left = self._split(paths, folder, reason)
             self.emptied += [folder] if left != paths else []
             paths = left
@@ -134,8 +134,8 @@ class Judge:
 
 def lost_mounts(before: str, now: str) -> dict[str, str]:
     """Return the folders that are no longer on the same device, each with that device."""
-    former, present = parsed(before), parsed(now)
-    return {mount: device for mount, device in former.items() if present.get(mount) != device}
+    previous, current = parsed(before), parsed(now)
+    return {mount: device for mount, device in previous.items() if current.get(mount) != device}
 
 
 def remembered(before: str, now: str, left: Collection[str], emptied: Iterable[str] = ()) -> str:

@@ -118,12 +118,12 @@ def _expand(name: str) -> list[Path]:
     path = Path(name).expanduser()
     if name and path.exists():
         if not (path.is_file() or path.is_dir()):
-            raise UsageError(f"{path} is no regular file.")
+            raise UsageError(f"{path} is not a regular file. Name a file or a folder.")
         return [path]
     matches = map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207 - Path.glob includes hidden files
     paths = [match for match in matches if match.is_file() or match.is_dir()] if name else []
     if not paths:
-        raise UsageError(f"There is no file or folder {name or repr(name)}.")
+        raise UsageError(f"The file or folder {name or repr(name)} does not exist.")
     return paths
 
 
@@ -224,7 +224,7 @@ def _read_rules(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequ
             except TimeoutError:
                 raise
             except (OSError, ValueError) as error:
-                raise UsageError(f"{folder / name} cannot be read: {error}.") from None
+                raise UsageError(f"{folder / name}: kb cannot read this file: {error}.") from None
     if exclude:
         yield IgnoreRules("--exclude", folder, exclude)
 

@@ -17,7 +17,7 @@ from kb_cli.sync.timed_reads import ask_folder
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
 
-OTHER_SPELLING: Final = "another file here has the same name, its letters written in another way: rename one of them"
+OTHER_SPELLING: Final = "another file here has the same name in another Unicode spelling; rename one of them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class Folder:
         try:
             is_file, is_there = ask_folder(self.path, lambda path: (path.is_file(), path.is_dir()))
         except OSError:
-            raise UsageError(f"{self.path} gives no answer: is its disk there?") from None
+            raise UsageError(f"{self.path} does not respond. Is its disk connected?") from None
         if is_file:
-            raise UsageError(f"{self.path} is a file: 'kb add' adds it.")
+            raise UsageError(f"{self.path} is a file. To add it, use 'kb add'.")
         if not is_there:
-            raise UsageError(f"There is no folder {self.path}.")
+            raise UsageError(f"The folder {self.path} does not exist.")
 
     async def select(self, client: EngineClient, left_out: Collection[str]) -> tuple[FileSelection, list[FileItem]]:
         """Return the files of the folder that the engine can read, except for the source paths in `left_out`.

@@ -144,8 +144,8 @@ def host_name() -> str:
 def taken(folder: Folder, path: str, host: str) -> UsageError:
     """Return the error for a name that another folder has."""
     return UsageError(
-        f"{folder.prefix.rstrip('/')} is the name of {path} on {host} already: two folders under one name would undo"
-        " each other's changes. Give this one another name (--as), or let it have this one from now on (--take-over)."
+        f"{folder.prefix.rstrip('/')} is already the name of {path} on {host}; two folders with one name would undo"
+        " each other's changes. Give this folder another name (--as NAME), or the same name from now on (--take-over)."
     )
 
 

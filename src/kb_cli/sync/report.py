@@ -46,7 +46,7 @@ class SyncResult:
 
 def unreadable_items(selection: FileSelection) -> list[FileItem]:
     """Return the folders that cannot be listed, as failed items."""
-    error = "this folder cannot be listed"
+    error = "kb cannot list this folder; check its permissions"
     return [FileItem(str(folder), folder.as_posix(), error=error) for folder in selection.unreadable]
 
 
@@ -73,9 +73,9 @@ def print_plan(plan: SyncResult, *, json: bool) -> None:
     print_failures([item for item in plan.failed if item.is_news])
     rows = [(act, path) for act, paths in acts.items() for path in paths]
     if rows:
-        output.print_table(("WHAT", "SOURCE PATH"), rows)
+        output.print_table(("CHANGE", "SOURCE PATH"), rows)
     summary = summarize(plan.items, plan.selection, deleted=len(plan.deleted), waited=True)
-    output.print_line(f"dry run, nothing was done: {summary}")
+    output.print_line(f"dry run, kb changed nothing: {summary}")
 
 
 def print_withheld(withheld: Iterable[Withheld], addition: str = "") -> None:
@@ -93,7 +93,7 @@ def withheld_json(result: SyncResult) -> dict[str, list[dict[str, object]]]:
 def print_changes(result: SyncResult, prefix: str) -> None:
     """Print the changes of a round, one line per file with the time; paths without their `prefix`."""
     print_failures([item for item in result.failed if item.is_news])
-    print_withheld(result.withheld, "Deletions are paused meanwhile.")
+    print_withheld(result.withheld, "Until then, kb deletes nothing there.")
     time = datetime.now().astimezone().strftime("%H:%M:%S")
     for item in result.items:
         if is_done(item):
@@ -120,28 +120,28 @@ def print_failures(failed: Sequence[FileItem]) -> None:
 
 def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: int = 0, waited: bool) -> str:
     """Return a one-line summary of the files."""
-    done = Counter(item.act if waited or item.moved_from else "on the way in" for item in items if is_done(item))
+    done = Counter(item.act if waited or item.moved_from else "queued" for item in items if is_done(item))
     failed = sum(bool(item.error) and not item.is_known_error for item in items)
     known = sum(item.is_known_error for item in items)
     unchanged = sum(item.is_unchanged for item in items)
     parts = [f"{count} {act}" for act, count in sorted(done.items())]
     parts += [f"{deleted} deleted"] if deleted else []
     partly = sum(item.is_partly_read for item in items)
-    parts += [f"{partly} not read in full ('kb jobs --status done' says what is missing)"] if partly else []
+    parts += [f"{partly} only partly read ('kb jobs --status done' shows the missing parts)"] if partly else []
     if unchanged:
         parts.append(f"{unchanged} up to date" if parts or failed or known else "all up to date")
     parts += [f"{count} empty" for count in [sum(item.is_empty for item in items)] if count]
-    parts += [f"{known} unreadable ('kb jobs --status failed' says why)"] if known else []
+    parts += [f"{known} unreadable ('kb jobs --status failed' shows the reasons)"] if known else []
     parts += [f"{failed} failed"] if failed else []
     if selection.skipped:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(selection.skipped.items()))
-        parts.append(f"{sum(selection.skipped.values())} passed over ({kinds})")
-    parts += [f"{selection.leftovers} left by other programs and skipped"] if selection.leftovers else []
+        parts.append(f"{sum(selection.skipped.values())} skipped ({kinds})")
+    parts += [f"{selection.leftovers} temporary files of other programs skipped"] if selection.leftovers else []
     parts += [f"{len(selection.elsewhere)} not on this disk (only online)"] if selection.elsewhere else []
-    parts += [f"{count} left out by {name}" for name, count in sorted(selection.ignored.items())]
+    parts += [f"{count} skipped by {name}" for name, count in sorted(selection.ignored.items())]
     if selection.outside:
         links = "1 link" if len(selection.outside) == 1 else f"{len(selection.outside)} links"
-        parts.append(f"{links} out of the folder not followed (--follow-links follows)")
+        parts.append(f"{links} out of the folder skipped (--follow-links follows them)")
     return f"{count_files(len(items))}: {', '.join(parts or ['nothing to do'])}"
 
 

@@ -92,7 +92,7 @@ class Round:
             return None
         documents = "1 document" if len(paths) == 1 else f"{len(paths)} documents"
         return UsageError(
-            f"{folder.path} holds no files, and {documents} would be deleted. Is its disk there? If so, say --yes."
+            f"{folder.path} has no files, and {documents} would be deleted. Is its disk connected? If so, add --yes."
         )
 
     @property

@@ -41,7 +41,7 @@ class TimedReader:
             if future.done():  # the system's own error, such as a server timeout
                 return future.result()
             self.is_stuck = True
-            reason = f"it gave no answer for {BLOCKED_SECONDS:g} seconds; is its disk there?"
+            reason = f"it did not respond for {BLOCKED_SECONDS:g} seconds; is its disk connected?"
             raise OSError(errno.ETIMEDOUT, reason) from None
 
     def end(self) -> None:
@@ -95,7 +95,7 @@ def listening(path: str | Path, own: TimedReader | None = None) -> Iterator[Time
     """
     folder = os.path.dirname(path)  # noqa: PTH120 - many thousand paths
     if folder in _silent:
-        raise OSError(errno.ETIMEDOUT, "a file beside it gave no answer")
+        raise OSError(errno.ETIMEDOUT, "another file in its folder did not respond")
     with nullcontext(own) if own else reader() as patient:
         try:
             yield patient

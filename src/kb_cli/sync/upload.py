@@ -124,7 +124,7 @@ class Uploader:
     async def wait_all(self, items: Sequence[FileItem]) -> None:
         """Wait until the sent files are searchable, or record their errors."""
         pending = [item for item in items if item.job]
-        with progress_bar("taking in", len(pending), is_bytes=False, quiet=self.quiet) as advance:
+        with progress_bar("adding", len(pending), is_bytes=False, quiet=self.quiet) as advance:
             for item in pending:
                 await self.wait(item)
                 advance(1)

@@ -40,7 +40,7 @@ class Follower:
     folder: Folder
     digests: DigestCache
     _is_first: bool = True
-    _told: set[str] = field(default_factory=set)
+    _printed: set[str] = field(default_factory=set)
     """Messages of the last round, which are not repeated."""
 
     async def run(self) -> None:
@@ -69,7 +69,7 @@ class Follower:
         except Unauthorized:
             return self._say(explain_key())
         except KbError as error:
-            return self._say(f"{error.detail} Watching goes on by itself when it is back.")
+            return self._say(f"{error.detail} kb keeps trying and then continues to watch.")
         except TyperException as error:
             return self._say(error.format_message())
         # A confirmation covers only the state that the user saw, not later rounds.
@@ -79,20 +79,20 @@ class Follower:
 
     def _say(self, line: str) -> bool:
         """Print once why a round did not run; return False."""
-        if line not in self._told:
+        if line not in self._printed:
             print_error(line)
-        self._told = {line}
+        self._printed = {line}
         return False
 
     def _without_known(self, result: SyncResult) -> SyncResult:
         """Return the result without known messages about files and documents that have not changed."""
-        before, self._told = self._told, set()
+        before, self._printed = self._printed, set()
         for item in result.items:
             if item.error:
                 line = f"{item.path}: {item.error}"
                 item.is_known_error = item.is_known_error or (line in before and item.job is None)
-                self._told.add(line)
-        self._told.update(withheld.reason for withheld in result.withheld)
+                self._printed.add(line)
+        self._printed.update(withheld.reason for withheld in result.withheld)
         return replace(result, withheld=[withheld for withheld in result.withheld if withheld.reason not in before])
 
     def _report(self, result: SyncResult) -> None:

@@ -64,7 +64,7 @@ async def _watch(folder: Path) -> AsyncGenerator[bool, None]:
             if (reason := shortage(folder)) is not None:
                 note_shortage(folder, reason)
             else:
-                print_error(f"the folder is watched anew: {errors.exceptions[0]}")
+                print_error(f"starting to watch the folder again: {errors.exceptions[0]}")
 
 
 async def poll(folder: Path) -> AsyncGenerator[bool, None]:
@@ -79,7 +79,7 @@ async def poll(folder: Path) -> AsyncGenerator[bool, None]:
 
 _short: dict[Path, tuple[float, list[int]]] = {}
 """When the watches ran out for a folder, and the limits at that time. Giving up frees the watches, so that their number
-alone would look sufficient again.
+would look sufficient again.
 """
 
 _said: set[str] = set()
@@ -150,6 +150,6 @@ def explain(reason: int) -> str:
     more = max(2 * now, 524_288 if reason == errno.ENOSPC else 1024)
     what = "folders" if reason == errno.ENOSPC else "programs that watch folders"
     return (
-        f"the system watches no more {what} (fs.inotify.{limit} is {now}): changes are looked for every"
-        f" {POLL_SECONDS:g} seconds instead. 'sudo sysctl fs.inotify.{limit}={more}' raises the limit."
+        f"the system cannot watch more {what} (fs.inotify.{limit} is {now}), so kb looks for changes every"
+        f" {POLL_SECONDS:g} seconds. To raise the limit: sudo sysctl fs.inotify.{limit}={more}"
     )

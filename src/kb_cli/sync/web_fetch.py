@@ -98,7 +98,7 @@ def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
         raise LocalError(f"the server answered {error.response.status_code}") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         reason = ERRNO.sub("", str(error)) or type(error).__name__
-        raise LocalError(f"it cannot be fetched: {reason}") from None
+        raise LocalError(f"kb cannot fetch it: {reason}") from None
 
 
 def download(answer: Response, content: BinaryIO) -> None:
@@ -113,7 +113,7 @@ def download(answer: Response, content: BinaryIO) -> None:
         if content.tell() > MAX_BYTES:
             raise LocalError(f"it is larger than {MAX_BYTES >> 20} MiB")
         if time.monotonic() > deadline:
-            raise LocalError(f"it takes longer than {TOTAL_SECONDS} seconds")
+            raise LocalError(f"the download takes longer than {TOTAL_SECONDS} seconds")
 
 
 def recoded(content: BinaryIO, encoding: str | None) -> BinaryIO:
@@ -160,7 +160,7 @@ def readable(fetched: Fetched, address: str) -> Fetched:
         )
         if done.returncode == 0 and done.stdout:
             return fetched._replace(content=io.BytesIO(done.stdout))
-    return fetched._replace(why_whole="no main text was found in it")
+    return fetched._replace(why_whole="kb found no main text in it")
 
 
 def filename(address: str, kind: str) -> str:

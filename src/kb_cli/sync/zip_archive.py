@@ -70,9 +70,9 @@ def unpacked(archive: Path, exclude: Sequence[str], code_page: str | None = None
                     guessed |= _unpack(inner, inner.parent, room, places, code_page)
                     inner.unlink()
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            raise UsageError(f"{archive} cannot be unpacked: {error}.") from None
+            raise UsageError(f"{archive}: kb cannot unpack it: {error}.") from None
         except OSError as error:
-            raise LocalError(f"{archive} cannot be unpacked: {error.strerror}.") from None
+            raise LocalError(f"{archive}: kb cannot unpack it: {error.strerror}.") from None
         yield Unpacked(folder, select_files([str(folder)], exclude), guessed)
 
 
@@ -96,7 +96,10 @@ class _Budget:
         self._files -= len(entries)
         self._bytes -= sum(entry.file_size for entry in entries)
         if self._files < 0 or self._bytes < 0:
-            raise UsageError(f"{self._archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB.")
+            raise UsageError(
+                f"{self._archive}: it contains more than {MAX_FILES:,} files or {MAX_BYTES >> 30} GiB."
+                " Unpack it, and add the folder."
+            )
 
 
 class _Places:

@@ -1,4 +1,4 @@
-"""Which collection a document is in."""
+"""Keep each document in at most one collection."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from kb.client.client import JSON, EngineClient
 logger = logging.getLogger(__name__)
 
 ANSWER_SECONDS: Final = 5
-"""How long an answer waits for its job, so that what was added is in one collection when the agent hears of it."""
+"""Seconds that an answer waits for its job, so that the new document is in one collection when the agent gets it."""
 
 TIMEOUT_SECONDS: Final = 3600
-MOVED: Final = "It was there already, in the collection {}, and has moved to {}; kb_set_collection moves it back."
+MOVED: Final = "It already existed in the collection {}; kb moved it to {}. To move it back, use kb_set_collection."
 
 MAX_LATE_WAITS: Final = 16
-"""How many jobs are waited for after their answer: each of them holds a connection to the engine."""
+"""Maximum number of jobs to wait for after their answer; each wait holds a connection to the engine."""
 
 
 class Membership:
     """Keeps each document of one engine in at most one collection.
 
     Args:
-        engine: keeps the collections as tags.
-        names: of the collections; new documents go to the first.
+        engine: stores the collections as tags.
+        names: the names of the collections; new documents go to the first.
     """
 
     def __init__(self, engine: EngineClient, names: Sequence[str]) -> None:
@@ -45,20 +45,20 @@ class Membership:
         """Return the tag of a collection.
 
         Raises:
-            Invalid: there is no collection of that name.
+            Invalid: no collection has that name.
         """
         if name not in self.names:
-            raise Invalid(f"collection: there is no {str(name)[:100]!r}; there are {', '.join(self.names)}.")
+            raise Invalid(f"collection: no {str(name)[:100]!r} exists. Collections: {', '.join(self.names)}.")
         return f"{PREFIX}{name}"
 
     async def is_empty(self, tag: str) -> bool:
-        """Return whether no document is in a collection."""
+        """Return whether a collection is empty."""
         return not (await self._engine.documents(tag=tag, limit=1))["documents"]
 
     async def assign(self, document_id: int, tag: str | None) -> JSON:
-        """Put a document into one collection, or into none. Return the document.
+        """Move a document to a collection, or out of all. Return the document.
 
-        A concurrent change shows in the engine's answer, and is undone: the last writer's tag alone remains.
+        The engine's answer shows a concurrent change, and this method undoes it: the tag of the last writer remains.
         """
         document = await self._engine.document(document_id, chunks=1)
         collections = {tag} if tag else set()
@@ -69,10 +69,10 @@ class Membership:
         return document
 
     async def settle(self, job_id: int) -> JSON:
-        """Once the job is done, leave its document in the collection that it was added to.
+        """After the job, keep its document only in the collection to which it was added.
 
-        The same content may have been there before, in another collection: the engine merges the tags of both. Return
-        what is to be said of that, if the job is done soon.
+        If the same content already existed in another collection, the engine merges the tags of both. Return fields
+        that report this, if the job ends soon.
         """
         task = asyncio.create_task(self._assign_when_done(job_id))
         self._settling.add(task)
@@ -90,11 +90,11 @@ class Membership:
                 if job["document_id"] and (collection := min(collection_tags(job), default=None)):
                     return await self._assign(job, collection)
         except (KbError, TimeoutError) as error:
-            logger.warning("job %s: its document may be in two collections: %s", job_id, error)
+            logger.warning("job %s: the document may be in two collections: %s", job_id, error)
         return {}
 
     async def _assign(self, job: JSON, collection: str) -> JSON:
-        """Put the document of a job into a collection; return what is to be said of one that existed."""
+        """Move the document of a job to a collection; return fields for the answer if the document already existed."""
         document_id = job["document_id"]
         if not job.get("existed"):
             await self.assign(document_id, collection)
@@ -114,12 +114,12 @@ def is_collection(tag: object) -> bool:
 
 
 def collection_tags(holder: JSON) -> set[str]:
-    """Return the tags of a document or a job that are collections."""
+    """Return the collection tags of a document or job."""
     return set(filter(is_collection, holder["tags"]))
 
 
 def tags_to_field(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return the JSON with a field `collection` beside every `tags`, in place of the tag."""
+    """Return the JSON with a field `collection` next to every `tags`, in place of the tag."""
     if isinstance(value, list):
         return [tags_to_field(item) for item in value]
     if not isinstance(value, dict):
@@ -133,7 +133,7 @@ def tags_to_field(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def field_to_tags(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return the JSON with each `collection` among the tags, as it is shown in texts."""
+    """Return the JSON with each `collection` among the tags, as texts show it."""
     if isinstance(value, list):
         return [field_to_tags(item) for item in value]
     if not isinstance(value, dict):
@@ -145,7 +145,7 @@ def field_to_tags(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def schema_with_field(schema: Any) -> Any:  # noqa: ANN401 - any JSON schema
-    """Return the schema of what `tags_to_field` makes of an answer."""
+    """Return the schema of an answer after `tags_to_field`."""
     if not isinstance(schema, dict):
         return schema
     converted = {name: schema_with_field(part) for name, part in schema.items()}

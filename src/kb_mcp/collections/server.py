@@ -49,10 +49,10 @@ CHANGING: Final = ("tags_add", "tags_remove")
 """The parameters that change tags."""
 
 CONVENTION: Final = (
-    " A document is in one collection ({names}). It is kept as the tag collection:<name> and shown as `collection`."
+    " Each document is in one collection ({names}), stored as the tag collection:<name> and shown as `collection`."
 )
-ON_SEARCH: Final = " Give collection to search only there."
-ON_ADDING: Final = " It goes to the collection {default} unless you give another."
+ON_SEARCH: Final = " To search only one collection, give collection."
+ON_ADDING: Final = " Without collection, the document goes to {default}."
 
 
 class CollectionTool(Tool):
@@ -75,7 +75,7 @@ class CollectionTool(Tool):
         return tool
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
-        """Run the inner tool. `collection` is checked here: FastMCP checks the inner tool's parameters alone."""
+        """Run the inner tool. `collection` is checked here: FastMCP checks only the parameters of the inner tool."""
         try:
             given = self._with_tag(normalize(self.name, arguments))
             result = await self._inner.run(given)
@@ -91,7 +91,7 @@ class CollectionTool(Tool):
         return tool_result(converted, text)
 
     async def _empty(self, tags: list[str]) -> dict[str, str]:
-        """Return what is said of a search in a collection that is empty."""
+        """Return a field for the answer if the collection is empty."""
         if tags and is_collection(tags[0]) and await self._membership.is_empty(tags[0]):
             return {"rest": f"The collection {tags[0].removeprefix(PREFIX)} is empty."}
         return {}
@@ -104,13 +104,13 @@ class CollectionTool(Tool):
         name = arguments.pop("collection", "")
         if self.name in ADDING:
             if any(is_collection(tag) for tag in tags):
-                raise Invalid(f"tags: set the collection by the parameter collection, not by a tag {PREFIX}<name>.")
+                raise Invalid(f"tags: set the collection with the parameter collection, not with a tag {PREFIX}<name>.")
             name = self._membership.default if name == "" else name
         return arguments if name == "" else arguments | {"tags": [self._membership.tag(name), *tags]}
 
 
 def refuse_collections(arguments: dict[str, Any]) -> None:
-    """Refuse to change the collection like another tag: a document has one (requirement C-3).
+    """Refuse to change the collection through tags, because a document has only one (requirement C-3).
 
     Raises:
         Invalid: a tag to add or to remove is a collection.
@@ -118,7 +118,7 @@ def refuse_collections(arguments: dict[str, Any]) -> None:
     for name in CHANGING:
         tags = arguments.get(name)
         if any(map(is_collection, tags if isinstance(tags, list) else [])):
-            raise Invalid(f"{name}: change the collection by {SET_COLLECTION}, not by a tag {PREFIX}<name>.")
+            raise Invalid(f"{name}: change the collection with {SET_COLLECTION}, not with a tag {PREFIX}<name>.")
 
 
 class CollectionTransform(Transform):
@@ -137,16 +137,16 @@ class CollectionTransform(Transform):
 
 
 def set_collection_tool(membership: Membership) -> Callable[..., Awaitable[ToolResult]]:
-    """Return the tool that the default surface does not have. Agents read its docstring word for word."""
+    """Return the tool that only this surface has. Agents read its docstring as its description."""
 
     async def kb_set_collection(
         document_id: DocumentId,
-        collection: Annotated[str, Field(description="Empty or null: none.")] = "",
+        collection: Annotated[str, Field(description="Default: out of all collections.")] = "",
     ) -> ToolResult:
-        """Move a document to another collection, or out of all.
+        """Move a document to another collection, or out of all collections.
 
-        Use it when a document is in the wrong one; for a new document, give its collection when you add it. Nothing
-        else of the document changes. Returns the document, without its text.
+        Use it if a document is in the wrong collection. For a new document, give collection to kb_addnote or
+        kb_upload_start instead. Nothing else changes. Returns the document, without its text.
         """
         tag = membership.tag(collection) if collection else None
         return tool_result(with_notice(compact_answers.document(await membership.assign(document_id, tag))))
@@ -163,7 +163,7 @@ def parameters_with_collection(tool: str, parameters: dict[str, Any], names: Seq
 
 
 def description_suffix(tool: str, names: Sequence[str]) -> str:
-    """Return what this surface adds to a tool's description (requirement C-6)."""
+    """Return the addition of this surface to the description of a tool (requirement C-6)."""
     uses = {SEARCH: ON_SEARCH, SET_COLLECTION: ""} | dict.fromkeys(ADDING, ON_ADDING.format(default=names[0]))
     return CONVENTION.format(names=", ".join(names)) + uses[tool] if tool in uses else ""
 
@@ -187,8 +187,8 @@ def create_collections_server(
     Args:
         core: the default surface.
         engine: the same engine.
-        names: the collections.
-        middleware: what calls pass through on the default surface, too.
+        names: the names of the collections.
+        middleware: the middleware of the default surface, which calls here also pass.
     """
     membership = Membership(engine, names)
     own = create_server(middleware)
@@ -201,14 +201,14 @@ def create_collections_server(
 
 
 def collection_names(setting: str) -> list[str]:
-    """Return the collections' names.
+    """Return the names of the collections.
 
     Raises:
-        SettingError: there are none.
+        SettingError: the setting contains no name.
     """
     names = listed(setting)
     if not names:
-        raise SettingError("KB_MCP_COLLECTION_NAMES: names no collection")
+        raise SettingError("KB_MCP_COLLECTION_NAMES: contains no name")
     return names
 
 

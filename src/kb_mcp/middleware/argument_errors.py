@@ -74,13 +74,13 @@ class ArgumentErrors(Middleware):
         if not isinstance(name, str) or not re.search(r"[^\W\d]", name) or len(name) > MAX_NAME * 2:
             return ""
         if (given := parse_id(name)) != name:
-            return f" Give the number alone: {given}."
+            return f" Give only the number: {given}."
         try:
             documents = await documents_called(self._engine, name) or await self._titled(name)
         except KbError:
             return ""
         return (
-            f" {QUOTES_NOTICE} Perhaps you mean one of these: {named(documents)}."
+            f" {QUOTES_NOTICE} Did you mean one of these: {named(documents)}?"
             if documents
             else " Find its id with kb_search."
         )
@@ -109,7 +109,7 @@ async def _error_text(error: Exception, context: ToolCall) -> str:
     unknown = [_field(problem) for problem in errors if problem["type"] == UNKNOWN_PARAMETER]
     missing = [_field(problem) for problem in errors if problem["type"] == MISSING]
     if unknown or missing:
-        said = [f"{', '.join(unknown[:MAX_FIELDS])}: there is no such parameter." if unknown else ""]
+        said = [f"{', '.join(unknown[:MAX_FIELDS])}: no such parameter." if unknown else ""]
         said += [f"{', '.join(missing)}: missing." if missing else "", await _parameters_text(context, missing)]
         return " ".join(filter(None, said))
     first = errors[0]
@@ -128,10 +128,10 @@ async def _parameters_text(context: ToolCall, missing: Sequence[str]) -> str:
         return ""
     required = tool.parameters.get("required", ())
     names = [
-        f"{parameter} (needed)" if parameter in required and missing else parameter
+        f"{parameter} (required)" if parameter in required and missing else parameter
         for parameter in tool.parameters["properties"]
     ]
-    return f"{name} takes {', '.join(names) or 'none'}."
+    return f"{name} takes {', '.join(names) or 'no parameters'}."
 
 
 async def _missing_of_prompt(context: MiddlewareContext[GetPromptRequestParams]) -> str:
@@ -142,7 +142,7 @@ async def _missing_of_prompt(context: MiddlewareContext[GetPromptRequestParams])
     missing = [argument.name for argument in arguments if argument.required and argument.name not in given]
     if not missing:
         return ""
-    names = [f"{argument.name} (needed)" if argument.required else argument.name for argument in arguments]
+    names = [f"{argument.name} (required)" if argument.required else argument.name for argument in arguments]
     return f"{', '.join(missing)}: missing. {name} takes {', '.join(names)}."
 
 
@@ -152,5 +152,5 @@ async def _unknown_tool(context: ToolCall) -> str:
     names = [tool.name for tool in await server.list_tools(run_middleware=False)] if server else []
     short = {name.removeprefix("kb_"): name for name in names}
     near = get_close_matches(name[:MAX_NAME].lower().removeprefix("kb_"), short, 1, 0.5)
-    meant = f" Perhaps you mean {short[near[0]]}." if near else ""
-    return f"Unknown tool: {name[:MAX_NAME]!r}.{meant} There are {', '.join(names)}."
+    meant = f" Did you mean {short[near[0]]}?" if near else ""
+    return f"Unknown tool: {name[:MAX_NAME]!r}.{meant} Tools: {', '.join(names)}."

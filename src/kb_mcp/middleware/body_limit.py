@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kb.asgi.body_limits import JSONLimits
 
 MAX_BODY: Final = 4 << 20
-"""The limit of the MCP library, which a chunk of an upload needs."""
+"""The limit of the MCP library, which a part of an upload needs."""
 
 MAX_PLAIN: Final = 256 << 10
 """Maximum size in bytes of a message that does not call one of these tools, which take a text or a file's bytes."""
@@ -23,9 +23,9 @@ LIMITS: Final = JSONLimits(texts=2000, other=64 << 10)
 """Far above the arguments of any tool."""
 
 TOO_LARGE: Final = (
-    f"Too large: a message has at most {MAX_PLAIN} bytes, and 4 MiB if it brings a note, a file's text or its chunk."
+    f"Too large: a message can have {MAX_PLAIN} bytes, or 4 MiB if it contains a note or a part of a file."
 )
-TOO_MANY: Final = "Too many values: no tool takes as many. Send fewer, such as fewer tags."
+TOO_MANY: Final = "Too many values: no tool accepts this many. Send fewer, for example fewer tags."
 
 
 class BoundedBody:

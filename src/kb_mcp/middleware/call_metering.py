@@ -78,6 +78,6 @@ class RateLimit(Middleware):
         if not wait:
             return ""
         return (
-            f"Too many calls: this key has {self._limiter.per_minute} a minute (KB_MCP_CALLS_PER_MINUTE)."
+            f"Too many calls: this key has {self._limiter.per_minute} per minute (KB_MCP_CALLS_PER_MINUTE)."
             f" Wait {wait:.1f} seconds, then call again."
         )

@@ -1,4 +1,4 @@
-"""What tools answer, made of what the engine answers: nothing twice, nothing empty. Some clients show it to models."""
+"""The structured answers of tools: the engine's without empty or duplicate fields. Some clients show them to models."""
 
 from __future__ import annotations
 
@@ -8,61 +8,61 @@ from typing import Final
 from kb.client.client import JSON
 
 MARKS: Final = "#*_-> \t\n"
-"""What Markdown puts before the words of a first line."""
+"""Markdown characters that can precede the words of a first line."""
 
 AGENT: Final = re.compile(r"kb/\S+ (.+) \(mcp\)")
-"""Where the gateway says which agent it asks for."""
+"""The User-Agent of the gateway, which contains the name of the agent."""
 
 UNNAMED: Final = re.compile(r"|[0-9a-f]{8}")
-"""What history calls keys that have no name."""
+"""The label of keys without a name in the history."""
 
 KNOWN_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(?:(?:date|title|tags):.*\r?\n)+---\s*\n(?=\s*\S)")
-"""Front matter that says no more than what stands before a passage."""
+"""Front matter with only the fields that the line above a passage also shows."""
 
 MOST_COPIES: Final = 3
-"""How many of the documents that repeat a passage are named."""
+"""Maximum number of documents to name that contain the same passage."""
 
 DAY: Final = len("2026-01-31")
 EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 
 
 def given(**fields: object) -> JSON:
-    """Return the fields that hold something."""
+    """Return the fields that are not empty."""
     return {name: value for name, value in fields.items() if value not in EMPTY}
 
 
 def document_date(document: JSON) -> str:
-    """Return the date a document gives itself, or else the day it was changed or added."""
+    """Return the document date, or else the day of the last change or of the addition."""
     date: str = document["date"] or (document["updated_at"] or document["created_at"])[:DAY]
     return date
 
 
 def origin(record: JSON) -> JSON:
-    """Return where a document comes from, and what took its place."""
+    """Return the source of a document and its replacement."""
     return given(source=record.get("source"), replaced_by=record.get("replaced_by"))
 
 
 def author_label(record: JSON) -> str:
-    """Return which key, or else which agent, made a document what it is; nothing of keys without a name."""
+    """Return the key or else the agent that last changed a document; empty for keys without a name."""
     name, client = record.get("by") or "", AGENT.fullmatch(record.get("client") or "")
     return name if not UNNAMED.fullmatch(name) else client[1] if client else ""
 
 
 def without_own(results: list[JSON], reader: str) -> list[JSON]:
-    """Return results without their author where that is the reader of all of them, who need not be told."""
+    """Return the results without their author if the reader wrote all of them."""
     if any(result.get("by") != reader for result in results):
         return results
     return [{name: value for name, value in result.items() if name != "by"} for result in results]
 
 
 def compact_place(place: JSON) -> JSON:
-    """Return page and heading; the line only where there is neither."""
+    """Return page and heading, or the line if the place has neither."""
     fields = given(page=place["page"], heading=place["heading"])
     return fields or {"line": place["line_start"]}
 
 
 def passage_text(record: JSON) -> str:
-    """Return a passage without the front matter that the line before it shows: date, title and tags."""
+    """Return a passage without front matter that the line above also shows: date, title and tags."""
     text: str = record["text"]
     return KNOWN_FRONT_MATTER.sub("", text).lstrip("\r\n") if record["index"] == 0 else text
 
@@ -77,7 +77,7 @@ def passage(record: JSON) -> JSON:
 
 
 def search_result(record: JSON) -> JSON:
-    """Return a passage with its document; without the title where the text begins with it."""
+    """Return a passage with its document, without the title if the text begins with it."""
     return {
         "document_id": record["document_id"],
         "chunk_id": record["chunk_id"],
@@ -99,19 +99,19 @@ def search_result(record: JSON) -> JSON:
 
 
 def changed(record: JSON) -> JSON:
-    """Return a document that was just changed, with when that was."""
+    """Return a changed document with the time of the change."""
     return document(record) | {"updated_at": record["updated_at"]}
 
 
 def copies(record: JSON) -> JSON:
-    """Return how many other documents have a passage, and some of them."""
+    """Return the number of other documents that contain the passage, and some of them."""
     some = record.get("copies", [])
     such_as = [copy["source_path"] or copy["title"] for copy in some[:MOST_COPIES]]
     return {"count": record.get("copy_count", len(some)), "such_as": such_as} if some else {}
 
 
 def document(record: JSON) -> JSON:
-    """Return a document without its text."""
+    """Return the fields of a document, without its text."""
     note = record["doc_type"] == "note"
     return {
         "id": record["id"],
@@ -132,7 +132,7 @@ def document(record: JSON) -> JSON:
 
 
 def listed_document(record: JSON) -> JSON:
-    """Return a document as lists show it."""
+    """Return the fields of a document in a list."""
     return {name: value for name, value in document(record).items() if name != "content_hash"}
 
 
@@ -146,7 +146,7 @@ def chunk(record: JSON) -> JSON:
 
 
 def receipt(accepted: JSON) -> JSON:
-    """Return what was accepted, and whether it existed only if it did."""
+    """Return the receipt, with `existed` only if it is true."""
     return given(**accepted | {"existed": accepted.get("existed") or None})
 
 

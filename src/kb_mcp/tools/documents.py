@@ -1,6 +1,6 @@
 """Tools for searching, listing, reading, notes, deletion, status and jobs (requirements G-5, G-6, G-11 to G-16).
 
-Agents read a tool's docstring word for word.
+Agents read the docstring of a tool as its description.
 """
 
 from __future__ import annotations
@@ -26,18 +26,21 @@ from kb_mcp.tools.token_budget import STEP, AnswerLimiter, check_from_chunk, sho
 
 MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
-"""How long an answer waits for the job of a note."""
+"""Seconds that an answer waits for the job of a note."""
 
 ALIKE: Final = 0.85
-"""How near notes of one thing are: "The ferry leaves at six" and "at seven" .87, two ways to say it .80 to .93."""
+"""Minimum similarity of notes about the same thing.
+
+"The ferry leaves at six" and "… at seven" have 0.87; two wordings of one statement have 0.80 to 0.93.
+"""
 
 MAX_ALIKE: Final = 3
 MAX_ALIKE_TITLE: Final = 80
-NO_WORD: Final = "Nothing was found: no document holds a word of it."
-LIST_END: Final = "There are no more: the list ended before this cursor."
+NO_WORD: Final = "Nothing found: no document contains any word of the query."
+LIST_END: Final = "No more documents: the list ended before this cursor."
 FRONT_MATTER: Final = ("---\n", "+++\n")
 MAX_TAGS: Final = 40
-"""How many tags kb_status names, the most used first."""
+"""Maximum number of tags in kb_status, the most used first."""
 
 
 def _check_integer(value: object) -> object:
@@ -49,16 +52,20 @@ def _check_integer(value: object) -> object:
 
 
 WHOLE = BeforeValidator(_check_integer)
-"""Refuses true and false. It stands behind a number's bounds: before them, pydantic leaves them out of the schema."""
+"""Refuses true and false. It must follow the bounds of a number, or pydantic omits them from the schema."""
 
 Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
-FilterTags = Annotated[list[str], Field(fail_fast=True)]
 DocumentId = Annotated[int, Field(ge=1), WHOLE]
-OptionalId = Annotated[int, Field(ge=0), WHOLE]
+AllTags = Annotated[list[str], Field(fail_fast=True, description="With all of these.")]
+FilterTags = Annotated[list[str], Field(fail_fast=True)]
+DocType = Annotated[str, Field(description="Such as note or pdf.")]
+SourcePrefix = Annotated[str, Field(description="Start of path: /work/.")]
+Name = Annotated[str, Field(description="File name: memo*.")]
+After = Annotated[str, Field(description="Document date on or after: 2026-11, monday.")]
+Before = Annotated[str, Field(description="Document date before this.")]
+UpdatedAfter = Annotated[str, Field(description="Added or changed since: yesterday.")]
 Cursor = Annotated[str, Field(description="next_cursor.")]
-After = Annotated[str, Field(description="Dated then or later: 2026-11, monday.")]
-Before = Annotated[str, Field(description="Earlier than this day.")]
 
 
 class DocumentTools:
@@ -68,29 +75,29 @@ class DocumentTools:
 
     async def kb_search(
         self,
-        query: Annotated[str, Field(description="A question, a phrase or words.")],
-        top: Annotated[int, Field(ge=1, le=100, description="How many passages."), WHOLE] = 10,
-        tags: Annotated[list[str], Field(fail_fast=True, description="All of these.")] = [],  # noqa: B006 - pydantic copies it
-        tag_any: FilterTags = [],  # noqa: B006 - likewise
-        tag_not: FilterTags = [],  # noqa: B006 - likewise
-        doc_type: Annotated[str, Field(description="Such as note or pdf.")] = "",
-        lang: str = "",
-        source_prefix: Annotated[str, Field(description="How its path begins.")] = "",
-        name: Annotated[str, Field(description="Its file name: memo*.")] = "",
-        document_id: Annotated[int, Field(ge=0, description="Only in this one."), WHOLE] = 0,
+        query: Annotated[str, Field(description="A question, phrase or words.")],
+        top: Annotated[int, Field(ge=1, le=100, description="Number of passages."), WHOLE] = 10,
+        tags: AllTags = [],  # noqa: B006 - pydantic copies it
+        tag_any: FilterTags = [],  # noqa: B006 - pydantic copies it
+        tag_not: FilterTags = [],  # noqa: B006 - pydantic copies it
+        doc_type: DocType = "",
+        lang: Annotated[str, Field(description="Such as en.")] = "",
+        source_prefix: SourcePrefix = "",
+        name: Name = "",
+        document_id: Annotated[int, Field(ge=0, description="Only in this document."), WHOLE] = 0,
         after: After = "",
         before: Before = "",
-        updated_after: str = "",
+        updated_after: UpdatedAfter = "",
         sort: Literal["relevance", "recent"] = "relevance",
-        group_by: Literal["", "document"] = "",
+        group_by: Annotated[Literal["", "document"], Field(description="One result per document.")] = "",
         fts_only: Annotated[bool, Field(description="Words only: names, codes, errors.")] = False,
         vec_only: Annotated[bool, Field(description="Meaning only.")] = False,
     ) -> ToolResult:
-        """Find the passages that answer a question, best first.
+        """Search the user's notes and files for passages that answer a question, best first.
 
-        Use it before answering from memory; to enumerate, use kb_list. For a complex question, search for
-        2-3 variant phrasings, deduplicate the results by chunk_id, and rerank them by your own judgement of what
-        answers the question. Cite title and place. Read on with kb_get and chunk_id.
+        Use it before you answer from memory. To list documents, use kb_list; to read on around a result, use kb_get
+        with its document_id and chunk_id. For a complex question, search with 2-3 variant phrasings, drop duplicates by
+        chunk_id, and rerank the results by how well they answer it. Cite title and place.
         """
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
@@ -127,23 +134,23 @@ class DocumentTools:
 
     async def kb_list(
         self,
-        tags: Annotated[list[Tag], Field(fail_fast=True, description="All of these.")] = [],  # noqa: B006 - likewise
-        tag_any: FilterTags = [],  # noqa: B006 - likewise
-        tag_not: FilterTags = [],  # noqa: B006 - likewise
+        tags: Annotated[list[Tag], Field(fail_fast=True, description="With all of these.")] = [],  # noqa: B006 - pydantic copies it
+        tag_any: FilterTags = [],  # noqa: B006 - pydantic copies it
+        tag_not: FilterTags = [],  # noqa: B006 - pydantic copies it
         doc_type: str = "",
-        source_prefix: str = "",
-        name: Annotated[str, Field(description="Its file name: memo*.")] = "",
+        source_prefix: SourcePrefix = "",
+        name: Name = "",
         after: After = "",
         before: Before = "",
-        updated_after: str = "",
+        updated_after: UpdatedAfter = "",
         sort: Annotated[Literal["recent", "oldest", "id"], Field(description="By last change.")] = "recent",
         limit: Annotated[int, Field(ge=1, le=200), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
-        """List all documents of some tags, type, folder or time, one a line, complete, with their total.
+        """List all documents with certain tags, type, folder or dates, one per line, and their total.
 
-        Use it for "everything about", "newest" and "since when"; for a question, use kb_search. While next_cursor is
-        not null, call again with it as cursor.
+        Use it for everything about a topic, or the newest documents; to answer a question, use kb_search. While
+        next_cursor is not null, call it again with that cursor for the next page.
         """
         request: dict[str, Any] = compact_answers.given(
             tag=tags,
@@ -173,28 +180,30 @@ class DocumentTools:
         return rendered("kb_list", data)
 
     async def _nothing_listed(self, request: JSON) -> str:
-        """Return why a list is empty: what its filters leave, and what is still being read."""
+        """Return the reason for an empty list: its filters, or documents that kb is still reading."""
         queue = (await self._engine.status())["queue"]
-        reason = await nothing_found(self._engine, request) or "There is no document yet."
+        reason = await nothing_found(self._engine, request) or "kb has no documents yet."
         return " ".join(filter(None, (reason, pending_text(queue["queued"] + queue["running"]))))
 
     async def kb_addnote(
         self,
         text: Annotated[str, Field(min_length=1, description="Plain text or Markdown.")],
-        title: Annotated[str, Field(description="Empty: the first line.")] = "",
-        tags: Tags = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="A key: new text under it replaces the old.")] = "",
-        date: Annotated[str, Field(description="When it happened; kept as front matter.")] = "",
-        thread: Annotated[str, Field(description="Adds the tag thread:NAME; notes of one help find each other.")] = "",
-        source: Annotated[str, Field(description="Where you have it from: an address, a person.")] = "",
-        replaces: Annotated[int, Field(ge=0, description="The note that it makes outdated."), WHOLE] = 0,
+        title: Annotated[str, Field(description="Default: the first line.")] = "",
+        tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
+        source_path: Annotated[
+            str, Field(description="Path to store it under: prefs/anna; replaces the note there.")
+        ] = "",
+        date: Annotated[str, Field(description="When it happened: yesterday.")] = "",
+        thread: Annotated[str, Field(description="Links notes on one matter: trip-oslo.")] = "",
+        source: Annotated[str, Field(description="A URL or person: Ada, by phone.")] = "",
+        replaces: Annotated[int, Field(ge=0, description="Note that this one makes outdated."), WHOLE] = 0,
     ) -> ToolResult:
-        """Remember a text: a fact, a decision, a preference, a summary.
+        """Store a note: a fact, decision, preference or summary.
 
-        Write it so that it makes sense on its own: who, what, when, why. Search first; what is known already is changed
-        with kb_update_note, and a decision that another one overrules with replaces. Returns the document_id, or a
-        job_id for kb_jobs if it takes longer than a second; existed if a document held this already; and in alike the
-        notes that say nearly the same.
+        Search first: if a note already covers it, change that note with kb_update_note; if a new decision makes an old
+        one outdated, pass the old note as replaces. The note must make sense on its own: who, what, when, why. Returns
+        document_id, or job_id for kb_jobs if it takes over a second; existed if kb already had this text; and alike,
+        the notes that say nearly the same.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)
@@ -211,12 +220,12 @@ class DocumentTools:
         return tool_result(with_notice(answer) if alike else answer)
 
     async def _alike(self, document_id: int | None) -> list[JSON]:
-        """Return the notes that are nearly as a new one in meaning, the nearest first."""
+        """Return the notes whose meaning is closest to the new note, the closest first."""
         if document_id is None:
             return []
         try:
             nearest = (await self._engine.similar(document_id, top=MAX_ALIKE))["results"]
-        except KbError:  # the note is kept, whatever becomes of this
+        except KbError:  # the note is stored in any case
             return []
         notes = (note for note in nearest if note["doc_type"] == "note" and not note.get("replaced_by"))
         return [
@@ -229,23 +238,23 @@ class DocumentTools:
         self,
         document_id: DocumentId,
         text: Annotated[str, Field(description="The whole new text.")] = "",
-        old: Annotated[str, Field(description="Stands there once; gives way to new.")] = "",
+        old: Annotated[str, Field(description="Text that new replaces; must occur once.")] = "",
         new: str = "",
-        append: str = "",
-        prepend: str = "",
+        append: Annotated[str, Field(description="Lines for the end.")] = "",
+        prepend: Annotated[str, Field(description="Lines for the start.")] = "",
         title: str = "",
         tags_add: Tags = [],  # noqa: B006 - pydantic copies it
         tags_remove: Tags = [],  # noqa: B006 - pydantic copies it
-        if_match: Annotated[str, Field(description="The version that you read.")] = "",
+        if_match: Annotated[str, Field(description="version from kb_get: 3f2a9c0d.")] = "",
     ) -> ToolResult:
-        """Change a note in place: one passage, its ends, the whole text, title or tags.
+        """Change part of a note, its whole text, title or tags.
 
-        Use it when what a note says has changed, rather than adding a second one that contradicts it. Files change by
-        adding them again; only their tags change here. Give if_match, the version from kb_get, when others may write,
-        too. kb_search finds the new text at once.
+        Use it when a fact has changed, instead of adding a second note that contradicts the first. For a file, it
+        changes only tags; to replace the file, add it again under its path with kb_upload_start. If others may edit
+        the note, pass if_match. kb_search finds the new text at once.
         """
         if new and not old:
-            raise Invalid("new: give old, too: the passage that it replaces; or text for a whole new text.")
+            raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
@@ -261,7 +270,7 @@ class DocumentTools:
         return rendered("kb_update_note", with_notice(compact_answers.changed(note)))
 
     async def _full_hash(self, document_id: int, version: str) -> str | None:
-        """Return the content_hash that a version is the beginning of; the engine refuses any other."""
+        """Return the content_hash that begins with a version; any other version unchanged, for the engine to refuse."""
         if not version:
             return None
         present: str = (await self._engine.document(document_id, chunks=1))["content_hash"]
@@ -269,25 +278,25 @@ class DocumentTools:
 
     async def kb_get(
         self,
-        document_id: Annotated[int, Field(ge=0, description="0 to look up by path."), WHOLE] = 0,
-        source_path: str = "",
-        from_chunk: Annotated[int, Field(ge=0, description="Read on here: next_chunk."), WHOLE] = 0,
-        chunk_id: Annotated[int, Field(ge=0, description="Of a search result."), WHOLE] = 0,
-        page: OptionalId = 0,
-        heading: str = "",
-        query: Annotated[str, Field(description="The place that answers this.")] = "",
-        around: Annotated[int, Field(ge=-1, description="Chunks before and after; -1 chooses."), WHOLE] = -1,
+        document_id: Annotated[int, Field(ge=0, description="Or give source_path."), WHOLE] = 0,
+        source_path: Annotated[str, Field(description="Exact path: /work/plan.pdf.")] = "",
+        from_chunk: Annotated[int, Field(ge=0, description="Read on from here: next_chunk."), WHOLE] = 0,
+        chunk_id: Annotated[int, Field(ge=0, description="From a search result."), WHOLE] = 0,
+        page: Annotated[int, Field(ge=0, description="Page of a PDF."), WHOLE] = 0,
+        heading: Annotated[str, Field(description="Section to read.")] = "",
+        query: Annotated[str, Field(description="Reads the place that answers this.")] = "",
+        around: Annotated[int, Field(ge=-1, description="Chunks to add before and after; -1: automatic."), WHOLE] = -1,
     ) -> ToolResult:
-        """Read a document, whole or at a place, or list the documents under a path.
+        """Read a document, whole or at one place, or list the documents with a source_path.
 
-        Give document_id with at most one place: chunk_id to read around a hit, page, heading or query. Of a long
-        document a part comes back, and says how to go on both ways. When you do not know which document you want, use
-        kb_search.
+        Give document_id and at most one of chunk_id (to read around a search result), page, heading, query and
+        from_chunk. A long document comes in parts that say how to read on, forward and back. If you do not know the
+        document, use kb_search.
         """
         if not document_id and not source_path and chunk_id:
-            raise Invalid(f"document_id: give that of the result, too: kb_get(document_id=…, chunk_id={chunk_id}).")
+            raise Invalid(f"document_id: give it along with chunk_id: kb_get(document_id=…, chunk_id={chunk_id}).")
         if bool(document_id) == bool(source_path):
-            raise Invalid("document_id, source_path: give one of the two.")
+            raise Invalid("document_id, source_path: give exactly one of them.")
         if sum(map(bool, (from_chunk, chunk_id, page, heading, query))) > 1:
             raise Invalid("from_chunk, chunk_id, page, heading, query: give at most one of them.")
         place = compact_answers.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
@@ -302,7 +311,7 @@ class DocumentTools:
         return rendered("kb_get", self._limiter.chunk_page(document, is_window=bool(place) or around >= 0))
 
     async def _read_at(self, document_id: int, place: JSON, around: int) -> JSON:
-        """Return a document at a place, with the chunks around it; of a chunk those near it, unless told."""
+        """Return a document at a place, with `around` chunks before and after; for -1, two if the place is a chunk."""
         if "heading" in place:
             return await document_under(self._engine, document_id, place["heading"], max(around, 0))
         if "query" in place:
@@ -311,10 +320,10 @@ class DocumentTools:
         return await self._engine.document(document_id, **place, around=near)
 
     async def _read(self, document_id: int, from_chunk: int, around: int) -> JSON:
-        """Return a document from a chunk on, or with those around it.
+        """Return a document from a chunk on, or with `around` chunks before and after it.
 
         Raises:
-            Invalid: it has fewer chunks.
+            Invalid: the document has fewer chunks.
         """
         start = max(0, from_chunk - max(around, 0))
         chunks = from_chunk + around + 1 - start if around >= 0 else self._limiter.max_chunks
@@ -323,10 +332,10 @@ class DocumentTools:
         return document
 
     async def _best_chunk(self, document_id: int, query: str) -> int:
-        """Return the id of the chunk that answers best, or else of the first one.
+        """Return the id of the chunk that answers a question best, or else of the first chunk.
 
         Raises:
-            NotFound: there is no such document.
+            NotFound: the document does not exist.
         """
         results = (await self._engine.search(query=query, document_id=document_id, top=1))["results"]
         if results:
@@ -336,15 +345,15 @@ class DocumentTools:
     async def _list_path(self, source_path: str, reply: JSON) -> ToolResult:
         data = self._limiter.document_list(reply)
         if len(data["documents"]) < len(reply["documents"]) or reply["next_cursor"]:
-            data["rest"] = "There are more documents with this path: kb_list with it as source_prefix has them all."
+            data["rest"] = "More documents have this path. List them all with kb_list and this path as source_prefix."
         if not data["documents"]:
             data["rest"] = await nothing_found(self._engine, {"source_path": source_path})
         return rendered("kb_list", data)
 
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:
-        """Delete one document; kb_history can restore it while it is in the bin.
+        """Delete one document; kb_history can restore it from the bin, usually for 30 days.
 
-        Delete only what the user wants gone, and make sure of the id with kb_get first. To correct a note, use
+        Delete only what the user wants deleted, and check the document with kb_get first. To correct a note, use
         kb_update_note.
         """
         return rendered("kb_delete", with_notice(await self._engine.delete_document(document_id)))
@@ -354,18 +363,18 @@ class DocumentTools:
         document_id: DocumentId,
         action: Literal["list", "show", "revert", "restore"] = "list",
         version: Annotated[int, Field(ge=0, description="For show and revert."), WHOLE] = 0,
-        start: Annotated[int, Field(ge=0, description="Show from this character on."), WHOLE] = 0,
+        start: Annotated[int, Field(ge=0, description="With show: first character."), WHOLE] = 0,
     ) -> ToolResult:
-        """See what a document was, and take a mistake back.
+        """See earlier versions of a document, or undo a mistake.
 
-        list names its versions, newest first, also of a deleted one; show gives the text of one; revert makes the
-        document that version again; restore brings a deleted document back. Nothing is lost by either: what was there
-        becomes a version itself. kb_get reads the document as it is.
+        list: its versions, newest first, even if it is deleted. show: the text of a version. revert: make a version
+        current again; the present text stays in the history. restore: take the document out of the bin. For the current
+        text, use kb_get.
         """
         if (action in ("show", "revert")) != bool(version):
-            raise Invalid("version: give one to show or revert, and none to list or restore.")
+            raise Invalid("version: give it with show and revert, but not with list and restore.")
         if start and action != "show":
-            raise Invalid("start: give it to show alone.")
+            raise Invalid("start: give it only with show.")
         if action == "list":
             data = self._limiter.version_list(await self._engine.history(document_id))
         elif action == "show":
@@ -377,9 +386,9 @@ class DocumentTools:
         return rendered("kb_history", data)
 
     async def kb_status(self) -> ToolResult:
-        """See whether the knowledge base works and what is in it: documents by type, tags, queue.
+        """Check the state of the knowledge base: documents by type, tags and the queue.
 
-        Use it when a search finds less than expected: documents may still be queued. kb_jobs shows the jobs.
+        Use it if a search finds less than expected: files may still be in the queue. For single jobs, use kb_jobs.
         """
         status = await self._engine.status(top_tags=MAX_TAGS)
         status["tags"] = {shorten_names(tag["tag"], 60): tag["documents"] for tag in status.pop("top_tags")}
@@ -388,14 +397,14 @@ class DocumentTools:
     async def kb_jobs(
         self,
         status: Literal["any", "queued", "running", "done", "failed"] = "any",
-        job_id: Annotated[int, Field(ge=0, description="Only this one."), WHOLE] = 0,
+        job_id: Annotated[int, Field(ge=0, description="Only this job."), WHOLE] = 0,
         limit: Annotated[int, Field(ge=1, le=500), WHOLE] = 20,
         cursor: Cursor = "",
     ) -> ToolResult:
-        """See how far notes and files are that were added, newest first.
+        """See the progress of added notes and files, newest first.
 
-        A job that is done names its document_id for kb_get, and one that failed says why in error. Others are waiting
-        or being read; look again in a second.
+        A done job has a document_id for kb_get; a failed job has the reason in error. If a job is queued or running,
+        ask again in a second. To list documents, use kb_list.
         """
         if job_id:
             one = {"jobs": [await self._engine.job(job_id)], "next_cursor": None}
@@ -409,16 +418,16 @@ class DocumentTools:
 
 
 def dated_text(text: str, date: str) -> str:
-    """Return a note's text with its date in front matter, where the engine reads it.
+    """Return the text of a note with its date in front matter, which the engine reads.
 
     Raises:
-        Invalid: it is no date, or the text has front matter of its own.
+        Invalid: the date is invalid, or the text already begins with front matter.
     """
     if not date:
         return text
     if text.startswith(FRONT_MATTER):
         raise Invalid(
-            "date: the text begins with front matter; put the date there, as a line such as date: 2026-11-17."
+            "date: the text already begins with front matter. Add the date there, as a line such as date: 2026-11-17."
         )
     return f"---\ndate: {day(date, 'date') or ''}\n---\n{text}"
 
@@ -429,23 +438,23 @@ def rendered(tool: str, data: JSON) -> ToolResult:
 
 def _misspelling(unknown: JSON) -> str:
     word, nearest = quoted(unknown["word"], 60), [quoted(word, 60) for word in unknown["nearest"]]
-    searched = f": searched for {nearest[0]}" if nearest else ""
-    others = f", which may also be {', '.join(nearest[1:])}" if nearest[1:] else ""
-    return f"No document has {word}{others}{searched}."
+    searched = f"; kb searched for {nearest[0]} instead" if nearest else ""
+    others = f" (also similar: {', '.join(nearest[1:])})" if nearest[1:] else ""
+    return f"No document contains {word}{searched}{others}."
 
 
 def _unreadable(reply: JSON) -> list[str]:
     files = reply["unreadable"]
-    said = [f"{quoted(file['filename'], 80)} could not be read: {quoted(file['error'])}." for file in files]
+    said = [f"kb could not read {quoted(file['filename'], 80)}: {quoted(file['error'])}." for file in files]
     more = reply["unreadable_count"] - len(files)
-    return [*said, f"{more} more of that name could not be read."] if more else said
+    return [*said, f"kb could not read {more} more files with that name."] if more else said
 
 
 def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:
     results = reply["results"]
     if fts_only or vec_only or not results or any(result["fts_score"] is not None for result in results):
         return ["Weak: no document answers this well."] if reply["weak"] else []
-    return ["Weak: none of these holds a word of the query; they are only near in meaning."]
+    return ["Weak: no result contains a word of the query; they are only similar in meaning."]
 
 
 def _list_end(data: JSON, corrected: list[str]) -> str:
@@ -453,6 +462,6 @@ def _list_end(data: JSON, corrected: list[str]) -> str:
     end = (
         f"{shown} of {total}."
         if data["next_cursor"] is None
-        else f"{shown} of {total}: cursor={data['next_cursor']!r}."
+        else f"{shown} of {total}. Next page: cursor={data['next_cursor']!r}."
     )
     return " ".join([*corrected, end])

@@ -1,4 +1,4 @@
-"""Filters that leave nothing: what was meant, and what there is."""
+"""Answers to filters that match nothing: corrections, and the existing values."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ SUFFIX_TYPES: Final = {
     "md": "markdown",
     "txt": "text",
 }
-"""Types as people call them."""
+"""Common names of types."""
 
 
 async def retried(
     engine: EngineClient, reply: JSON, ask: Callable[[JSON], Awaitable[JSON]], filters: JSON
 ) -> tuple[JSON, list[str]]:
-    """Ask again with the tags, type and folder that were meant, where they differ from those given in letters alone.
+    """Ask again with corrected tags, type and folder if they differ from existing ones only in spelling.
 
-    Where something was found, only tags can be wrong: those of which one is enough, and those that must not be. Return
-    the reply, what was changed, and which of these tags there are not.
+    If the reply is not empty, only optional and excluded tags can be wrong. Return the reply, and a text for each
+    correction and each of these tags that does not exist.
     """
     if not filters or (_found(reply) and not filters.keys() & OPTIONAL_TAGS):
         return reply, []
@@ -42,10 +42,10 @@ async def retried(
     if not _found(reply):
         if (given := filters.get("doc_type")) and (meant := same_type(given)) != given:
             fixed["doc_type"] = meant
-            said.append(f"There is no type {quoted(given, 60)}: {quoted(meant, 60)} was taken.")
+            said.append(f"No type {quoted(given, 60)} exists; kb used {quoted(meant, 60)}.")
         if (prefix := filters.get("source_prefix")) and (meant := await same_path(engine, prefix)) != prefix:
             fixed["source_prefix"] = meant
-            said.append(f"No path begins with {quoted(prefix, 60)}: {quoted(meant, 60)} was taken.")
+            said.append(f"No path begins with {quoted(prefix, 60)}; kb used {quoted(meant, 60)}.")
     if said:
         reply = await ask(fixed)
     return reply, [*said, *(_unknown_tags(fixed, OPTIONAL_TAGS, counts) if _found(reply) else ())]
@@ -56,23 +56,23 @@ def _found(reply: JSON) -> bool:
 
 
 async def _counts(engine: EngineClient) -> dict[str, int]:
-    """Return how many documents have each tag."""
+    """Return the number of documents per tag."""
     return {label["tag"]: label["documents"] for label in (await engine.tags())["tags"]}
 
 
 def _with_tags_meant(filters: JSON, tags: dict[str, int]) -> tuple[JSON, list[str]]:
-    """Return the filters with the tags that were meant, and what was changed."""
+    """Return the filters with corrected tags, and a text for each correction."""
     fixed, said = dict(filters), list[str]()
     for name in (name for name in TAG_FILTERS if name in filters):
         fixed[name] = [tag if tag in tags else same_tag(tag, tags) for tag in filters[name]]
         pairs = zip(filters[name], fixed[name], strict=True)
-        said += [f"There is no tag {quoted(a, 60)}: {quoted(b, 60)} was taken." for a, b in pairs if a != b]
+        said += [f"No tag {quoted(a, 60)} exists; kb used {quoted(b, 60)}." for a, b in pairs if a != b]
     return fixed, said
 
 
 def _unknown_tags(filters: JSON, names: Iterable[str], counts: dict[str, int]) -> list[str]:
     return [
-        f"There is no tag {quoted(tag, 60)}{_nearest(tag, counts)}."
+        f"No tag {quoted(tag, 60)} exists.{_nearest(tag, counts)}"
         for name in names
         for tag in filters.get(name, ())
         if tag not in counts
@@ -80,10 +80,10 @@ def _unknown_tags(filters: JSON, names: Iterable[str], counts: dict[str, int]) -
 
 
 async def nothing_found(engine: EngineClient, filters: JSON) -> str:
-    """Return one line: which filter names nothing, and the nearest that do; "" if each names something.
+    """Return one line that names the filters without a match, and similar values; empty without filters.
 
     Raises:
-        NotFound: there is no such document to search in.
+        NotFound: the document to search in does not exist.
     """
     if "document_id" in filters:
         await engine.document(filters["document_id"], chunks=1)
@@ -92,27 +92,25 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
         types = (await engine.status())["documents"]
         if doc_type not in types:
             listed = ", ".join(f"{name} ({count})" for name, count in types.items())
-            said.append(f"There is no document of type {quoted(doc_type, 60)}; there are {listed or 'none at all'}.")
+            said.append(f"No document has the type {quoted(doc_type, 60)}. Existing types: {listed or 'none'}.")
     if lang := filters.get("lang"):
         languages = (await engine.status())["languages"]
         if lang.lower() not in languages:
             listed = ", ".join(f"{name} ({count})" for name, count in languages.items())
-            said.append(
-                f"No document is in the language {quoted(lang, 60)}; there are {listed or 'none that are known'}."
-            )
+            said.append(f"No document has the language {quoted(lang, 60)}. Existing languages: {listed or 'none'}.")
     for name in ("source_path", "source_prefix"):
         if name in filters:
             said += await _path_hint(engine, name, filters[name])
     after, before = (filters.get(name) for name in ("after", "before"))
     if after and before and datetime.fromisoformat(after) >= datetime.fromisoformat(before):
-        said.append("before: it is not later than after, and leaves its own day out.")
+        said.append("before: give a date later than after. The day of before itself is not included.")
     if said or not filters:
         return " ".join(said)
-    return "Nothing was found under these filters: leave out some of them."
+    return "Nothing matches all of these filters. Omit some of them."
 
 
 def same_tag(tag: str, tags: Iterable[str]) -> str:
-    """Return the tag that differs only in case, # and commas; the same one if there is none."""
+    """Return an existing tag that differs only in case, # and commas; otherwise the tag unchanged."""
     return next((other for other in tags if _folded(other) == _folded(tag)), tag)
 
 
@@ -129,18 +127,20 @@ def _folded(tag: str) -> str:
 def _nearest(tag: str, counts: dict[str, int]) -> str:
     folded = {_folded(name): name for name in counts}
     near = [folded[key] for key in get_close_matches(_folded(tag)[:100], folded, MOST_NAMED, 0.6)]
-    return ": did you mean " + ", ".join(f"{quoted(name, 60)} ({counts[name]})" for name in near) if near else ""
+    return f" Did you mean {', '.join(f'{quoted(name, 60)} ({counts[name]})' for name in near)}?" if near else ""
 
 
 async def _path_hint(engine: EngineClient, name: str, path: str) -> list[str]:
     below = await engine.documents(source_prefix=path, limit=1)
     if name == "source_path" and below["documents"]:
-        return [f"No document has exactly that path; some begin with it: kb_list(source_prefix={quoted(path)})."]
+        return [f"No document has exactly this path. Some begin with it: kb_list(source_prefix={quoted(path)})."]
     if below["documents"]:
         return []
-    head = "No document has exactly that path." if name == "source_path" else f"No path begins with {quoted(path)}."
+    head = "No document has exactly this path." if name == "source_path" else f"No path begins with {quoted(path)}."
     if called := await documents_called(engine, path):
-        return [f"{head} Perhaps you mean one of these: {named(called)}."]
+        return [f"{head} Did you mean one of these: {named(called)}?"]
     if near := await nearest_paths(engine, path):
-        return [f"No path begins with {quoted(path)}: did you mean {', '.join(map(quoted, near))}?"]
-    return [f"No path begins with {quoted(path)}, and no file is called so: ask kb_search for words of its text."]
+        return [f"No path begins with {quoted(path)}. Did you mean {', '.join(map(quoted, near))}?"]
+    return [
+        f"No path begins with {quoted(path)}, and no file has this name. Search for words of its text with kb_search."
+    ]

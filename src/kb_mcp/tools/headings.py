@@ -1,4 +1,4 @@
-"""The part of a document under a heading, as answers show it or as a line of the text has it."""
+"""The section of a document under a heading, which is written as in an answer or as in the text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kb_mcp.tools.rendering import CUT, DELIMITERS, HEADING_SEPARATOR, heading_t
 
 HEADING_LINE: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+)$", re.MULTILINE)
 EMPHASIS: Final = "*_`#:. \t"
-"""What may stand around the words of a heading."""
+"""Characters around the words of a heading that do not count."""
 
 
 async def document_under(engine: EngineClient, document_id: int, heading: str, around: int) -> JSON:
-    """Return a document with the chunks under a heading, and those around them.
+    """Return a document with the chunks under a heading, and `around` chunks before and after them.
 
     Raises:
-        Invalid: there is no such heading.
+        Invalid: the document has no such heading.
     """
     meant = heading.strip(' "\n')
     name = meant.rpartition(HEADING_SEPARATOR.strip())[2].removesuffix(CUT).strip()
@@ -36,7 +36,7 @@ async def document_under(engine: EngineClient, document_id: int, heading: str, a
             return _part(whole, *span, around)
         if "has no headings" not in error.detail:
             raise
-        detail = f"heading: document {document_id} has no such heading; give query instead: the place that answers it."
+        detail = f"heading: document {document_id} has no such heading. Give query instead, with words of the section."
         raise Invalid(detail) from error
 
 
@@ -45,7 +45,7 @@ def _part(whole: JSON, first: int, end: int, around: int) -> JSON:
 
 
 def _span_of_path(chunks: list[JSON], shown: str) -> tuple[int, int] | None:
-    """Return the first chunk under a path of headings, as answers show it, and the one after the last."""
+    """Return the first chunk under a path of headings, written as in answers, and the chunk after the last."""
     heading = _folded(shown.removesuffix(CUT))
     fits: Callable[[str, str], bool] = str.startswith if shown.endswith(CUT) else str.__eq__
     for start, chunk in enumerate(chunks):
@@ -58,7 +58,7 @@ def _span_of_path(chunks: list[JSON], shown: str) -> tuple[int, int] | None:
 
 
 def _span_of_line(chunks: list[JSON], name: str) -> tuple[int, int] | None:
-    """Return the first chunk of the section that a line of the text begins, and the one after its last."""
+    """Return the first chunk of the section that begins with a line of the text, and the chunk after the last."""
     text, heading = "".join(chunk["text"] for chunk in chunks), _folded(name)
     if not heading or (place := _section(text, heading) or _line(text, heading)) is None:
         return None
@@ -72,7 +72,7 @@ def _span_of_line(chunks: list[JSON], name: str) -> tuple[int, int] | None:
 
 
 def _section(text: str, heading: str) -> tuple[int, int] | None:
-    """Return where the Markdown section begins and ends whose heading is, or else holds, the words wanted."""
+    """Return the start and end of the Markdown section whose heading equals, or else contains, the words."""
     lines = list(HEADING_LINE.finditer(text))
     fits: tuple[Callable[[str, str], bool], ...] = (str.__eq__, str.__contains__)
     for fit in fits:
@@ -84,7 +84,7 @@ def _section(text: str, heading: str) -> tuple[int, int] | None:
 
 
 def _line(text: str, heading: str) -> tuple[int, int] | None:
-    """Return where the first line begins and ends that is no more than the words wanted."""
+    """Return the start and end of the first line that consists of the words."""
     start = 0
     for line in text.splitlines(keepends=True):
         if _folded(line) == heading:

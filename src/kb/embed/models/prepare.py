@@ -67,8 +67,8 @@ def in_precision(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
         return files
     if files.precision != FP32:
         raise ModelError(
-            f"KB_PRECISION: the model in {files.onnx.parent} is in {files.precision}, and {precision} is only made of"
-            f" {FP32}: name the {FP32} model in KB_MODEL_DIR, or unset KB_PRECISION."
+            f"KB_PRECISION: the model in {files.onnx.parent} is in {files.precision}, but kb converts only {FP32}"
+            f" models to {precision}. Set KB_MODEL_DIR to the {FP32} model, or unset KB_PRECISION."
         )
     if precision in PROVIDER_PRECISIONS:
         return replace(files, precision=precision)
@@ -113,8 +113,8 @@ def _quantized(files: ModelFiles, home: Path, manifest: ModelManifest) -> ModelF
         return _cached(home, name, manifest, convert)
     except ModuleNotFoundError as error:
         raise ModelError(
-            f"KB_PRECISION: making the model in {precision} needs the package {error.name}: install"
-            " 'kb-local[engine]' whole, or set KB_PRECISION=fp32."
+            f"KB_PRECISION: the conversion of the model to {precision} needs the package {error.name}. Install all of"
+            " 'kb-local[engine]', or set KB_PRECISION=fp32."
         ) from None
 
 
@@ -136,7 +136,7 @@ def _load_given(model_dir: Path) -> ModelFiles:
     try:
         return load_model(model_dir)
     except InvalidArtifact as fault:
-        raise ModelError(f"KB_MODEL_DIR: the converted model in {model_dir} cannot be used: {fault}.") from None
+        raise ModelError(f"KB_MODEL_DIR: kb cannot use the converted model in {model_dir}: {fault}.") from None
 
 
 def _verify_raw(model_dir: Path) -> None:
@@ -159,14 +159,14 @@ def _cached(home: Path, name: str, manifest: ModelManifest, convert: Callable[[P
                 return _load_cached(home / name, manifest)
             except InvalidArtifact as fault:
                 is_there = (home / name).exists()
-                log.info("making the model %s%s", home / name, f" again: {fault}" if is_there else "")
+                log.info("converting the model to %s%s", home / name, f" again: {fault}" if is_there else "")
                 convert(scratch)
                 if is_there:
                     (home / name).replace(scratch / "old")
                 (scratch / name).replace(home / name)
                 sync(home)
     except OSError as error:
-        raise ModelError(f"The model cannot be written to {home}: {one_line(error)}.") from error
+        raise ModelError(f"kb cannot write the model to {home}: {one_line(error)}.") from error
     return _load_cached(home / name, manifest)
 
 
@@ -174,7 +174,7 @@ def _load_cached(folder: Path, manifest: ModelManifest) -> ModelFiles:
     """Return the model in `folder` if it matches `manifest`."""
     files = load_model(folder)
     if files.manifest != manifest:
-        raise InvalidArtifact("it was made from another model")
+        raise InvalidArtifact("it was converted from another model")
     return files
 
 

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -18,9 +19,10 @@ from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
 from kb.embed.artifact import ModelFiles
-from kb.embed.onnx.providers import Device, candidates
+from kb.embed.onnx.providers import DEVICES, Device, candidates
 from kb.embed.onnx.requirements import Machine
-from kb.embed.onnx.session import CPU, available_cores, detect_machine, open_session
+from kb.embed.onnx.session import CPU, RUNTIME_ERRORS, available_cores, detect_machine, fault_in, open_session
+from kb.embed.onnx.substitute import Substitute
 from kb.embed.protocol import ModelSpec
 
 OnBatch = Callable[[int, float], None]
@@ -30,6 +32,13 @@ log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 8
 """The maximum number of batches computed at once, each with about 30 MB. More cores are divided among the batches."""
+
+GPU_BATCHES = 2
+"""The maximum number of batches on a GPU at once: while one is computed, the next one is copied. More would take more
+memory, because what one thread has freed is not free for another one at once.
+"""
+SMALL_BATCH = 512
+"""The maximum number of tokens of a batch, such as a query, that need not wait for others."""
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -43,7 +52,8 @@ class OnnxEmbedder:
 
     `threads` is the number of CPU cores, by default all that the process may use. A single query uses all of them;
     several batches run in parallel, each on one core. `cache` is a folder for compiled models, `machine` the machine to
-    run on, by default this one. `on_batch` is called after each batch with its number of texts and its seconds.
+    run on, by default this one. `on_batch` is called after each batch with its number of texts and its seconds. If a
+    GPU fails later, the CPU computes with the files `on_cpu`, by default the same ones if a CPU can use them.
 
     Raises:
         ModelError: The device is missing, the files cannot be loaded, or the window is too small.
@@ -58,6 +68,7 @@ class OnnxEmbedder:
         cache: Path | None = None,
         machine: Machine | None = None,
         on_batch: OnBatch = lambda *_: None,
+        on_cpu: ModelFiles | None = None,
     ) -> None:
         self._on_batch = on_batch
         machine, cores = machine or detect_machine(), threads or available_cores()
@@ -67,11 +78,13 @@ class OnnxEmbedder:
 
         def open_on(count: int) -> InferenceSession:
             if files.stamps() != before:  # its vectors might differ
-                raise ModelError(f"The model {files.onnx} was changed or removed while it was in use.")
+                raise ModelError(f"The model {files.onnx} was changed or removed while kb used it. Restart the engine.")
             return open_session(files, chosen, machine, count)
 
         is_spread = chosen.provider == CPU and cores > 1
         self._core_pool = CorePool(open_on, cores, self._session) if is_spread else None
+        self._gpu_batches = threading.BoundedSemaphore(GPU_BATCHES) if chosen.is_gpu else None
+        self._substitute = _substitute_for(chosen, on_cpu or files, cores, machine, on_batch)
         self._tokenizer = _load_tokenizer(files.tokenizer)
         self._tail = _special_tokens_behind(self._tokenizer)
         self.spec = _spec(files, self._tokenizer.num_special_tokens_to_add(is_pair=False))
@@ -89,13 +102,17 @@ class OnnxEmbedder:
 
     @property
     def device(self) -> str:
-        """The device: `cpu`, `cuda` or `rocm`."""
-        return self._device.name
+        """The device: `cpu`, `cuda` or `rocm`; `cpu` also while a GPU fails."""
+        return "cpu" if self._is_substituted else self._device.name
 
     @property
     def provider(self) -> str:
         """The active execution provider, as ONNX Runtime names it."""
-        return str(self._session.get_providers()[0])
+        return CPU if self._is_substituted else str(self._session.get_providers()[0])
+
+    @property
+    def _is_substituted(self) -> bool:
+        return self._substitute is not None and self._substitute.is_needed
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of `text`, special tokens included, without prefix or truncation."""
@@ -121,6 +138,17 @@ class OnnxEmbedder:
     def _embed(self, prefix: str, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         prefixed = [prefix + text for text in texts] if prefix else list(texts)
         tokens = [self._truncated(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(prefixed)]
+        if self._substitute is None:
+            return self._vectors(tokens, alone=alone)
+        if not self._substitute.is_needed:
+            try:
+                return self._vectors(tokens, alone=alone)
+            except RUNTIME_ERRORS as error:
+                self._substitute.report(fault_in(error))
+        return self._substitute.model()._vectors(tokens, alone=alone)
+
+    def _vectors(self, tokens: Sequence[list[int]], *, alone: bool) -> NDArray[np.float32]:
+        """Return the vectors of token ids."""
         vectors = np.empty((len(tokens), self.spec.dimensions), np.float32)
         places = [*batches([len(ids) for ids in tokens], self._device)]
         places.reverse()  # the shortest batches run last
@@ -149,9 +177,10 @@ class OnnxEmbedder:
         for row, tokens in enumerate(rows):
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
-        start = perf_counter()
         vectors: NDArray[np.float32]
-        (vectors,) = session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
+        with self._gpu_batches if self._gpu_batches and ids.size > SMALL_BATCH else nullcontext():
+            start = perf_counter()
+            (vectors,) = session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
         self._on_batch(len(rows), perf_counter() - start)
         return vectors[: len(rows)]
 
@@ -185,6 +214,22 @@ def select_device(
             if device_name == "auto" and device.provider in machine.providers:
                 log.warning("%s", error.detail)
     raise ModelError(refusals[-1] if device.name == "cpu" else " ".join(refusals))
+
+
+def _substitute_for(
+    device: Device, files: ModelFiles, threads: int, machine: Machine, on_batch: OnBatch
+) -> Substitute[OnnxEmbedder] | None:
+    """Return the model on the CPU for when a GPU fails; None if no CPU computes in its precision."""
+    if not device.is_gpu or not any(each.provider == CPU and files.precision in each.precisions for each in DEVICES):
+        return None
+    before = files.stamps()
+
+    def open_model() -> OnnxEmbedder:
+        if files.stamps() != before:
+            raise ModelError(f"The model {files.onnx} was changed or removed while it was in use.")
+        return OnnxEmbedder(files, "cpu", threads, machine=machine, on_batch=on_batch)
+
+    return Substitute(device.name, open_model)
 
 
 def _load_tokenizer(path: Path) -> Tokenizer:
@@ -260,7 +305,7 @@ class CorePool:
                 try:
                     self._session = self._open()
                 except ModelError as error:
-                    log.warning("until the next start ingestion and many searches take longer: %s", error.detail)
+                    log.warning("ingestion and many searches take longer until the next start: %s", error.detail)
                     self._session = self._shared
             return self._session
 

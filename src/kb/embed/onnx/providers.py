@@ -10,11 +10,11 @@ from kb.api.errors import ModelError
 
 OPENVINO_BF16 = '{"CPU": {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": "%d"}}'
 PRECISION_HINTS = {
-    "fp16": " (a CPU turns it into fp32 and back, which only costs time)",
-    "int8": " (a GPU is fast in fp16)",
+    "fp16": " (a CPU converts it to fp32 and back, which is only slower)",
+    "int8": " (a GPU is faster in fp16)",
 }
 GPU_MEMORY = 4 << 30
-"""The maximum GPU memory for one session's arena, in bytes; a full batch needs a quarter of it."""
+"""The maximum GPU memory for one session's arena, in bytes; a full batch needs an eighth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,11 @@ class Device:
     rows: tuple[int, ...] = ()
 
     @property
+    def is_gpu(self) -> bool:
+        """Whether it is not the CPU."""
+        return self.name != "cpu"
+
+    @property
     def max_rows(self) -> int | None:
         """The maximum number of texts in a batch; None for no limit."""
         return max(self.rows, default=None)
@@ -49,7 +54,7 @@ class Device:
 
 
 DEVICES = (
-    Device("cuda", "CUDAExecutionProvider", ("fp32", "fp16"), batch_tokens=32_768, padding=4_096),
+    Device("cuda", "CUDAExecutionProvider", ("fp32", "fp16"), batch_tokens=16_384, padding=4_096),
     Device(
         "rocm",
         "MIGraphXExecutionProvider",
@@ -77,9 +82,7 @@ def candidates(device_name: str, precision: str) -> list[Device]:
     if not matching:
         possible = " or ".join(dict.fromkeys(other for device in named for other in device.precisions))
         subject = "no device here computes" if device_name == "auto" else f"{device_name} does not compute"
-        raise ModelError(
-            f"KB_PRECISION: {subject} in {precision}{PRECISION_HINTS.get(precision, '')}: take {possible}."
-        )
+        raise ModelError(f"KB_PRECISION: {subject} in {precision}{PRECISION_HINTS.get(precision, '')}. Use {possible}.")
     return matching
 
 

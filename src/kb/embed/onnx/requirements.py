@@ -27,13 +27,13 @@ EXTRAS = {
 PROVIDER_LIBRARIES = {"cuda": "libonnxruntime_providers_cuda.so", "rocm": "libonnxruntime_providers_migraphx.so"}
 LIBRARY_REMEDIES = {
     "cuda": "install CUDA 13 and cuDNN 9, as 'kb-local[engine,gateway,web,cuda]' does",
-    "rocm": "install ROCm 7 with MIGraphX, or take a base image that has them",
+    "rocm": "install ROCm 7 with MIGraphX, or use a base image with them",
 }
 CUDA_ERRORS = {
     100: "no GPU",
-    101: "no such GPU",
+    101: "the GPU does not exist",
     803: "the driver and its library are of different versions",
-    804: "a GPU that this driver's library does not serve",
+    804: "this driver's library does not support the GPU",
 }
 BF16_FLAGS = frozenset(("avx512_bf16", "amx_bf16"))
 INT8_FLAGS = frozenset(("avx512_vnni", "avx_vnni", "amx_int8", "asimddp"))
@@ -94,17 +94,17 @@ class Machine:
             driver = self.load(CUDA_DRIVER)
         except OSError as error:
             return (
-                f"the NVIDIA driver is not there ({error}): install it,"
+                f"the NVIDIA driver is not installed ({error}): install it,"
                 " or give the container the GPU (make up-gpu, docker run --gpus all)"
             )
         version = ctypes.c_int()
         if code := driver.cuInit(0):
-            reason = CUDA_ERRORS.get(code, "see what nvidia-smi says")
+            reason = CUDA_ERRORS.get(code, "see the output of nvidia-smi")
             return f"the NVIDIA driver cannot start (error {code}: {reason}): check nvidia-smi and CUDA_VISIBLE_DEVICES"
         driver.cuDriverGetVersion(ctypes.byref(version))
         if version.value < CUDA * 1000:
             installed = f"{version.value // 1000}.{version.value % 1000 // 10}"
-            return f"the NVIDIA driver supports CUDA {installed} and {CUDA} is needed: install a newer driver"
+            return f"the NVIDIA driver supports CUDA {installed}, but kb needs CUDA {CUDA}: install a newer driver"
         with contextlib.redirect_stdout(None):  # it prints missing libraries, which may not matter
             self.preload()
         return None
@@ -116,21 +116,21 @@ class Machine:
                 os.close(os.open(path, os.O_RDWR))
             except FileNotFoundError:
                 return (
-                    f"the AMD driver is not there ({path} does not exist): load amdgpu,"
+                    f"the AMD driver is not loaded ({path} does not exist): load amdgpu,"
                     " or give the container the GPU (make up-rocm, docker run --device /dev/kfd --device /dev/dri)"
                 )
             except PermissionError:
                 return (
-                    f"this user may not open {path}, which is of the group {_group(path)}: add the user to that group"
-                    " (usermod -aG), or the group's number to the container (KB_RENDER_GID, KB_VIDEO_GID)"
+                    f"this user may not open {path}, which belongs to the group {_group(path)}: add the user to the"
+                    " group (usermod -aG), or give the container its number (KB_RENDER_GID, KB_VIDEO_GID)"
                 )
             except OSError as error:
-                return f"{path} cannot be opened ({error.strerror}): see what rocminfo says"
+                return f"kb cannot open {path} ({error.strerror}): see the output of rocminfo"
         return None
 
     def _bf16_fault(self) -> str | None:
         if self.cpu_flags is not None and not self.cpu_flags & BF16_FLAGS:
-            return f"this CPU does not compute in bf16 (it has none of {', '.join(sorted(BF16_FLAGS))}): take fp32"
+            return f"this CPU does not compute in bf16 (it has none of {', '.join(sorted(BF16_FLAGS))}): use fp32"
         return None
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
@@ -22,10 +24,17 @@ EXACT = "session.x64quantprecision"
 the option makes inference take 1.5 times as long.
 """
 
+GPU_FAULT = re.compile(
+    r"(?:CUDA|CUBLAS|CUDNN|CURAND) failure [^;]+"
+    r"|Available memory of \d+ is smaller than requested bytes of \d+"
+    r"|Failed to allocate memory for requested buffer of size \d+"
+)
+"""The reason in an error of a GPU, among pages of C++."""
+
 SPIN = "20"
 """The microseconds that a thread looks for its next task before it sleeps."""
 
-LOAD_ERRORS = (
+RUNTIME_ERRORS = (
     state.EPFail,
     state.Fail,
     state.InvalidArgument,
@@ -34,6 +43,7 @@ LOAD_ERRORS = (
     state.NoSuchFile,
     state.NotImplemented,
     state.RuntimeException,
+    RuntimeError,  # a CUDA call that fails while a session is opened
 )
 """Their only common base is Exception."""
 
@@ -47,7 +57,7 @@ def open_session(
         ModelError: the device or the model cannot be used, or the model would run on another device.
     """
     if fault := machine.fault(device):
-        raise ModelError(f"KB_DEVICE: {device.name} cannot be used: {fault}.")
+        raise ModelError(f"KB_DEVICE: kb cannot use {device.name}: {fault}.")
     if cache and device.lengths:
         cache.mkdir(parents=True, exist_ok=True)
     providers = [(device.provider, provider_options(device, threads, cache))]
@@ -55,18 +65,40 @@ def open_session(
         # Otherwise it would print the error and continue on the CPU.
         options = _options(threads, multiplies_int8=machine.multiplies_int8)
         session = onnxruntime.InferenceSession(files.onnx, options, providers=providers, enable_fallback=0)
-    except LOAD_ERRORS as error:
+    except RUNTIME_ERRORS as error:
         if device.provider == CPU:
-            raise ModelError(f"The model {files.onnx} cannot be loaded: {' '.join(str(error).split())}") from error
-        raise _refusal(device, machine, " ".join(str(error).split())) from error
+            raise ModelError(f"kb cannot load the model {files.onnx}: {fault_in(error)}") from error
+        raise _refusal(device, machine, fault_in(error)) from error
     # If a provider fails to load, the session runs on the CPU without a warning.
     if session.get_providers()[0] != device.provider:
-        raise _refusal(device, machine, f"ONNX Runtime took {session.get_providers()[0]} instead of {device.provider}")
+        raise _refusal(device, machine, f"ONNX Runtime chose {session.get_providers()[0]} instead of {device.provider}")
+    if device.is_gpu:
+        _try_out(session, device)
     return session
 
 
+def fault_in(error: Exception) -> str:
+    """Return the reason in an error of ONNX Runtime, in one line."""
+    message = " ".join(str(error).split())
+    found = GPU_FAULT.search(message)
+    return found.group().strip() if found else message
+
+
+def _try_out(session: onnxruntime.InferenceSession, device: Device) -> None:
+    """Embed one short text: a GPU that is too old or has no free memory opens a session all the same.
+
+    Raises:
+        ModelError: the GPU cannot compute.
+    """
+    ids = np.ones(device.shape(1, 3), np.int64)
+    try:
+        session.run(["embedding"], {"input_ids": ids, "attention_mask": ids})
+    except RUNTIME_ERRORS as error:
+        raise ModelError(f"KB_DEVICE: kb cannot use {device.name}: it computes nothing ({fault_in(error)}).") from error
+
+
 def _refusal(device: Device, machine: Machine, reason: str) -> ModelError:
-    return ModelError(f"KB_DEVICE: {device.name} cannot be used: {machine.library_fault(device) or reason}.")
+    return ModelError(f"KB_DEVICE: kb cannot use {device.name}: {machine.library_fault(device) or reason}.")
 
 
 def detect_machine() -> Machine:

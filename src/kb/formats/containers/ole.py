@@ -41,7 +41,7 @@ def open_ole(data: bytes) -> OleFileIO:
     except (OSError, ValueError, IndexError, RecursionError) as error:
         raise Unreadable(
             "the file is damaged or cut short: it begins like an Outlook message or an Office 97-2003 document"
-            " but is not a whole one"
+            " but is incomplete"
         ) from error
 
 

@@ -71,7 +71,7 @@ class Package(Archive):
         return (relation.target for relation in self.relations(part) if relation.kind == kind)
 
     def related_xml(self, part: str, kind: str) -> Iterator[etree._Element]:
-        """Yield the roots of the readable parts among those that `related` yields."""
+        """Yield the root of each readable part that `related` yields."""
         return (root for name in self.related(part, kind) if (root := self.side_xml(name)) is not None)
 
     def embedded(self, part: str) -> tuple[list[Attachment], dict[str, int]]:

@@ -66,7 +66,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except _DAMAGE as error:
-            raise Unreadable("the document is damaged: its zip archive cannot be opened") from error
+            raise Unreadable("the document is damaged: kb cannot open its zip archive") from error
         self.names = set(self._zip.namelist())
         self.length = len(data)
         self._unpacked = 0
@@ -112,7 +112,7 @@ class Archive:
                     del element.getparent()[0]
 
     def picture(self, name: str) -> Callable[[], bytes] | None:
-        """Return a function that reads a part; None if it is not a picture, too large or requested before."""
+        """Return a function that reads a part; None if it is not a picture, is too large or was requested."""
         is_picture = name in self.names and PurePath(name.lower()).suffix in SUFFIXES["image"]
         if not is_picture or name in self._pictures or self._zip.getinfo(name).file_size > MAX_PICTURE:
             return None
@@ -137,6 +137,6 @@ def _translated_damage(name: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
+        raise Unreadable(f"the document is damaged: kb cannot read {name} in it") from error
     except (RuntimeError, KeyError) as error:
         raise Unreadable(_ENCRYPTED) from error

@@ -44,7 +44,7 @@ _ABOUT: Final = {
     "place-name": "Place",
     "reminder-time": "Reminder",
 }
-_NO_TEXT: Final = "the Evernote export holds no note"
+_NO_TEXT: Final = "the Evernote export contains no note"
 
 
 @dataclass

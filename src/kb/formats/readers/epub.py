@@ -100,7 +100,7 @@ class _Book:
         if any(
             reference.get("URI", "").lower().endswith((".xhtml", ".html", ".htm", ".xml")) for reference in references
         ):
-            raise Unreadable("the book is encrypted (DRM): it can only be read in its shop's own program")
+            raise Unreadable("the book is encrypted (DRM): only the shop's own program can read it")
 
     def _labels(self) -> dict[str, str]:
         """Return each chapter's name in the table of contents."""

@@ -99,7 +99,7 @@ def read_markup(markup: str, frames: Sequence[str] = ()) -> Extracted:
     first = next((heading.title for heading in text.headings if heading.level == 1), None)
     page = text.build(meaningful(_title(root)) or first)
     if not page.text:
-        raise Unreadable("the page holds no text of its own; scripts may be what fills it in a browser")
+        raise Unreadable("the page contains no text; in a browser, scripts may load it")
     return replace(page, date=_date(root))
 
 
@@ -145,7 +145,7 @@ def _most_attributes(markup: str) -> int:
 
 def _parsed(markup: str) -> etree._Element | None:
     if _most_attributes(markup) > _MOST_ATTRIBUTES:
-        raise Unreadable(f"the page cannot be read: one of its elements has more than {_MOST_ATTRIBUTES} attributes")
+        raise Unreadable(f"kb cannot read the page: one of its elements has more than {_MOST_ATTRIBUTES} attributes")
     # huge_tree raises the limit on nesting from 256: unclosed tags nest deep, and text beyond the limit is lost.
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, no_network=True)
     try:
@@ -153,7 +153,7 @@ def _parsed(markup: str) -> etree._Element | None:
     except etree.XMLSyntaxError:  # nothing in it but comments or white space
         return None
     if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
-        raise Unreadable("the page cannot be read whole: its elements nest more than 2048 deep")
+        raise Unreadable("kb cannot read the whole page: its elements are nested more than 2048 deep")
     return root
 
 

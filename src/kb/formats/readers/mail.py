@@ -24,7 +24,7 @@ from kb.formats.text.external_types import SUFFIXES
 from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
 
 HEADERS: Final = ("From", "To", "Cc", "Bcc", "Date", "Subject")
-ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"
+ENCRYPTED: Final = "the message is encrypted: only a program with its key can read it"
 _SIGNATURES: Final = (".p7s", ".sig", "signature.asc")
 _WORD: Final = re.compile(r"\w+")
 _FEW: Final = 0.05

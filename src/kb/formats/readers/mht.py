@@ -33,7 +33,7 @@ def read(data: bytes) -> Extracted:
         part for part in parts if part.get_content_type() == "text/plain"
     ]
     if not pages:
-        raise Unreadable("the saved page holds no page")
+        raise Unreadable("the saved web page contains no page")
     start = str(message.get_param("start") or "")
     pages.sort(key=lambda part: part.get("Content-ID") != start)
     first, *frames = map(part_text, pages)

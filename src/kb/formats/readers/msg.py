@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _DAMAGED: Final = "the Outlook message is damaged"
 _ATTACHED: Final = "__attach_version1.0_"
 _PROPERTIES: Final = "__properties_version1.0"
-_PROTECTED: Final = "the message is protected by rights management: it can only be read by whom its sender allowed"
+_PROTECTED: Final = "the message is protected by rights management: only people whom its sender allowed can read it"
 
 
 def read(data: bytes) -> Extracted:

@@ -48,7 +48,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
     try:
         notebook = json.loads(decode(data))
     except (ValueError, RecursionError) as error:
-        raise Unreadable("the notebook is damaged: it is not whole JSON") from error
+        raise Unreadable("the notebook is damaged: its JSON is incomplete or invalid") from error
     if not isinstance(notebook, dict):
         raise Unreadable("the notebook is damaged: it has no cells")
     return notebook

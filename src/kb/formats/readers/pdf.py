@@ -29,9 +29,9 @@ PDFIUM: Final = threading.Lock()
 
 _REASONS: Final = {
     raw.FPDF_ERR_PASSWORD: "the PDF is encrypted: it needs a password to be read",
-    raw.FPDF_ERR_SECURITY: "the PDF is protected in a way that is not supported",
+    raw.FPDF_ERR_SECURITY: "the PDF is protected in a way that kb does not support",
 }
-_DAMAGED: Final = "the PDF is damaged: it cannot be opened"
+_DAMAGED: Final = "the PDF is damaged: kb cannot open it"
 
 _DATE: Final = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([Z+-])(?:(\d\d)'?(\d\d)?)?)?")
 
@@ -126,13 +126,13 @@ def _string(get: Callable[[], str]) -> str:
 def _no_text(document: pypdfium2.PdfDocument, read: list[Page | None]) -> Unreadable:
     whole = [index for index, page in enumerate(read) if page]
     if not whole:
-        return Unreadable("the PDF is damaged: it has no page that can be read")
+        return Unreadable("the PDF is damaged: kb cannot read any of its pages")
     kinds = {kind for index in whole for kind in _object_kinds(document, index)}
-    pages = "its only page holds" if len(read) == 1 else f"its {len(read)} pages hold"
+    pages = "its only page has" if len(read) == 1 else f"its {len(read)} pages have"
     if raw.FPDF_PAGEOBJ_TEXT in kinds:
         if any(_holds_characters(document, index) for index in whole):
-            return Unreadable("no text: what there is lies outside its pages")
-        reason = f"no text: the fonts of the PDF do not say which characters they show; {NO_OCR}"
+            return Unreadable("no text: all text is outside its pages")
+        reason = f"no text: its fonts do not state which characters they show; {NO_OCR}"
         return Opaque(reason, "scan", len(read))
     if raw.FPDF_PAGEOBJ_IMAGE in kinds:
         return Opaque(f"no text: {pages} only images (a scan); {NO_OCR}", "scan", len(read))

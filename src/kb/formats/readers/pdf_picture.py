@@ -71,7 +71,7 @@ def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> bytes:
 
 
 def count_pages(data: bytes) -> int:
-    """Return how many pages a PDF has. Raises `Unreadable` if it is damaged."""
+    """Return the number of pages of a PDF. Raises `Unreadable` if it is damaged."""
     with PDFIUM, opened(data) as document:
         return len(document)
 
@@ -113,7 +113,7 @@ def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> li
 
 
 def _signs(beside: Iterable[str], texts: Iterable[str]) -> int:
-    """Return how many of the characters next to a letter, such as quotes, match the passage."""
+    """Return the number of characters next to a letter, such as quotes, that match the passage."""
     signs = takewhile(lambda pair: pair[0] == pair[1] and not pair[0].isspace(), zip(beside, texts, strict=False))
     return sum(1 for _ in signs)
 

@@ -52,7 +52,7 @@ def _objects(ole: OleFileIO) -> int:
 
 
 def _uncomputed(data: bytes, start: int) -> int:
-    """Return how many formulas of a sheet have no result: 0 if any of them was computed, otherwise all."""
+    """Return the number of formulas without a result: 0 if any formula of the sheet was computed, otherwise all."""
     count = 0
     for kind, content in _records(data, start):
         if kind in _FORMULAS and len(content) >= 16:

@@ -10,7 +10,7 @@ from unicodedata import category
 
 from kb.api.errors import Unreadable
 
-NOT_TEXT: Final = "this looks like binary data of no known type"
+NOT_TEXT: Final = "this looks like binary data of an unknown type"
 
 NULS: Final = 100
 """UTF-8 text may contain fewer than one NUL per this number of characters."""

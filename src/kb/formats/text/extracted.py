@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 MOST_FILES: Final = 1000
 """The maximum number of files inside another that are read; only the first of them become documents."""
 
-NO_TEXT: Final = "the file holds no text"
+NO_TEXT: Final = "the file contains no text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Attachment:
 
 
 def attached_room(size: int) -> int:
-    """Return how many bytes of files a file of `size` bytes may contain: they are packed in it, not compressed."""
+    """Return the maximum size of the files in a file of `size` bytes: they are packed in it, not compressed."""
     return 2 * size + (1 << 20)
 
 

@@ -18,7 +18,7 @@ _LONGEST_LABEL: Final = 60
 _BAR: Final = " | "
 _KEY_CELLS: Final = 3  # the number of first cells that may contain the row's name
 _MOST_GROWTH, _FREE_GROWTH = 1.5, 30_000
-"""How much longer the column names may make a table than its values: a factor, and a number of characters."""
+"""The maximum length of a table with column names: this factor times its values, plus this number of characters."""
 
 
 class Row(list[str]):
@@ -177,7 +177,7 @@ def _header(head: list[Row], *, must_contrast: bool) -> _Header | None:
 
 
 def _width(head: list[Row]) -> int:
-    """Return how many columns a table has; a single row may be wider."""
+    """Return the number of columns of a table; a single row may be wider."""
     *_, second, _ = [1, 1, *sorted(map(len, head))]
     return second if len(head) > 2 else len(head[-1])
 

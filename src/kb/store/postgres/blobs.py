@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Connect = Callable[[], AbstractContextManager[Connection]]
 
-OUTSIDE: Final = "The files are in another place by now: set KB_BLOB_URL to it and start the engine again."
+OUTSIDE: Final = "The files have been moved to another place. Set KB_BLOB_URL to that place and restart the engine."
 LISTED: Final = 1000
 """The number of names per query."""
 

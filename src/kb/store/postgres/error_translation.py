@@ -12,7 +12,7 @@ from psycopg_pool import PoolTimeout
 
 from kb.api.errors import DiskFull, Invalid, KbError, NoConnection, Overloaded, StoreUnavailable
 
-TOO_LONG: Final = "A path or another name is too long: PostgreSQL's indexes hold some 2,700 bytes of one."
+TOO_LONG: Final = "A path or another name is too long: PostgreSQL's indexes accept at most about 2,700 bytes."
 AGAIN: Final = "Nothing was changed; try again in a few seconds."
 BUSY: Final = f"Other changes have kept the database busy for too long. {AGAIN}"
 
@@ -48,7 +48,7 @@ def translated_errors(trouble: Callable[[], str | None]) -> Iterator[None]:
     try:
         yield
     except (psycopg.Error, PoolTimeout) as error:
-        if fault := translate_error(error, trouble() or "all are in use"):
+        if fault := translate_error(error, trouble() or "all connections are in use"):
             raise fault from error
         raise
 
@@ -63,11 +63,11 @@ def translate_error(error: Exception, trouble: str) -> KbError | None:
         case errors.LockNotAvailable():
             return StoreUnavailable(BUSY)
         case errors.ReadOnlySqlTransaction():
-            return StoreUnavailable(f"The database takes no changes now: {first_line(error)}. {AGAIN}")
+            return StoreUnavailable(f"The database does not accept changes now: {first_line(error)}. {AGAIN}")
         case PoolTimeout():
-            return NoConnection(f"The database gives no connection: {trouble}. {AGAIN}")
+            return NoConnection(f"kb has no free connection to the database: {trouble}. {AGAIN}")
         case _ if isinstance(error, OVERTAXED):
-            return Overloaded(f"The database could not do this: {first_line(error)}. {AGAIN}")
+            return Overloaded(f"The database could not run this: {first_line(error)}. {AGAIN}")
         case _ if isinstance(error, GONE):
             return StoreUnavailable(f"The database does not answer: {first_line(error)}. Try again in a few seconds.")
     return None

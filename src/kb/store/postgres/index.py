@@ -16,8 +16,8 @@ from kb.store.analyzer import Analyzer
 from kb.store.postgres.context import ContextReader
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.full_text import FullText, StoredWord
-from kb.store.postgres.speller import PostgresVocabulary
 from kb.store.postgres.statements import statements
+from kb.store.postgres.vocabulary import PostgresVocabulary
 from kb.store.row_mapping import Execute
 from kb.store.rows import Filter
 from kb.store.sql.conditions import among

@@ -7,7 +7,7 @@ from kb.store.row_mapping import Execute
 from kb.store.sql.jobs import Jobs
 
 GONE_SECONDS = 10.0
-"""How long a job must be without a heartbeat if its engine seems gone, which may have lost only its connection."""
+"""The time without a heartbeat after which kb requeues a job whose engine seems gone; it may only be disconnected."""
 
 ENGINES = 0x6B62
 """The class of the advisory locks that engines hold for their numbers."""

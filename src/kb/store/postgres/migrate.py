@@ -39,16 +39,16 @@ def prepare_schema(connection: Connection) -> None:
         version = schema_version(connection)
         if version > SCHEMA_VERSION:
             raise StoreError(
-                f"The database has schema version {version}; this program knows {SCHEMA_VERSION}: use a newer kb."
+                f"The database has schema version {version}, but this kb supports {SCHEMA_VERSION}. Use a newer kb."
             )
         if 0 < version < FIRST:
-            raise development_build("The database", version, "copy it to a file with its 'kb migrate-store'")
+            raise development_build("the database", version, "copy the database to a file with 'kb migrate-store'")
         for number, sql in migrations(__package__, after=version):
             logger.info("migrating to version %s", number)
             try:
                 connection.execute(sql)
             except psycopg.Error as error:
-                raise StoreError(f"The database cannot be migrated to version {number}: {error}.") from error
+                raise StoreError(f"kb cannot migrate the database to version {number}: {error}.") from error
             connection.execute("INSERT INTO migrations (number) VALUES (%s)", (number,))
         connection.execute(statements("search")["note_change"])
 
@@ -64,7 +64,7 @@ def require_server(connection: Connection) -> None:
         raise StoreError(f"PostgreSQL {major} is too old for kb: use {OLDEST_POSTGRES} or newer.")
     [(encoding,)] = connection.execute("SHOW server_encoding").fetchall()
     if encoding != "UTF8":
-        raise StoreError(f"The database keeps texts in {encoding}: make one with ENCODING 'UTF8'.")
+        raise StoreError(f"The database stores texts in {encoding}. Create one with ENCODING 'UTF8'.")
 
 
 def require_pgvector(connection: Connection) -> None:
@@ -88,8 +88,8 @@ def require_pgvector(connection: Connection) -> None:
     version = row[0] if row else ""
     if _numbers(version) < OLDEST_PGVECTOR:
         raise StoreError(
-            f"pgvector {version} is too old for kb: before {oldest} a vacuum may damage its indexes, and searches miss"
-            f" what they should find. Install {oldest} or newer and run ALTER EXTENSION vector UPDATE."
+            f"pgvector {version} is too old for kb: before {oldest}, a vacuum may damage its indexes, so that searches"
+            f" miss documents. Install {oldest} or newer and run ALTER EXTENSION vector UPDATE."
         )
 
 

@@ -64,7 +64,7 @@ class Presence:
             except psycopg.Error as error:
                 self.trouble = self.trouble or first_line(error)
                 self.lost_at = self.lost_at or monotonic()
-                logger.warning("the database does not answer (%s); it is tried again", self.trouble)
+                logger.warning("the database does not answer (%s); kb will retry", self.trouble)
                 self._closing.wait(RETRY_SECONDS)
                 self._return()
 

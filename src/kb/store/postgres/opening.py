@@ -35,15 +35,17 @@ def moment(url: str) -> Iterator[PostgresTransaction]:
     try:
         with closing(connect(url)) as connection:
             if connection.execute("SELECT to_regclass('kb.migrations') IS NULL").fetchone() == (True,):
-                raise StoreError("The database in PostgreSQL is none of kb.")
+                raise StoreError("The database in PostgreSQL was not created by kb. Check KB_DATABASE_URL.")
             connection.execute(READ)
             connection.execute(PATIENCE)
             connection.execute(KEPT)
             if schema_version(connection) != SCHEMA_VERSION:
-                raise StoreError("The database is of another kb: start the engine once, which migrates it.")
+                raise StoreError(
+                    "Another version of kb made this database. Start the engine once: it migrates the database."
+                )
             yield PostgresTransaction(connection, Retention(), 0)
     except psycopg.Error as error:
-        raise StoreError(f"The database in PostgreSQL cannot be read: {first_line(error)}.") from error
+        raise StoreError(f"kb cannot read the database in PostgreSQL: {first_line(error)}.") from error
 
 
 def refuse_engines(url: str) -> None:
@@ -58,7 +60,7 @@ def refuse_engines(url: str) -> None:
             if are_engines_there(connection):
                 raise StoreError(IN_USE)
     except psycopg.Error as error:
-        raise StoreError(f"The database in PostgreSQL cannot be used: {first_line(error)}.") from error
+        raise StoreError(f"kb cannot use the database in PostgreSQL: {first_line(error)}.") from error
 
 
 @contextmanager
@@ -82,4 +84,4 @@ def files(url: str, scratch: Path) -> Iterator[tuple[PostgresBlobs, Callable[[],
 
             yield PostgresBlobs(lend, scratch), place
     except psycopg.Error as error:
-        raise StoreError(f"The files in PostgreSQL cannot be used: {first_line(error)}.") from error
+        raise StoreError(f"kb cannot use the files in PostgreSQL: {first_line(error)}.") from error

@@ -27,7 +27,9 @@ from kb.store.sql.reembed_vectors import SecondVectors
 HUNG_SECONDS: Final = 120.0
 """A live engine without a sign of work on the second vectors for this time counts as hung."""
 
-IN_USE: Final = "Somebody reads the vectors that are to be deleted, such as a backup: try again when it has ended."
+IN_USE: Final = (
+    "Another program, such as a backup, is reading the vectors that would be deleted. Try again when it has ended."
+)
 
 
 class PostgresSecondVectors(SecondVectors):

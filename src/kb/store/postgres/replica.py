@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WAIT_SECONDS, SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 0.001, 0.01
-"""How long a read waits for a replica to catch up, and the pauses between checks."""
+"""The time that a read waits for a replica to catch up, and the pauses between checks."""
 
 LOOK_SECONDS = 1.0
 """The time between checks whether a replica answers."""
 
 QUESTION_SECONDS, STATEMENT_SECONDS = 1.0, 10.0
-"""How long a replica may be silent during a check, and during a read."""
+"""The time that a replica may be silent during a check, and during a read."""
 
 TRANSACTIONS = 1 << 32
 """The number of transactions after which their numbers start again."""
 
-OUT_OF_STEP = "it lacks changes of the primary, or has some that the primary has not"
+OUT_OF_STEP = "it has not all changes of the primary, or has changes that the primary does not have"
 SILENT = "it has been silent for {seconds:.0f} s"
-BROKE_OFF = "A replica broke off: {reason}. Try again in a few seconds."
-OTHER_DATABASE = "what answers is no replica of the database in KB_DATABASE_URL"
+BROKE_OFF = "The connection to a replica failed: {reason}. Try again in a few seconds."
+OTHER_DATABASE = "this server is not a replica of the database in KB_DATABASE_URL"
 
 
 Identity = tuple[int, int]
@@ -128,7 +128,7 @@ class Replica:
         try:
             yield connection
         except psycopg.Error as error:
-            logger.warning("a replica broke off (%s): the primary is asked", first_line(error))
+            logger.warning("the connection to a replica failed (%s); the primary answers", first_line(error))
             if connection.closed:
                 self._leave(first_line(error))
             raise StoreUnavailable(BROKE_OFF.format(reason=first_line(error))) from error
@@ -180,10 +180,10 @@ class Replica:
             self._leave(first_line(error))
         except KbError as error:  # from the primary; the state of the replica is unknown
             self._close_watching()
-            logger.debug("it is not known what a replica should have: %s", error)
+            logger.debug("the state of the primary, with which replicas are compared, is unknown: %s", error)
         else:
             if self._trouble:
-                logger.info("a replica answers")
+                logger.info("a replica is available again")
             self._trouble, self._level_at = None, monotonic()
 
     def _check(self, connection: Connection) -> None:
@@ -196,7 +196,7 @@ class Replica:
 
     def _leave(self, trouble: str) -> None:
         if not self._trouble:
-            logger.warning("no replica answers (%s): the primary does", trouble)
+            logger.warning("no replica is available (%s); the primary answers", trouble)
         self._trouble = trouble
 
     def _close_watching(self) -> None:

@@ -67,8 +67,8 @@ although the change is done.
 """
 
 UNCONFIRMED = (
-    "The database broke off ({reason}): it is not known whether the change was written."
-    " Look, or send it again with the same Idempotency-Key."
+    "The connection to the database failed ({reason}), so kb does not know whether the change was written."
+    " Check it, or send the change again with the same Idempotency-Key."
 )
 DEFAULT_RETENTION = Retention()
 LOCK = "SELECT pg_advisory_xact_lock(%s), current_setting('transaction_read_only')"
@@ -164,8 +164,8 @@ class PostgresStore:
                 self._parts = stack.pop_all()
         except (psycopg.Error, PoolTimeout) as error:
             raise StoreError(
-                f"KB_DATABASE_URL: the database in PostgreSQL cannot be opened: {first_line(error)}. Does the server"
-                " run, and are host, port, user, password and database right?"
+                f"KB_DATABASE_URL: kb cannot open the database in PostgreSQL: {first_line(error)}. Check that the"
+                " server runs, and check the host, port, user, password and database."
             ) from error
 
     def _prepare(self, url: str, space: VectorSpace, stack: ExitStack) -> None:
@@ -246,7 +246,7 @@ class PostgresStore:
         try:
             self._last_change()
         except psycopg.Error as error:
-            raise StoreError(f"The database cannot be read: {first_line(error)}.") from error
+            raise StoreError(f"kb cannot read the database: {first_line(error)}.") from error
 
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
@@ -263,7 +263,7 @@ class PostgresStore:
             connection.execute("BEGIN")
             [(_, read_only)] = connection.execute(LOCK, (lock,)).fetchall()
             if read_only == "on":
-                raise errors.ReadOnlySqlTransaction("this server is a replica, or was told to be read-only")
+                raise errors.ReadOnlySqlTransaction("this server is a replica or read-only")
 
         with self._connection(begin) as connection:
             engine = self._presence.number
@@ -352,7 +352,7 @@ def commit(connection: Connection) -> None:
     finally:
         connection.remove_notice_handler(warn)
     if done != "COMMIT":  # after a failed statement, the server rolls back without an error
-        raise errors.InFailedSqlTransaction(f"a statement had failed: {done}")
+        raise errors.InFailedSqlTransaction(f"an earlier statement failed: {done}")
     if warnings:  # as when an administrator ends the wait for a synchronous replica
         raise Unconfirmed(UNCONFIRMED.format(reason=warnings[0]))
 

@@ -19,15 +19,15 @@ from kb.store.rows import VectorSpace
 MOST_DIMENSIONS = 4000
 """The limit of a half-precision vector in an index of pgvector."""
 
-TOO_LONG = f"pgvector has an index for vectors of {MOST_DIMENSIONS} numbers at most: use another model."
+TOO_LONG = f"pgvector cannot index vectors of more than {MOST_DIMENSIONS} numbers. Use another model."
 
 TABLES = ("vectors_a", "vectors_b")
 """The two tables of vectors, of which one is in use."""
 
-IN_USE = "An engine uses the database; stop it first."
+IN_USE = "An engine is using the database. Stop it first."
 
 ENDED_SECONDS, PAUSE = 2.0, 0.05
-"""How long the server may need to notice that an engine has ended, and the pause between checks."""
+"""The time that the server may take to notice that an engine has ended, and the pause between checks."""
 
 
 def bind_space(connection: Connection, space: VectorSpace) -> None:
@@ -42,7 +42,10 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
     has_chunks = connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").fetchone() == (True,)
     if recorded is None or not has_chunks:
         if recorded not in (None, space) and are_engines_there(connection):
-            raise StoreError(f"Another engine uses the database with {recorded}, and this one would with {space}.")
+            raise StoreError(
+                f"Another engine uses the database with {recorded}, but this one has {space}. Give all engines the"
+                " same model."
+            )
         record_space(connection, space)
         recount_precisions(connection, space.precision)
         if recorded is None or recorded.dimensions != space.dimensions:

@@ -34,10 +34,10 @@ AT_ONCE: Final = 200
 """The number of rows per read; a job may have a long text."""
 
 UNFINISHED: Final = (
-    "The database holds part of an import that was cut off: run 'kb import' with the same folder again, or begin with"
-    " an empty database."
+    "An import into this database was interrupted. Run 'kb import' with the same folder again, or start with an empty"
+    " database."
 )
-REMEDY: Final = "In a file 'kb doctor --repair' may repair it; otherwise restore a backup."
+REMEDY: Final = "If the database is a file, run 'kb doctor --repair'. If that does not help, restore a backup."
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Table:
                 line[name] = _exported(column, row[column])
             except (ValueError, TypeError) as error:
                 where = " ".join(str(row[key]) for key in self.columns[: self.keys])
-                raise StoreError(f"{self.name}, {where}: {column} cannot be read ({error}). {REMEDY}") from error
+                raise StoreError(f"{self.name}, {where}: kb cannot read {column} ({error}). {REMEDY}") from error
         return line
 
 
@@ -171,7 +171,7 @@ class Transfer(ABC):
         try:
             yield
         except self.refusals as error:
-            raise StoreError(f"The database does not take {what}: {str(error).splitlines()[0]}.") from error
+            raise StoreError(f"The database refused {what}: {str(error).splitlines()[0]}.") from error
 
     def clear(self, table: Table) -> None:
         """Remove all rows of a table."""
@@ -245,6 +245,6 @@ def _exported(column: str, value: Any) -> Any:  # noqa: ANN401 - a column's
         return json.loads(value)
     if column in MOMENTS:
         if not MOMENT.fullmatch(value):
-            raise ValueError(f"no moment: {value!r}")
+            raise ValueError(f"not a time: {value!r}")
         return iso(value)
     return value

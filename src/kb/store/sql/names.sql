@@ -1,25 +1,25 @@
 -- The names of documents.
 
 -- name: named
--- A document and what it is called.
+-- A document with the texts of its names.
 documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_of IS NOT NULL,
   COALESCE((SELECT header FROM sections WHERE sections.document_id = documents.id ORDER BY sections.id LIMIT 1), '')
 
 -- name: select_unnamed
--- Documents whose names are to be written, the last ones first.
+-- Select documents whose names must be indexed, the last ones first.
 SELECT $named
 FROM unnamed JOIN documents ON documents.id = unnamed.document_id ORDER BY unnamed.document_id DESC LIMIT :limit
 
 -- name: forget_unnamed
--- The names of documents are written.
+-- Note that the names of documents are indexed.
 DELETE FROM unnamed WHERE document_id $in_ids
 
 -- name: delete_names
--- Documents have other names.
+-- Delete the indexed names of documents.
 DELETE FROM names WHERE document_id $in_ids
 
 -- name: select_named
--- Documents with some words in their names, those with the rarest first; words that very many have tell nothing.
+-- Select documents with some words in their names, rarest words first. Very frequent words do not count.
 WITH wanted AS ($tokens),
   counted AS MATERIALIZED (
     SELECT token, (

@@ -1,34 +1,34 @@
--- What belongs together and is taken back together.
+-- Operations: changes that belong together, and that an undo reverts together.
 
 -- name: note
--- An operation, unless it is known; its number.
+-- Insert an operation, unless it exists, and return its number.
 INSERT INTO operations (key, at, by_key, client)
 SELECT :operation_key, CAST(:now AS $timestamp), :by, :client
 WHERE NOT EXISTS (SELECT 1 FROM operations WHERE key = :operation_key)
 ON CONFLICT DO NOTHING RETURNING id
 
 -- name: trim
--- The oldest operations are forgotten when there are more than so many above them.
+-- Delete the oldest operations, up to an id.
 DELETE FROM operations WHERE id <= :id
 
 -- name: select
--- Operations, newest first; the condition is put in, of what follows.
+-- Select the operations that meet the condition, newest first. The condition joins the where_ parts below.
 SELECT id, key, at, by_key, client FROM operations WHERE {condition} ORDER BY id DESC LIMIT :limit
 
 -- name: where_number
--- It is one.
+-- An operation by number.
 id = :id
 
 -- name: where_before
--- It came before another.
+-- Operations before a number.
 id < :before
 
 -- name: where_by
--- One caller made it.
+-- Operations of a caller.
 by_key IS NOT DISTINCT FROM :by
 
 -- name: where_left
--- Something is left of it that could be taken back.
+-- Operations with changes that an undo could still revert.
 (
   EXISTS (SELECT 1 FROM documents WHERE documents.operation = operations.id)
   OR EXISTS (SELECT 1 FROM versions WHERE versions.operation = operations.id)
@@ -39,18 +39,18 @@ by_key IS NOT DISTINCT FROM :by
 )
 
 -- name: select_documents
--- The documents that an operation added, changed or deleted.
+-- Select the documents that an operation added, changed or deleted.
 SELECT id FROM documents WHERE operation = :id
 UNION SELECT document_id FROM versions WHERE operation = :id
 UNION SELECT document_id FROM bin WHERE operation = :id
 
 -- name: select_jobs
--- The jobs of an operation that are not done yet.
+-- Select the jobs of an operation that have not ended.
 SELECT id FROM jobs WHERE operation_key = :key AND status IN ('queued', 'running') ORDER BY id
 
 -- name: count
--- How many documents an operation added or took out of the bin, changed and deleted. One that was in the bin was not
--- there for a while before its next version.
+-- Count the documents that an operation added or restored, changed, and deleted. A gap before a version means that the
+-- document was in the bin.
 WITH made AS (
   SELECT id AS document_id, version AS number, COALESCE(updated_at, created_at) AS at FROM documents
   WHERE operation = :id

@@ -1,7 +1,7 @@
--- Search. Filters are put together in document_query.py.
+-- Search. The module document_query.py composes filters.
 
 -- name: select_hits
--- Chunks with what a search result says of their documents.
+-- Select chunks with the fields of their documents that a search result shows.
 SELECT
   chunks.id AS chunk_id, chunk_index AS "index", documents.id AS document_id, title, source_path, doc_type, text, line_start,
   line_end, char_start, char_end, sections.heading, page, $tags AS tags, created_at, updated_at, date, source, language,
@@ -11,7 +11,7 @@ LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks
 WHERE chunks.id $in_ids
 
 -- name: select_languages
--- The languages that documents are in, each found behind the one before.
+-- Select the languages of documents, each by a look-up after the one before.
 WITH RECURSIVE found (language) AS (
   SELECT min(language) FROM documents
   UNION ALL
@@ -20,5 +20,5 @@ WITH RECURSIVE found (language) AS (
 SELECT language FROM found WHERE language IS NOT NULL
 
 -- name: select_documents_of
--- The documents of chunks.
+-- Select the documents of chunks.
 SELECT id, document_id FROM chunks WHERE id $in_ids

@@ -1,11 +1,11 @@
--- The vectors beside those in use; see reembed_vectors.py.
+-- The second set of vectors. See reembed_vectors.py.
 
 -- name: select_second
--- What they are of.
+-- Select the state and the model of the second set.
 SELECT
   state, dimensions, model, precision, digest, COALESCE(query_prefix, ''), COALESCE(passage_prefix, ''), folder
 FROM second_space
 
 -- name: update_state
--- What is being done with them.
+-- Set the state of the second set.
 UPDATE second_space SET state = :state

@@ -1,25 +1,25 @@
--- A database in an export, and out of one.
+-- Export and import of a database.
 
 -- name: select_rows
--- The next rows of a table in the order of its keys, which may be one and the same.
+-- Select the next rows of a table in the order of its two keys, which may be the same column.
 SELECT {columns} FROM {table} WHERE ({first}, {second}) > (:first, :second) ORDER BY {first}, {second} LIMIT :limit
 
 -- name: delete_rows
--- All rows of a table.
+-- Delete all rows of a table.
 DELETE FROM {table}
 
 -- name: select_beginning
--- From when on history is whole.
+-- Select the time from which history is complete.
 SELECT begins FROM history
 
 -- name: set_beginning
--- Likewise.
+-- Set the time from which history is complete.
 UPDATE history SET begins = CAST(:begins AS $timestamp)
 
 -- name: mark_unfinished
--- What an import writes is not whole yet.
+-- Mark the import as unfinished.
 CREATE TABLE IF NOT EXISTS unfinished_import (begun $timestamp NOT NULL)
 
 -- name: unmark_unfinished
--- It is whole.
+-- Mark the import as finished.
 DROP TABLE IF EXISTS unfinished_import

@@ -40,13 +40,12 @@ class Snapshot:
             self._reader, self._writer = self._open(), self._open()
             foreign = list(foreign_tables(self._reader))
         except apsw.Error as error:
-            raise StoreError(f"The database {path} cannot be opened: {error}.") from error
+            raise StoreError(f"kb cannot open the database {path}: {error}.") from error
         if foreign:
             self.close()
             raise StoreError(
-                f"The database {path} has tables that do what kb's do not ({', '.join(foreign[:5])}), and a"
-                " backup of it"
-                " could not be restored: see 'kb doctor'."
+                f"Another program changed tables of the database {path} ({', '.join(foreign[:5])}), so that a backup"
+                " could not be restored. Run 'kb doctor' for details."
             )
 
     def close(self) -> None:
@@ -69,7 +68,7 @@ class Snapshot:
             self._reader.execute("SELECT count(*) FROM sqlite_schema").fetchall()
             yield
         except apsw.Error as error:
-            raise StoreError(f"The database {self._path} cannot be read: {error}.") from error
+            raise StoreError(f"kb cannot read the database {self._path}: {error}.") from error
         finally:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
@@ -110,13 +109,13 @@ class Snapshot:
                 left_out = drop_foreign(copy)
                 make_missing(copy, left_out)
         except apsw.Error as error:
-            raise StoreError(f"The copy {target} of the database cannot be written: {error}.") from error
+            raise StoreError(f"kb cannot write the copy {target} of the database: {error}.") from error
         if left_out:
             names = ", ".join(f"{kind} {name}" for kind, name in left_out)
-            logger.warning("the backup leaves out what kb never declares (%s): see 'kb doctor'", names)
+            logger.warning("the backup omits objects that kb did not create (%s); run 'kb doctor'", names)
         sync(target)
         if damage := find_damage(target):
-            raise StoreError(f"The database {self._path} is damaged ({damage}): 'kb doctor' says more.")
+            raise StoreError(f"The database {self._path} is damaged ({damage}). Run 'kb doctor' for details.")
 
     def _open(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)

@@ -99,7 +99,7 @@ def _now() -> str:
 def _json(_: apsw.Cursor, number: int, value: Sequence[str | int]) -> str:
     """Return a list or tuple as a JSON array, because SQLite has no such values."""
     if not isinstance(value, list | tuple):
-        raise TypeError(f"Parameter {number} is of the type {type(value).__name__}.")
+        raise TypeError(f"Parameter {number} has the type {type(value).__name__}.")
     return array(value)
 
 
@@ -124,16 +124,16 @@ def unopened(path: Path, fault: object) -> StoreError:
     """Return the error for a database that cannot be opened; in a read-only folder SQLite cannot create its log."""
     if path.exists() and not os.access(path.parent, os.W_OK):
         return StoreError(
-            f"{path.parent} cannot be written, so the database {path} cannot be opened: {fault}. {REMEDY}."
+            f"kb cannot write to {path.parent}, so it cannot open the database {path}: {fault}. {REMEDY}."
         )
-    return StoreError(f"The database {path} cannot be opened: {fault}.")
+    return StoreError(f"kb cannot open the database {path}: {fault}.")
 
 
 def damaged(path: Path, fault: object) -> StoreError:
     """Return the error for a damaged database, with its remedies."""
     return StoreError(
-        f"The database {path} is damaged ({fault}): 'kb doctor' shows the damage, 'kb doctor --repair' rebuilds what"
-        " follows from the texts, and 'kb backup restore' restores a backup."
+        f"The database {path} is damaged ({fault}). Run 'kb doctor' to see the damage. 'kb doctor --repair' rebuilds"
+        " indexes and vectors from the texts; if the texts are damaged, restore a backup with 'kb backup restore'."
     )
 
 

@@ -63,11 +63,11 @@ def refuse_foreign(path: Path, what: str) -> None:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
             foreign = foreign_names(connection)
     except apsw.Error as error:
-        raise StoreError(f"{what} cannot be read: {error}.") from error
+        raise StoreError(f"kb cannot read {what}: {error}.") from error
     if foreign:
         raise StoreError(
-            f"{what} declares what kb never does ({', '.join(foreign[:5])}): somebody changed it. Use a backup from a"
-            " place that nobody else can write to."
+            f"Another program changed {what}: it contains objects that kb does not create ({', '.join(foreign[:5])})."
+            " Use a backup from a place that nobody else can write to."
         )
 
 

@@ -103,7 +103,7 @@ class Words:
             index.publish(number, indexed_chunks(connection, added), removed)
 
     def replace(self, connection: apsw.Connection, number: int, changed: Sequence[int]) -> None:
-        """Make the next snapshot, in which some chunks have other words."""
+        """Make the next snapshot, with the new words of some chunks."""
         if (index := self._index) and (snapshot := index.snapshot(index.newest)):
             index.replace(snapshot.with_lengths(number, *chunk_lengths(connection, changed)))
 
@@ -131,8 +131,8 @@ class Words:
         self.faults += 1
         self._index = None
         logger.warning(
-            "full text is searched on disk, which takes longer, for the database's is damaged (%s):"
-            " 'kb doctor' says what is damaged",
+            "the keyword index in the database is damaged (%s), so that kb searches it on disk, which takes longer:"
+            " run 'kb doctor'",
             reason,
         )
 
@@ -229,7 +229,7 @@ def read_snapshot(connection: apsw.Connection) -> LexicalSnapshot:
     order = np.argsort(ids, kind="stable")
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
     if not np.array_equal(ids[order], pairs[:, 0]):
-        raise ValueError("the full text has other chunks than there are")
+        raise ValueError("the keyword index and the database have different chunks")
     columns = (pairs[:, 0], pairs[:, 1], lengths[order])
     return LexicalSnapshot.of(generation(connection), *(np.ascontiguousarray(column) for column in columns))
 
@@ -274,7 +274,7 @@ def _lengths(blob: bytes, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
         ValueError: FTS5 does not write such bytes.
     """
     if len(blob) != sizes.sum(dtype=np.int64):
-        raise ValueError("the lengths of chunks are no bytes")
+        raise ValueError("the lengths of the chunks cannot be read")
     lengths, start = np.empty(sizes.size, np.int32), 0
     for first in range(0, sizes.size, BLOCK):
         block = slice(first, first + BLOCK)
@@ -288,9 +288,9 @@ def _parse_lengths(blob: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the lengths of some chunks; `ends` are the ends of their bytes. Raises like `_lengths`."""
     lasts = np.flatnonzero(np.frombuffer(blob, np.uint8) < 0x80)  # the last byte of each number
     if lasts.size != COLUMNS * ends.size or not np.array_equal(lasts[COLUMNS - 1 :: COLUMNS], ends - 1):
-        raise ValueError("the lengths of chunks are of other columns")
+        raise ValueError("the lengths of the chunks have the wrong number of columns")
     if np.diff(lasts, prepend=-1).max(initial=0) > MAX_VARINT:
-        raise ValueError("the lengths of chunks are no lengths")
+        raise ValueError("the lengths of the chunks are not valid numbers")
     lengths: NDArray[np.int64] = _varints(blob).reshape(-1, COLUMNS).sum(axis=1)
     return lengths
 

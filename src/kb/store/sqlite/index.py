@@ -26,9 +26,9 @@ from kb.store.sql.index import Index
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import SqliteConditions, quoted
 from kb.store.sqlite.full_text_cache import WordReader
-from kb.store.sqlite.speller import SqliteVocabulary
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import Vectors
+from kb.store.sqlite.vocabulary import SqliteVocabulary
 from kb.vectors.protocol import Among, VectorSnapshot
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Neighbourhood, ScoredChunks
 

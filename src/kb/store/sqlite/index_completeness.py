@@ -19,8 +19,8 @@ def check_in_step(connection: apsw.Connection) -> None:
     """
     chunks = connection.execute("SELECT count(*), total(id) FROM chunks").get
     if connection.execute("SELECT count(*), total(id) FROM chunks_fts_docsize").get != chunks:
-        raise ValueError("its words are not those of its chunks")
+        raise ValueError("the keyword index does not match the passages")
     if not connection.execute("SELECT EXISTS (SELECT 1 FROM generation)").get:
-        raise ValueError("its moments are not counted")
+        raise ValueError("the counter of changes is missing")
     if connection.execute("SELECT count(*), total(rowid) FROM chunks_vec_rowids").get != chunks:
-        logger.warning("the vectors are not those of the chunks: run 'kb doctor --repair'")
+        logger.warning("vectors do not match the passages; run 'kb doctor --repair' while the engine is stopped")

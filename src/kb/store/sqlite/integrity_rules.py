@@ -27,12 +27,12 @@ class Rule:
     Args:
         found: a description of rows that break the rule, for messages.
         select: the query that yields one value for each of these rows.
-        mend: the statement that repairs them; None if only a backup can.
+        repair: the statement that repairs them; None if only a backup can.
     """
 
     found: str
     select: str
-    mend: str | None = None
+    repair: str | None = None
 
 
 def _dangling(table: str, column: str, parent: str) -> str:
@@ -54,22 +54,22 @@ GIVEN_IDS: Final = (
 
 RULES: Final = (
     Rule(
-        "tags that a document which is not there carries",
+        "tags of missing documents",
         f"SELECT document_id FROM {_dangling('document_tags', 'document_id', 'documents')}",
         f"DELETE FROM {_dangling('document_tags', 'document_id', 'documents')}",
     ),
     Rule(
-        "documents with a tag that has no name",
+        "documents with a tag without a name",
         f"SELECT document_id FROM {_dangling('document_tags', 'tag_id', 'tags')}",
         f"DELETE FROM {_dangling('document_tags', 'tag_id', 'tags')}",
     ),
     Rule(
-        "tags that no document carries",
+        "tags without documents",
         "SELECT name FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)",
         "DELETE FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)",
     ),
     Rule(
-        "sections of documents that are not there",
+        "sections of missing documents",
         f"SELECT id FROM {_dangling('sections', 'document_id', 'documents')}"
         " AND id NOT IN (SELECT section_id FROM chunks WHERE section_id IS NOT NULL)",
         f"DELETE FROM {_dangling('sections', 'document_id', 'documents')}"
@@ -77,116 +77,118 @@ RULES: Final = (
     ),
     *(
         Rule(
-            f"rows of {table} whose chunk is not there",
+            f"rows of {table} for missing passages",
             f"SELECT chunk_id FROM {_dangling(table, 'chunk_id', 'chunks')}",
             f"DELETE FROM {_dangling(table, 'chunk_id', 'chunks')}",
         )
         for table in ("vector_codes", "vector_copies", "second_vectors", "second_codes")
     ),
     Rule(
-        "second vectors of which it is not known what they are of",
+        "second vectors without a recorded model",
         "SELECT chunk_id FROM second_vectors WHERE NOT EXISTS (SELECT 1 FROM second_space)",
         "DELETE FROM second_vectors; DELETE FROM second_codes; DELETE FROM second_mean",
     ),
     Rule(
-        "second vectors of another length",
+        "second vectors of the wrong length",
         f"SELECT chunk_id FROM {SHORT_SECOND}",
         f"DELETE FROM {SHORT_SECOND}",
     ),
-    Rule("chunks whose section is not there", f"SELECT id FROM {_dangling('chunks', 'section_id', 'sections')}"),
+    Rule("passages whose section is missing", f"SELECT id FROM {_dangling('chunks', 'section_id', 'sections')}"),
     Rule(
-        "documents of which chunks are missing",
+        "documents with missing passages",
         "SELECT document_id FROM chunks GROUP BY document_id"
         " HAVING min(chunk_index) <> 0 OR max(chunk_index) <> count(*) - 1",
     ),
     Rule(
-        "chunks that end before they begin",
+        "passages that end before they begin",
         "SELECT id FROM chunks WHERE char_end < char_start OR line_end < line_start",
     ),
     Rule(
-        "documents that came in one that is not there",
+        "documents from a message or archive that is missing",
         f"SELECT id FROM {_dangling('documents', 'part_of', 'documents')}",
         "UPDATE documents SET part_of = NULL WHERE part_of IS NOT NULL AND part_of NOT IN (SELECT id FROM documents)",
     ),
     Rule(
-        "documents whose own tags cannot be read",
+        "documents with unreadable tags of their own",
         "SELECT id FROM documents WHERE NOT json_valid(own_tags)",
         "UPDATE documents SET own_tags = '[]' WHERE NOT json_valid(own_tags)",
     ),
     *(
         Rule(
-            f"{rows} whose counts of what was not read cannot be read",
+            f"{rows} with unreadable counts of skipped content",
             f"SELECT id FROM {table} WHERE NOT json_valid(omitted)",
             f"UPDATE {table} SET omitted = '{{}}' WHERE NOT json_valid(omitted)",
         )
-        for rows, table in (("documents", "documents"), ("former versions", "versions"), ("jobs", "jobs"))
+        for rows, table in (("documents", "documents"), ("earlier versions", "versions"), ("jobs", "jobs"))
     ),
-    Rule("documents whose content_hash is no SHA-256", f"SELECT id FROM documents WHERE {NO_DIGEST}"),
-    Rule("former versions whose content_hash is no SHA-256", f"SELECT id FROM versions WHERE {NO_DIGEST}"),
+    Rule("documents whose content_hash is not a SHA-256", f"SELECT id FROM documents WHERE {NO_DIGEST}"),
+    Rule("earlier versions whose content_hash is not a SHA-256", f"SELECT id FROM versions WHERE {NO_DIGEST}"),
     Rule(
-        "documents without a time",
+        "documents without a valid date",
         "SELECT id FROM documents WHERE julianday(created_at) IS NULL"
         " OR (updated_at IS NOT NULL AND julianday(updated_at) IS NULL)",
     ),
     Rule(
-        "counters that are behind the ids that were given",
+        "id counters below the ids already assigned",
         f"SELECT name FROM ({GIVEN_IDS}) LEFT JOIN last_ids USING (name)"
         " WHERE last_ids.id IS NULL OR last > last_ids.id",
         "INSERT OR REPLACE INTO last_ids (name, id) SELECT name, max(coalesce(last, 0), coalesce(last_ids.id, 0))"
         f" FROM ({GIVEN_IDS}) LEFT JOIN last_ids USING (name)",
     ),
     Rule(
-        "moments that are not counted",
+        "missing counters of changes",
         "SELECT 'generation' WHERE NOT EXISTS (SELECT 1 FROM generation)",
         "INSERT INTO generation VALUES (1, 0)",
     ),
     Rule(
-        "jobs of an unknown state",
+        "jobs in an unknown state",
         "SELECT id FROM jobs WHERE status NOT IN ('queued', 'running', 'done', 'failed')",
     ),
     Rule(
-        "jobs that wait with nothing",
+        "queued jobs without content",
         "SELECT id FROM jobs WHERE status IN ('queued', 'running') AND text IS NULL AND staged IS NULL"
         " AND document_id IS NULL",
     ),
     Rule(
-        "jobs whose tags cannot be read",
+        "jobs with unreadable tags",
         "SELECT id FROM jobs WHERE NOT json_valid(tags)",
         "UPDATE jobs SET tags = '[]' WHERE NOT json_valid(tags) AND status = 'done'",
     ),
     Rule(
-        "former versions whose content is not there",
+        "earlier versions whose content is missing",
         f"SELECT id FROM {_dangling('versions', 'content_id', 'former_contents')}",
     ),
     Rule(
-        "former versions without a content whose document is not there",
+        "earlier versions with the content of a missing document",
         "SELECT id FROM versions WHERE content_id IS NULL AND document_id NOT IN (SELECT id FROM documents)",
     ),
     Rule(
-        "former versions of documents that are neither there nor in the bin",
+        "earlier versions of documents that are neither present nor in the bin",
         "SELECT id FROM versions WHERE document_id NOT IN (SELECT id FROM documents UNION SELECT document_id FROM bin)",
     ),
-    Rule("former contents that cannot be read", "SELECT id FROM former_contents WHERE last_chunk_id(chunks) IS NULL"),
     Rule(
-        "documents in the bin without the version that they were",
+        "unreadable contents of earlier versions", "SELECT id FROM former_contents WHERE last_chunk_id(chunks) IS NULL"
+    ),
+    Rule(
+        "documents in the bin without their last version",
         "SELECT document_id FROM bin WHERE NOT EXISTS (SELECT 1 FROM versions"
         " WHERE versions.document_id = bin.document_id AND versions.number = bin.number)",
     ),
     *(
         Rule(
-            f"former versions whose {column} cannot be read",
+            f"earlier versions with unreadable {column}",
             f"SELECT id FROM versions WHERE NOT json_valid({column})",
             f"UPDATE versions SET {column} = '[]' WHERE NOT json_valid({column})",
         )
         for column in ("tags", "own_tags")
     ),
     Rule(
-        "beginnings of history that are not known",
+        "missing starts of the history",
         "SELECT 'history' WHERE NOT EXISTS (SELECT 1 FROM history)",
         "INSERT INTO history VALUES (1, strftime('%Y-%m-%d %H:%M:%f', 'now'), 0)",
     ),
     Rule(
-        "sizes of history that are wrong",
+        "wrong sizes of the history",
         f"SELECT size FROM history WHERE size <> ({HISTORY_SIZE})",
         f"UPDATE history SET size = ({HISTORY_SIZE})",
     ),
@@ -222,7 +224,7 @@ def _last_chunk_id(blob: bytes) -> int | None:
         return None
 
 
-def mend_rows(path: Path) -> None:
+def repair_rows(path: Path) -> None:
     """Repair the declarations and the rows that break a rule, in one transaction.
 
     Drops indexes, triggers and views that kb does not declare, and creates missing ones.
@@ -232,8 +234,8 @@ def mend_rows(path: Path) -> None:
         drop_foreign(connection)
         make_missing(connection)
         for rule in RULES:
-            if rule.mend and connection.execute(rule.select).fetchone():
-                connection.execute(rule.mend)
+            if rule.repair and connection.execute(rule.select).fetchone():
+                connection.execute(rule.repair)
 
 
 def drop_foreign(connection: apsw.Connection) -> list[tuple[str, str]]:
@@ -256,7 +258,7 @@ def quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def mend_codes(path: Path) -> None:
+def repair_codes(path: Path) -> None:
     """Delete the codes and copies of vectors; the engine rebuilds them."""
     with closing(connect(path)) as connection, connection:
         drop_codes(connection)

@@ -31,19 +31,19 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
         raise StoreError(
-            f"The database {path} has schema version {version}; this program knows {SCHEMA_VERSION}: use a newer kb."
+            f"The database {path} has schema version {version}, but this kb supports {SCHEMA_VERSION}. Use a newer kb."
         )
     if version == 0 and not connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
         return create(connection, dimensions)
     if version in OF_DEVELOPMENT:
-        raise of_development(f"The database {path}", version)
+        raise of_development(f"the database {path}", version)
     if version < FIRST and not (version in (0, 2) and has_its_tables(connection)):
-        raise StoreError(f"The database {path} has schema version {version}, which cannot be read.")
+        raise StoreError(f"The database {path} has schema version {version}, which kb cannot read.")
     if version < FIRST:
         legacy.migrate(connection, path, declared_dimensions(connection))
     migrate(connection, path)
     if foreign := foreign_names(connection):
-        logger.warning("the database declares what kb never does (%s): 'kb doctor' says what helps", ", ".join(foreign))
+        logger.warning("the database contains objects that kb did not create (%s); run 'kb doctor'", ", ".join(foreign))
     return None
 
 
@@ -60,9 +60,9 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
                 connection.execute(sql).fetchall()
                 connection.pragma("user_version", number)
         except apsw.Error as error:
-            raise StoreError(f"The database {path} cannot be migrated to version {number}: {error}.") from error
+            raise StoreError(f"kb cannot migrate the database {path} to version {number}: {error}.") from error
 
 
 def of_development(what: str, version: int) -> StoreError:
     """Return the error for a database of a development build; `what` is its name in the message."""
-    return development_build(what, version, "start its engine with this database and let it work until no job waits")
+    return development_build(what, version, "start its engine with this database and wait until the queue is empty")

@@ -28,11 +28,11 @@ def moment(path: Path) -> Iterator[SqliteTransaction]:
     try:
         with closing(connect(path)) as connection:
             if connection.pragma("user_version") != SCHEMA_VERSION:
-                raise StoreError("The database is of an older kb: start the engine once, which migrates it.")
+                raise StoreError("An older kb made this database. Start the engine once: it migrates the database.")
             while is_due(connection.execute):
                 with write_transaction(connection):
                     write_changes(connection, next_changes(connection.execute))
             # The limit 0 keeps only ids in memory, no vectors.
             yield SqliteTransaction(connection, Vectors(connection, read_space(connection), 0), Retention())
     except apsw.Error as error:
-        raise StoreError(f"The database {path} cannot be read: {error}.") from error
+        raise StoreError(f"kb cannot read the database {path}: {error}.") from error

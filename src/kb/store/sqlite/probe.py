@@ -34,7 +34,7 @@ def _unanswered(tx: Transaction, dimensions: int) -> Iterator[str]:
     every = tx.index.select(Filter())
     nearest = every.nearest(np.full(dimensions, dimensions**-0.5, np.float32), 1)
     if not nearest.ids.size:
-        yield "a search by vectors finds nothing"
+        yield "a semantic search finds nothing"
     words = [tx.index.hits(nearest.ids.tolist())[0].text.split()[0]] if nearest.ids.size else []
     if any(word.isalnum() for word in words) and not every.full_text(words, 1).ids.size:
         yield f"a search for {words[0]!r} finds nothing"

@@ -41,7 +41,9 @@ DERIVED = "SELECT sql FROM old.sqlite_schema WHERE name IN ('chunks_fts', 'chunk
 OTHERS = "SELECT sql FROM old.sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL ORDER BY type = 'trigger', rowid"
 
 
-def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[int, int], None], *, anew: bool) -> None:
+def rebuild(
+    path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[int, int], None], *, recompute_all: bool
+) -> None:
     """Write a new database next to the old one, and replace the old one when the new one is complete and on the disk.
 
     Args:
@@ -49,7 +51,7 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
         space: the model and settings of its vectors.
         embed: computes vectors.
         on_chunks: receives the number of chunks that have their vector, and the number of all chunks.
-        anew: whether to compute every vector, not only the damaged and missing ones.
+        recompute_all: whether to compute every vector, not only the damaged and missing ones.
 
     Raises:
         StoreError: data that cannot be recomputed is damaged, or another program reads the database. The old database
@@ -59,13 +61,13 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
     target = path.with_name(f"{path.name}.new")
     if target.exists() and path.stat().st_size == 0:
         raise StoreError(
-            f"The database {path} is empty, and {target} may be all there is of it: put that in its place."
+            f"The database {path} is empty, and {target} may be its only copy. Rename {target.name} to {path.name}."
         )
     _remove(target)
     try:
         with closing(connect(path)) as old:
             prepare_schema(old, path, space.dimensions)
-            if not anew:
+            if not recompute_all:
                 bind_space(old, path, space)
         _create(target, path)
         with closing(connect(target)) as new:
@@ -75,17 +77,19 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
             new.execute("ATTACH ? AS old", (str(path),))
             new.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
             with new:
-                _write(new, embed, on_chunks, anew=anew)
+                _write(new, embed, on_chunks, recompute_all=recompute_all)
                 change_space(new, space)
-                if anew:
+                if recompute_all:
                     recount_precisions(new, space.precision)
         sync(target)
         if path.with_name(f"{path.name}-wal").exists():  # the last connection removes the log when it closes
-            raise StoreError(f"Another program reads the database {path}, such as a backup: wait until it has ended.")
+            raise StoreError(
+                f"Another program, such as a backup, is reading the database {path}. Try again when it has ended."
+            )
         target.replace(path)
         sync(path.parent)
     except apsw.Error as error:
-        raise StoreError(f"The database {path} cannot be made anew: {error}; take a backup.") from error
+        raise StoreError(f"kb cannot rebuild the database {path}: {error}. Restore a backup.") from error
     finally:
         _remove(target)
 
@@ -102,7 +106,9 @@ def _remove(target: Path) -> None:
         target.with_name(f"{target.name}{ending}").unlink(missing_ok=True)
 
 
-def _write(connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, anew: bool) -> None:
+def _write(
+    connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, recompute_all: bool
+) -> None:
     execute: Execute = connection.execute
     for table, sql in execute(COPIED).fetchall():
         execute(sql)
@@ -118,7 +124,7 @@ def _write(connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, 
         execute("INSERT INTO sqlite_sequence SELECT * FROM old.sqlite_sequence")
     for (sql,) in [*execute(DERIVED).fetchall(), *execute(OTHERS).fetchall()]:
         execute(sql)
-    _write_vectors(connection, embed, on_chunks, anew=anew)
+    _write_vectors(connection, embed, on_chunks, recompute_all=recompute_all)
     execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1)")
     execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
     version = execute("PRAGMA old.user_version").get
@@ -132,14 +138,14 @@ def _copy(execute: Execute, table: str) -> None:
 
 
 def _write_vectors(
-    connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, anew: bool
+    connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, recompute_all: bool
 ) -> None:
     execute: Execute = connection.execute
     table = VectorSchema.of(connection)
     total, done = execute("SELECT count(*) FROM main.chunks").get, 0
     rows = execute("SELECT id, text, header FROM main.source_texts ORDER BY id")
     while part := list(islice(rows, SLICE)):
-        vectors = {} if anew else dict(_sound_vectors(execute, table, [row[0] for row in part]))
+        vectors = {} if recompute_all else dict(_sound_vectors(execute, table, [row[0] for row in part]))
         missing = [row for row in part if row[0] not in vectors]
         if missing:
             made = embed([(header, text) for _, text, header in missing])

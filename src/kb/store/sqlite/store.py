@@ -150,7 +150,9 @@ class SqliteStore:
             self.words = Words(self._writer, words_limit)
             self._writer.pragma("shrink_memory")  # its cache holds the pages that were read
         except apsw.BusyError as error:
-            raise StoreError(f"Another program writes to the database {path}: try again when it has ended.") from error
+            raise StoreError(
+                f"Another program is writing to the database {path}. Try again when it has ended."
+            ) from error
         except (apsw.Error, ValueError) as error:
             raise damaged(path, error) from error
         self._keeper = VectorKeeper(self, self._vectors)
@@ -245,7 +247,7 @@ class SqliteStore:
             with self.read() as tx:
                 generation(tx.connection)
         except apsw.Error as error:
-            raise StoreError(f"The database {self._path} cannot be read: {error}.") from error
+            raise StoreError(f"kb cannot read the database {self._path}: {error}.") from error
 
     def close(self) -> None:
         """Close every connection. No transaction may be open."""

@@ -68,12 +68,12 @@ class Upkeep(BackgroundThread):
             is_changed = True
             now = perf_counter()
             if now - told > TOLD_SECONDS:
-                logger.info("documents of an older kb are indexed again: %s of %s", *self._store.reanalysed())
+                logger.info("indexing documents from an older kb again: %s of %s", *self._store.reanalysed())
                 told = now
             self._stopping.wait(min(now - begun, MOST_PAUSE))
             begun = perf_counter()
         if is_changed and not self._stopping.is_set():
-            logger.info("documents of an older kb are indexed again: all are done")
+            logger.info("indexed all documents from an older kb again")
 
     def learn_terms(self) -> None:
         """Read the list of all tokens, unless it is in memory."""
@@ -98,11 +98,11 @@ class Upkeep(BackgroundThread):
             if (reader := tx.words) and reader.snapshot.count:
                 words = self._words(tx, reader)
                 if words and not agree(tx, reader, words):
-                    logger.warning("full text in memory differed from the database; it is read again")
+                    logger.warning("the keyword index in memory differed from the database; reading it again")
                     self._store.words.reset(tx.connection)
                     again = self._store.words.seen_by(tx.connection)
                     if again and again.snapshot is not reader.snapshot and not agree(tx, again, words):
-                        self._store.words.give_up("what was read again differs too")
+                        self._store.words.give_up("it still differed from memory after it was read again")
                     self._store.words.learn_terms(tx.connection)
 
     def _run(self) -> None:
@@ -121,11 +121,11 @@ class Upkeep(BackgroundThread):
         try:
             act()
         except (KbError, apsw.BusyError) as error:
-            logger.warning("the full text was not kept up, which is tried again in %.0f s: %s", self._seconds, error)
+            logger.warning("could not maintain the keyword index; retrying in %.0f s: %s", self._seconds, error)
             return False
         except (apsw.Error, MemoryError, ValueError, IndexError):
             self._store.words.faults += 1
-            logger.exception("full text in memory was not kept up")
+            logger.exception("could not maintain the keyword index in memory")
             return False
         return True
 

@@ -75,7 +75,7 @@ class VectorKeeper:
         except apsw.CorruptError as error:
             self._vectors.give_up_codes(error)
         except Exception:  # the work ends; searches stay exact, and the next change starts it again
-            logger.exception("the codes of the vectors could not be made")
+            logger.exception("could not compute the codes of the vectors")
         finally:
             self._at_work.release()
 
@@ -112,7 +112,7 @@ class VectorKeeper:
         with self._store.read() as tx:
             rows = read_codes(tx.connection, quantizer)
         missing = rows.ids[~rows.alive]
-        logger.info("making the codes of %s vectors", missing.size)
+        logger.info("computing the codes of %s vectors", missing.size)
         self._write(quantizer, missing)
         if not self._closing.is_set():
             with self._store.write() as tx:

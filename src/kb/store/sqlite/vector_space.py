@@ -86,7 +86,7 @@ def recorded_space(path: Path) -> VectorSpace:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             return read_space(connection)
     except (apsw.Error, ValueError) as error:
-        raise StoreError(f"The database {path} cannot be read: {error}.") from error
+        raise StoreError(f"kb cannot read the database {path}: {error}.") from error
 
 
 def space_in_use(path: Path) -> VectorSpace | None:

@@ -38,7 +38,7 @@ KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """The range of snapshots whose vectors are from one space.
+    """The range of snapshots with vectors of one space.
 
     Args:
         first: the number of the first snapshot.
@@ -123,8 +123,8 @@ class Vectors:
         self.quantizer = None
         self._may_write_codes = False
         logger.warning(
-            "searches by vectors take longer, for their codes in the database are damaged (%s):"
-            " 'kb doctor' says what else is, and 'kb reindex' makes the database anew",
+            "semantic searches take longer, because the codes of the vectors in the database are damaged (%s):"
+            " run 'kb doctor'; 'kb reindex' rebuilds the database",
             error,
         )
 

@@ -47,14 +47,14 @@ UNIT = 1e-3
 class Remedy(Enum):
     """The remedy for the faults that a check finds."""
 
-    ROWS = "kb doctor --repair repairs it"
-    REBUILD = "kb doctor --repair rebuilds it from the texts"
-    FILES = "kb doctor --repair removes or changes it"
-    CODES = "kb doctor --repair removes it, and the engine makes it again"
-    VECTORS = "kb doctor --repair computes every vector again"
-    BACKUP = "restore a backup"
-    OPERATOR = "it is for who runs this machine to change"
-    NOTICE = "to be known"
+    ROWS = "stop the engine and run 'kb doctor --repair'"
+    REBUILD = "stop the engine and run 'kb doctor --repair', which rebuilds the database from its texts"
+    FILES = "stop the engine and run 'kb doctor --repair', which removes leftovers and makes files private"
+    CODES = "stop the engine and run 'kb doctor --repair'; the engine then computes them again"
+    VECTORS = "stop the engine and run 'kb doctor --repair', which recomputes every vector"
+    BACKUP = "restore a backup with 'kb backup restore'"
+    OPERATOR = "kb cannot repair this; correct it on this machine"
+    NOTICE = "only a notice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,15 @@ class Verification:
             version = self._connection.pragma("user_version")
         except (apsw.NotADBError, apsw.CorruptError) as error:
             raise StoreError(
-                f"The database {path} is damaged ({error}): 'kb backup restore' restores a backup."
+                f"The database {path} is damaged ({error}). Restore a backup with 'kb backup restore'."
             ) from error
         except apsw.Error as error:
             raise unopened(path, error) from error
         if version != SCHEMA_VERSION:
-            raise StoreError(f"The database {path} has schema version {version}, and this looks at {SCHEMA_VERSION}.")
+            raise StoreError(
+                f"The database {path} has schema version {version}, but this kb checks version {SCHEMA_VERSION}. If the"
+                " database is older, start the engine once, which migrates it; otherwise use a newer kb."
+            )
 
     def close(self) -> None:
         """Close the connection."""
@@ -103,18 +106,18 @@ class Verification:
     def checks(self) -> Sequence[Check]:
         """The checks, in order."""
         steps = (
-            ("pages", self._pages, Remedy.REBUILD),
+            ("database pages", self._pages, Remedy.REBUILD),
             ("schema", self._schema, Remedy.ROWS),
             ("tables", self._tables, Remedy.BACKUP),
             ("references", self._references, Remedy.BACKUP),
-            ("rows", partial(self._broken, mendable=True), Remedy.ROWS),
-            ("sources", partial(self._broken, mendable=False), Remedy.BACKUP),
-            ("full text", self._full_text, Remedy.REBUILD),
+            ("consistency", partial(self._broken, repairable=True), Remedy.ROWS),
+            ("documents and jobs", partial(self._broken, repairable=False), Remedy.BACKUP),
+            ("keyword index", self._full_text, Remedy.REBUILD),
             ("vectors", self._vectors, Remedy.REBUILD),
-            ("codes", self._codes, Remedy.CODES),
-            ("copies", self._copies, Remedy.CODES),
-            ("notes", self._notes, Remedy.BACKUP),
-            ("clock", self._clock, Remedy.NOTICE),
+            ("vector codes", self._codes, Remedy.CODES),
+            ("vector copies", self._copies, Remedy.CODES),
+            ("note texts", self._notes, Remedy.BACKUP),
+            ("dates", self._clock, Remedy.NOTICE),
         )
         return [Check(name, partial(_readable, find), remedy) for name, find, remedy in steps]
 
@@ -151,31 +154,31 @@ class Verification:
         }
 
     def _schema(self) -> Iterator[str]:
-        yield from (f"the {kind} {name} is not there" for kind, name, _ in missing_parts(self._connection))
+        yield from (f"the {kind} {name} is missing" for kind, name, _ in missing_parts(self._connection))
         for kind, name in foreign_parts(self._connection):
             if kind != "table":
-                yield f"the {kind} {name} is not kb's: somebody added it"
+                yield f"the {kind} {name} was not created by kb"
 
     def _tables(self) -> Iterator[str]:
         for kind, name in foreign_parts(self._connection):
             if kind == "table":
-                yield f"the {kind} {name} does what kb's does not"
+                yield f"another program changed or added the {kind} {name}"
 
-    def _broken(self, *, mendable: bool) -> Iterator[str]:
+    def _broken(self, *, repairable: bool) -> Iterator[str]:
         for rule in RULES:
-            if bool(rule.mend) == mendable and (rows := [value for (value,) in self._rows(rule.select)]):
+            if bool(rule.repair) == repairable and (rows := [value for (value,) in self._rows(rule.select)]):
                 yield f"{len(rows)} {rule.found}, such as {rows[0]}"
 
     def _clock(self) -> Iterator[str]:
         for document_id, at in self._rows(f"{AHEAD} LIMIT 1"):
-            yield f"document {document_id} is of {at} UTC, which is still to come: a clock was put back"
+            yield f"document {document_id} has the date {at} UTC, which is in the future: the clock was or is wrong"
 
     def _pages(self) -> Iterator[str]:
         yield from (text for (text,) in self._rows("PRAGMA integrity_check") if text != "ok")
 
     def _references(self) -> Iterator[str]:
         for table, row, parent, _ in self._rows("PRAGMA foreign_key_check"):
-            yield f"row {row} of {table} refers to what is not in {parent}"
+            yield f"row {row} of {table} refers to a missing row of {parent}"
 
     def _full_text(self) -> Iterator[str]:
         self._connection.execute(
@@ -186,11 +189,11 @@ class Verification:
     def _vectors(self) -> Iterator[str]:
         table = VectorSchema.of(self._connection)
         vectors, chunks = _ids(self._connection, "chunks_vec", table.key), _ids(self._connection, "chunks", "id")
-        yield from _compared("a vector", vectors, chunks)
+        yield from _compared("vector", "vector table", vectors, chunks)
         pending = {chunk_id for (chunk_id,) in self._rows(PENDING)}
         for chunk_id, raw in self._rows(table.sql("select_all")):
             if not is_unit(raw) and chunk_id not in pending:
-                yield f"the vector of chunk {chunk_id} is not of length 1"
+                yield f"the vector of passage {chunk_id} does not have length 1"
 
     def _codes(self) -> Iterator[str]:
         """Yield faults of damaged codes; missing codes are not faults, as the engine makes them in the background."""
@@ -200,13 +203,13 @@ class Verification:
         dimensions = (len(mean) - CHECKSUM) // 4
         quantizer = read_quantizer(self._connection, dimensions)
         if quantizer is None:
-            yield "what the codes of vectors are centred on is damaged"
+            yield "the centre of the vector codes is damaged"
             return
         coded = _ids(self._connection, "vector_codes", "chunk_id")
         copied = sorted(_ids(self._connection, "vector_copies", "chunk_id"))
         rows = read_codes(self._connection, quantizer)
         if damaged := len(coded & _ids(self._connection, "chunks", "id")) - int(rows.alive.sum()):
-            yield f"{damaged} codes of vectors are damaged"
+            yield f"{damaged} vector codes are damaged"
         parts = (np.array(copied[start : start + PART], np.int64) for start in range(0, len(copied), PART))
         if damaged := len(copied) - sum(read_copies(self._connection, ids, dimensions)[0].size for ids in parts):
             yield f"{damaged} copies of vectors are damaged"
@@ -214,7 +217,7 @@ class Verification:
     def _copies(self) -> Iterator[str]:
         for chunk_id, raw, copy in self._rows(VectorSchema.of(self._connection).sql("select_with_copies")):
             if copy is not None and copy[: len(raw)] != raw:
-                yield f"the copy of the vector of chunk {chunk_id} is another"
+                yield f"the copy of the vector of passage {chunk_id} differs from the vector"
 
     def _notes(self) -> Iterator[str]:
         notes = "SELECT id, content_hash FROM documents WHERE doc_type = 'note'"
@@ -233,12 +236,12 @@ def full_text_faults(connection: apsw.Connection) -> Iterator[str]:
         connection: a connection with `temp.instances` (the words and their positions) and the functions of the rules.
     """
     indexed, chunks = _ids(connection, "chunks_fts_docsize", "id"), _ids(connection, "chunks", "id")
-    yield from _compared("full text", indexed, chunks)
+    yield from _compared("index entry", "keyword index", indexed, chunks)
     if cut := connection.execute(MISCUT).fetchall():
-        yield f"{len(cut)} texts are indexed by other words than theirs"
+        yield f"{len(cut)} texts are indexed with the wrong words"
     fingerprint = _fingerprint(connection.execute("SELECT term, doc, col, offset FROM temp.instances"))
     if fingerprint != _fingerprint(_words(connection)):
-        yield "the words in the index are not those of the texts"
+        yield "the words in the index differ from the words of the texts"
 
 
 def _words(connection: apsw.Connection) -> Iterator[tuple[str, int, str, int]]:
@@ -263,14 +266,14 @@ def _readable(check: Callable[[], Iterator[str]]) -> Iterator[str]:
     try:
         yield from check()
     except (apsw.Error, ValueError) as error:
-        yield f"cannot be read: {error}"
+        yield f"kb cannot read this part of the database: {error}"
 
 
-def _compared(what: str, actual: set[int], chunks: set[int]) -> Iterator[str]:
+def _compared(what: str, where: str, actual: set[int], chunks: set[int]) -> Iterator[str]:
     if missing := chunks - actual:
-        yield f"{len(missing)} chunks are without {what}, such as chunk {min(missing)}"
+        yield f"{len(missing)} passages have no {what}, such as passage {min(missing)}"
     if stray := actual - chunks:
-        yield f"{what} is there for {len(stray)} chunks that are not, such as chunk {min(stray)}"
+        yield f"{len(stray)} passages in the {where} do not exist, such as passage {min(stray)}"
 
 
 def _fingerprint(rows: Iterable[tuple[str, int, str, int]]) -> int:

@@ -1,4 +1,4 @@
-// The pages work without this; with it they search while one types, take dropped files, and keep drafts.
+// Search while you type, dropped files, and drafts. The web interface also works without this script.
 "use strict";
 (() => {
   const { root, token } = document.body.dataset;
@@ -19,7 +19,7 @@
     return fresh;
   };
 
-  // Search while one types: the last question counts, and the address always says what is shown.
+  // Search while you type: only the last query counts, and the address always matches the results shown.
   const form = find(".ask");
   const field = find("#q");
   let pending = null;
@@ -43,7 +43,7 @@
       history[isNew ? "pushState" : "replaceState"](null, "", place);
       window.dispatchEvent(new Event("kb:shown"));
     } catch (error) {
-      if (error.name !== "AbortError") say("The knowledge base does not answer.");
+      if (error.name !== "AbortError") say("kb does not respond. Check that it is running.");
     } finally {
       if (pending === mine) isBusy = false;
     }
@@ -63,7 +63,7 @@
     if (field.value) field.setSelectionRange(field.value.length, field.value.length);
   }
 
-  // Keys: those of the elements that name one, and the arrows among results.
+  // Keyboard shortcuts: the ones that elements declare, and the arrow keys for results.
   const move = (step) => {
     const links = all(".hit-link");
     const at = links.indexOf(document.activeElement);
@@ -74,8 +74,8 @@
   const showKeys = () => {
     const list = find("#keys dl");
     const rows = all("[data-key]").map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
-    if (find(".hit-link")) rows.push(["↓ ↑", "Go through the results"], ["Enter", "Open the result"]);
-    if (field) rows.push(["Escape", "Back to the question"]);
+    if (find(".hit-link")) rows.push(["↓ ↑", "Select a result"], ["Enter", "Open the result"]);
+    if (field) rows.push(["Escape", "Back to the search field"]);
     list.replaceChildren(
       ...rows.flatMap(([key, does]) => {
         const [term, said, sign] = [document.createElement("dt"), document.createElement("dd"), document.createElement("kbd")];
@@ -121,7 +121,7 @@
   const sign = find(".keys");
   sign.addEventListener("click", showKeys);
 
-  // What a form asks before it is sent.
+  // Ask for confirmation before sending a form that declares a question.
   addEventListener("submit", (event) => {
     const question = event.target.dataset.confirm;
     if (question && !confirm(question)) event.preventDefault();
@@ -142,11 +142,11 @@
   if (editor) {
     const name = `kb-draft-${editor.dataset.draft}`;
     const text = editor.elements.text;
-    // With what the note was when the draft began: what someone else changed since is found when it is saved.
+    // The draft includes the note's original state, so that saving detects changes of other people.
     const fields = ["title", "text", "tags", "content_hash", "shown_title", "shown_tags"];
     const state = () => JSON.stringify(Object.fromEntries(fields.map((each) => [each, editor.elements[each].value])));
     const first = state();
-    // Only what was sent from here has been saved: a link may say so, too.
+    // Remember that this tab sent the note: the parameter ?saved= could also come from a link.
     sessionStorage.removeItem("kb-sent");
     editor.addEventListener("submit", () => sessionStorage.setItem("kb-sent", editor.dataset.draft));
     const kept = localStorage.getItem(name);
@@ -204,13 +204,13 @@
     sessionStorage.removeItem("kb-sent");
   }
 
-  // Adding: files and folders that are dropped anywhere, chosen or pasted; two are sent at once.
+  // Add files and folders that are dropped, chosen or pasted; at most two uploads at once.
   const queue = [];
   let sending = 0;
   const row = (name) => {
     const [item, state, title, progress, reason] = ["li", "span", "span", "progress", "p"].map((each) => document.createElement(each));
     state.className = "state";
-    state.textContent = "waiting";
+    state.textContent = "queued";
     title.className = "title";
     title.textContent = name;
     progress.max = 1;
@@ -221,11 +221,10 @@
     find("#sent").append(item);
     return { item, state, title, progress, reason };
   };
-  const told = { queued: "waiting", running: "at work", failed: "failed", done: "done", sending: "sending" };
-  const draw = (line, status, part, reason) => {
+    const draw = (line, status, part, reason) => {
     line.state.className = `state ${status}`;
     line.item.className = status;
-    line.state.textContent = told[status];
+    line.state.textContent = status;
     line.progress.hidden = status === "done" || status === "failed";
     if (part !== undefined) line.progress.value = part;
     line.reason.textContent = reason || "";
@@ -241,8 +240,8 @@
       request.setRequestHeader("X-KB-Token", token);
       request.setRequestHeader("Accept", "application/json");
       request.responseType = "json";
-      request.upload.onprogress = (event) => event.lengthComputable && draw(line, "sending", event.loaded / event.total);
-      request.onloadend = () => resolve(request.response || { error: "The knowledge base did not answer." });
+      request.upload.onprogress = (event) => event.lengthComputable && draw(line, "uploading", event.loaded / event.total);
+      request.onloadend = () => resolve(request.response || { error: "kb did not respond. Check that it is running." });
       request.send(body);
     });
   const follow = async (id, line) => {
@@ -272,7 +271,7 @@
     if (sending >= 2 || !queue.length) return;
     sending += 1;
     const [file, path, line] = queue.shift();
-    draw(line, "sending", 0);
+    draw(line, "uploading", 0);
     const answer = await upload(file, path, line);
     sending -= 1;
     next();
@@ -346,7 +345,7 @@
     if (text.trim()) location.href = `${root}new#${encodeURIComponent(JSON.stringify({ title: "", text }))}`;
   });
 
-  // Live: what this page shows of the engine's state is drawn again when that changes.
+  // Live updates: redraw the state of the engine on this page when it changes.
   const live = all("[data-live=state]")[0] || (find("#results") && !field.value && find("#results"));
   if (live && window.EventSource) {
     let source;
@@ -355,7 +354,7 @@
       const answer = await ask(location.href).catch(() => null);
       if (answer?.ok) swap(`#${live.id}`, await answer.text());
     };
-    // Only while it is looked at: a browser opens six connections to a server, for all of its tabs.
+    // Only in a visible tab: a browser opens at most six connections to a server for all tabs together.
     const listen = (isFirst) => {
       source?.close();
       if (document.hidden) return;
@@ -368,7 +367,7 @@
     addEventListener("pagehide", () => source?.close());
   }
 
-  // While something is done, its page looks again and again.
+  // While a task runs, refresh its page every second.
   const watch = () => {
     if (!find("[data-busy]")) return;
     setTimeout(async () => {
@@ -382,6 +381,6 @@
   };
   watch();
 
-  // A passage is in view when its page is opened.
+  // Scroll to the passage that the address names.
   find(".hit")?.scrollIntoView({ block: "center" });
 })();

@@ -1,4 +1,4 @@
-// The map: documents as points that are dragged, zoomed, pointed at and opened. What is in view stands in a list, too.
+// The map shows documents as points, to drag, zoom and open. A list below it shows the documents in view.
 "use strict";
 (() => {
   const find = (selector) => document.querySelector(selector);
@@ -19,7 +19,7 @@
   let ink = {};
   const size = { width: 0, height: 0 };
 
-  // The state, which the address holds.
+  // The state, which the address contains.
   const asked = new URLSearchParams(location.search);
   const number = (name, otherwise) => (Number.isFinite(parseFloat(asked.get(name))) ? parseFloat(asked.get(name)) : otherwise);
   const view = { x: number("x", 0), y: number("y", 0), zoom: Math.min(MOST_ZOOM, Math.max(1, number("z", 1))) };
@@ -31,7 +31,7 @@
     history.replaceState(null, "", said ? `?${said}` : location.pathname);
   };
 
-  // Where a point stands on the canvas, and what stands there.
+  // The position of a point on the canvas, and the point at a position.
   const margin = 28;
   const scale = () => ({ x: ((size.width - 2 * margin) / 2) * view.zoom, y: ((size.height - 2 * margin) / 2) * view.zoom });
   const place = (point, s) => [size.width / 2 + (point.x - view.x) * s.x, size.height / 2 - (point.y - view.y) * s.y];
@@ -51,7 +51,7 @@
     return best;
   };
 
-  // Colours: the most frequent groups have one each; what is left has the last.
+  // Colours: one for each of the most frequent groups; all other documents share the last one.
   const group = () => {
     const key = by === "tag" ? (point) => point.tags[0] ?? -1 : (point) => point.doc_type;
     const counts = new Map();
@@ -59,7 +59,7 @@
     const most = [...counts].filter(([name]) => name !== -1).sort((one, other) => other[1] - one[1]).slice(0, COLOURS - 1);
     const named = new Map(most.map(([name, count], colour) => [name, { name: by === "tag" ? tags[name].tag : name, count, colour }]));
     const left = points.length - most.reduce((sum, [, count]) => sum + count, 0);
-    const rest = { name: by === "tag" ? "no other tag" : "other", count: left, colour: COLOURS - 1 };
+    const rest = { name: by === "tag" ? "other or no tag" : "other", count: left, colour: COLOURS - 1 };
     for (const point of points) point.group = named.get(key(point)) || rest;
     groups = [...named.values(), ...(left ? [rest] : [])];
     if (only && !groups.some((each) => each.name === only)) only = null;
@@ -102,8 +102,8 @@
     });
   };
 
-  // Drawing: the points into a layer that is somewhat larger than the canvas, which then is moved and stretched with
-  // each frame, however many points there are. It is drawn anew when the map rests, or its edge comes into view.
+  // Draw the points into a layer that is larger than the canvas. Each frame only moves and stretches this layer, so that
+  // its cost does not depend on the number of points. Redraw it when the map rests or its edge becomes visible.
   const MARGIN = 0.3;
   const layer = document.createElement("canvas");
   const brush = layer.getContext("2d");
@@ -170,7 +170,7 @@
     waiting = true;
   };
 
-  // When it rests: some points have their titles beside them, and the list has those nearest to the middle.
+  // When the map rests: label some points with their titles, and list the points nearest to the centre.
   const label = (shown) => {
     labels = [];
     const taken = [];
@@ -207,7 +207,7 @@
         return item;
       })
     );
-    tally.textContent = `${shown.length.toLocaleString("en")} in view${shown.length > LISTED ? `; the ${LISTED} nearest to the middle` : ""}`;
+    tally.textContent = `${shown.length.toLocaleString("en")} in view${shown.length > LISTED ? `; the list shows the ${LISTED} nearest to the centre` : ""}`;
     mix();
     drawn = null;
     remember();
@@ -309,7 +309,7 @@
     settle();
   });
 
-  // The size, the theme, and the points themselves.
+  // The size, the theme, and the points.
   new ResizeObserver(() => {
     const box = canvas.getBoundingClientRect();
     [size.width, size.height] = [box.width, box.height];
@@ -329,7 +329,7 @@
       group();
       settle();
       requestAnimationFrame(() => window.dispatchEvent(new Event("kb:mapped")));
-    } else if (found?.is_current) find("#being-drawn").textContent = "There are no documents to show.";
+    } else if (found?.is_current) find("#being-drawn").textContent = "No documents to show yet.";
     if (!found?.is_current) setTimeout(load, points.length ? 5000 : 700);
   };
   load();

@@ -1,11 +1,11 @@
--- What every database begins with. This file does not change any more; the next number goes on from it.
+-- The first schema of every database. This file does not change any more. The next change gets the next number.
 
 -- The shard key is the document: every table that grows with the documents has it in its primary key, so that Citus can
--- distribute them together. `terms` and the tables of one row are small, and would be reference tables.
--- Moments are kept to the millisecond, as they are given out. Text that is sorted or has prefixes is compared by its
--- characters, whatever the language of the database.
+-- distribute them together. `terms` and the tables with one row are small and would be reference tables. Times have
+-- milliseconds, as in answers. Texts that are sorted or searched by prefix are compared by code point, in any language
+-- of the database.
 
--- What is now, to the millisecond, and never later than it is.
+-- The current time, rounded down to the millisecond.
 CREATE FUNCTION now_ms() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
   AS $$ SELECT date_trunc('milliseconds', clock_timestamp()) $$;
 
@@ -47,7 +47,7 @@ CREATE INDEX documents_content_hash ON documents (content_hash);
 CREATE INDEX documents_created_at ON documents (created_at);
 CREATE INDEX documents_recent ON documents (COALESCE(updated_at, created_at), id);
 CREATE INDEX documents_doc_type_recent ON documents (doc_type, COALESCE(updated_at, created_at), id);
--- The notes of each folder that a path names, by id: a short one is read in its neighbours' context; see context.py.
+-- The notes of each folder in a path, by id. A short note is ranked with its neighbours, see context.py.
 CREATE INDEX documents_folder ON documents (rtrim(source_path, replace(source_path, '/', '')), id)
   WHERE doc_type = 'note' AND strpos(source_path, '/') > 0 AND length(source_path) <= 500;
 
@@ -58,7 +58,7 @@ CREATE TABLE document_tags (
 );
 CREATE INDEX document_tags_tag ON document_tags (tag, document_id);
 
--- What chunks stand under: the title and the headings as they are searched, and the headings one by one.
+-- Titles and headings of chunks: as searched, and as a list of headings.
 CREATE TABLE sections (
   id bigint GENERATED ALWAYS AS IDENTITY,
   document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
@@ -68,7 +68,7 @@ CREATE TABLE sections (
 );
 CREATE INDEX sections_document ON sections (document_id);
 
--- `length` is how many words it has, its header's with them.
+-- `length` is the number of words, including the header's words.
 CREATE TABLE chunks (
   id bigint NOT NULL,
   document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
@@ -85,8 +85,9 @@ CREATE TABLE chunks (
 );
 CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index) INCLUDE (id, length);
 
--- The full text: each word once, in how many chunks it stands, and where. `count` is how often, in a header twice;
--- `places` are those of the words in the text, doubled, and one more where it is the header's. A word without chunks goes.
+-- The full text: each word once with its number of chunks, and its positions in them. `count` is the number of
+-- occurrences, twice in a header. `places` are positions of words, doubled, plus one in a header. A word without chunks
+-- is deleted.
 CREATE TABLE terms (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   term text COLLATE "C" NOT NULL UNIQUE,
@@ -103,7 +104,7 @@ CREATE TABLE postings (
 );
 CREATE INDEX postings_document ON postings (document_id);
 
--- Documents are found by their names; see kb/lexical/names.py.
+-- The names of documents, see kb/lexical/names.py.
 CREATE TABLE names (
   document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
   token text COLLATE "C" NOT NULL,
@@ -126,7 +127,7 @@ CREATE TRIGGER documents_insert_names AFTER INSERT ON documents FOR EACH ROW EXE
 CREATE TRIGGER documents_update_names AFTER UPDATE OF title, source_path, uploaded_as ON documents
   FOR EACH ROW EXECUTE FUNCTION note_names();
 
--- How many chunks there are, and how many words they have together.
+-- The number of chunks and of their words.
 CREATE TABLE statistics (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   chunks bigint NOT NULL,
@@ -134,7 +135,7 @@ CREATE TABLE statistics (
 );
 INSERT INTO statistics (chunks, words) VALUES (0, 0);
 
--- `run_by` is the engine that runs it: its number, which it has locked as long as it is there.
+-- `run_by` is the number of the engine that runs the job. The engine keeps this number locked while it runs.
 CREATE TABLE jobs (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   status text NOT NULL DEFAULT 'queued',
@@ -184,17 +185,17 @@ CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
 CREATE INDEX jobs_done ON jobs (COALESCE(finished_at, created_at)) WHERE status = 'done';
 CREATE SEQUENCE engine_numbers AS int CYCLE;
 
--- Kept files, by the hash of their content, that lost their last document: they are removed after the transaction.
+-- Kept files that lost their last document, by the hash of their content. kb removes them after the transaction.
 CREATE TABLE unneeded_files (content_hash text PRIMARY KEY);
 
--- How often chunks were written.
+-- The number of changes to chunks.
 CREATE TABLE generation (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   number bigint NOT NULL
 );
 INSERT INTO generation (number) VALUES (0);
 
--- What made the vectors, where that was found, and which table of vectors is in use.
+-- The model that computed the vectors, its folder, and the table of vectors in use.
 CREATE TABLE vector_space (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   dimensions int NOT NULL,
@@ -214,9 +215,9 @@ CREATE TABLE vector_precisions (
 COMMENT ON TABLE vector_precisions
   IS 'how many vectors were made in each precision since these are in use, those of deleted chunks included';
 
--- Two tables of vectors: `vector_space` says which is in use. The other one may be filled with those of another model, and a
--- switch is a row that changes: no search waits for it, and each sees the vectors of its own moment. The columns are of any
--- length; the index of each table is of one, and is made for the model.
+-- Two tables of vectors: `vector_space` names the one in use. The other one can be filled with vectors of another
+-- model. To switch, kb changes one row: no search waits, and each uses the vectors of its own snapshot. The columns
+-- have any length, and the index of each table has the length of its model.
 CREATE TABLE vectors_a (
   chunk_id bigint NOT NULL,
   document_id bigint NOT NULL,
@@ -232,8 +233,8 @@ CREATE TABLE vectors_b (
   FOREIGN KEY (chunk_id, document_id) REFERENCES chunks (id, document_id) ON DELETE CASCADE
 );
 
--- What documents were, each as it stood from `updated_at`, or `created_at`, to `until`. Without a content it held what
--- its document holds still.
+-- Earlier versions of documents, each valid from `updated_at` or `created_at` to `until`. A version without a content
+-- has the present content of its document.
 CREATE TABLE versions (
   document_id bigint NOT NULL,
   number int NOT NULL,
@@ -269,7 +270,7 @@ CREATE INDEX versions_until ON versions (until);
 CREATE INDEX versions_file ON versions (content_hash) WHERE doc_type <> 'note';
 CREATE INDEX versions_content ON versions (content_id) WHERE content_id IS NOT NULL;
 
--- The chunks of former versions, compressed. Only a copy of another database has vectors.
+-- The chunks of earlier versions, compressed. Only a copy of another database has vectors here.
 CREATE TABLE former_contents (
   id bigint GENERATED ALWAYS AS IDENTITY,
   document_id bigint NOT NULL,
@@ -280,7 +281,7 @@ CREATE TABLE former_contents (
 ALTER TABLE former_contents ALTER chunks SET STORAGE EXTERNAL, ALTER vectors SET STORAGE EXTERNAL;
 CREATE INDEX former_contents_document ON former_contents (document_id);
 
--- What the vectors beside those in use are of, what is being done with them, which engine makes them, and when it last said so.
+-- The second set of vectors: its model, its state, the engine that computes it, and that engine's last sign of life.
 CREATE TABLE second_space (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   state text NOT NULL,
@@ -295,7 +296,7 @@ CREATE TABLE second_space (
   heartbeat_at timestamptz(3)
 );
 
--- Documents that were deleted and can be restored; `number` is the version that each then was.
+-- Deleted documents that can be restored. `number` is their last version.
 CREATE TABLE bin (
   document_id bigint PRIMARY KEY,
   number int NOT NULL,
@@ -310,7 +311,7 @@ CREATE INDEX bin_operation ON bin (operation) WHERE operation IS NOT NULL;
 CREATE INDEX bin_deleted_at ON bin (deleted_at);
 CREATE INDEX bin_part_of ON bin (part_of) WHERE part_of IS NOT NULL;
 
--- From when on every former version is there, NULL for all times, and how many bytes their contents take.
+-- The time from which all earlier versions exist (NULL: from the beginning), and the bytes of their contents.
 CREATE TABLE history (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   begins timestamptz(3),
@@ -318,7 +319,7 @@ CREATE TABLE history (
 );
 INSERT INTO history (begins, size) VALUES (NULL, 0);
 
--- What belongs together and is taken back together.
+-- Changes that belong together and that an undo reverts together.
 CREATE TABLE operations (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   key text COLLATE "C" NOT NULL UNIQUE,
@@ -327,7 +328,7 @@ CREATE TABLE operations (
   client text
 );
 
--- The folders that are kept in step, and the files that stay out although they are in one.
+-- Synced folders, and the files that syncs leave out.
 CREATE TABLE folders (
   prefix text COLLATE "C" PRIMARY KEY,
   machine text NOT NULL,
@@ -338,7 +339,7 @@ CREATE TABLE folders (
 );
 CREATE TABLE left_out (source_path text COLLATE "C" PRIMARY KEY);
 
--- Who did what to which document, job or key; no content.
+-- The audit log, without content.
 CREATE TABLE audit (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at timestamptz(3) NOT NULL DEFAULT now_ms(),
@@ -352,7 +353,7 @@ CREATE TABLE audit (
 CREATE INDEX audit_document ON audit (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX audit_by_key ON audit (by_key) WHERE by_key IS NOT NULL;
 
--- Uploaded files: those that wait for their job, and those that are kept. Several names may have one content.
+-- Uploaded files: files of waiting jobs, and kept files. Several names can share one content.
 CREATE TABLE blob_contents (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   size bigint NOT NULL
@@ -371,7 +372,7 @@ CREATE TABLE blobs (
 );
 CREATE INDEX blobs_content ON blobs (content_id);
 
--- What a place for files outside the database must name to be this database's, and whether there is one.
+-- The id that a place for files outside the database must name, and whether files are outside.
 CREATE TABLE blob_place (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   id text NOT NULL,
@@ -379,7 +380,7 @@ CREATE TABLE blob_place (
 );
 INSERT INTO blob_place (id, is_outside) VALUES (gen_random_uuid()::text, false);
 
--- The keys that have names, by their digests.
+-- Keys with rights, by their digests.
 CREATE TABLE keys (
   name text COLLATE "C" PRIMARY KEY,
   may text NOT NULL,

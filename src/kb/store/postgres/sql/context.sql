@@ -1,15 +1,15 @@
--- The neighbours of chunks in their document, and of documents in their thread, or else in the folder of a note's path.
+-- The neighbours of chunks in their document, and of documents in their thread or in the folder of a note's path.
 
 -- name: select_near
--- Chunks and those beside them in their documents: id, document, index and length.
+-- Select chunks and their neighbours in their documents: id, document, index and length.
 SELECT DISTINCT near.id, near.document_id, near.chunk_index, near.length
 FROM chunks AS own JOIN chunks AS near ON near.document_id = own.document_id
   AND abs(near.chunk_index - own.chunk_index) <= %s
 WHERE own.id = ANY(%s)
 
 -- name: select_in_threads
--- Those of some documents that are in a thread, each with the four before it, the nearest first, and the four after it. With
--- several threads the first by its name counts.
+-- Select the given documents that are in a thread, each with the four documents before it, nearest first, and the four
+-- after it. If a document has several threads, the first by name counts.
 SELECT
   here.id,
   ARRAY(
@@ -22,7 +22,8 @@ FROM (
 ) AS here
 
 -- name: select_in_folders
--- Likewise the notes that are in a folder, of those that are in no thread, among the thousand that are nearest in it on either side.
+-- Select the given notes that are in a folder, each with four neighbours on either side. Neighbours are in no thread,
+-- and among the thousand nearest notes of the folder.
 SELECT
   here.id,
   ARRAY(
@@ -55,7 +56,7 @@ FROM (
 ) AS here
 
 -- name: select_only_chunks
--- Those of some documents that have one chunk, of so many words at most, and that; the among is put in.
+-- Select the given documents that have one chunk of at most the given words, with this chunk. The among is filled in.
 SELECT document_id, id FROM (
   SELECT document_id, id FROM chunks
   WHERE document_id = ANY(%s) AND chunk_index = 0 AND length <= %s AND NOT EXISTS (

@@ -1,23 +1,23 @@
--- Words of PostgreSQL's in the statements of both stores.
+-- PostgreSQL's words for the statements of both stores.
 
 -- name: timestamp
--- The type of a moment.
+-- The type of a time.
 timestamptz
 
 -- name: now
--- The time.
+-- The current time.
 now_ms()
 
 -- name: expiry
--- The moment before which what is kept for :days has expired: by kb's own time, and by the server's.
+-- The time before which rows expire that are kept for :days, by kb's own time and by the server's.
 LEAST(now_ms(), CAST(:expiry AS timestamptz)) - make_interval(days => CAST(:days AS integer))
 
 -- name: in_ids
--- That an id is among :ids.
+-- An id is among :ids.
 = ANY(:ids)
 
 -- name: greatest
--- The greater one of two, none of which is NULL.
+-- The greater of two values that are not NULL.
 GREATEST
 
 -- name: tags
@@ -29,9 +29,9 @@ ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id ORDER BY ta
 date, own_day
 
 -- name: seconds_ago
--- The moment :seconds ago.
+-- The time :seconds ago.
 now_ms() - make_interval(secs => :seconds)
 
 -- name: after_until
--- The moment after a version went.
+-- The time just after the end of a version.
 until + interval '1 millisecond'

@@ -1,11 +1,11 @@
 -- Documents with their tags and chunks.
 
 -- name: take_chunk_ids
--- So many ids above every one that was given.
+-- Reserve ids of chunks above every id that was ever used.
 SELECT nextval('chunk_ids') FROM generate_series(1, :count)
 
 -- name: insert_document
--- A new document; its id.
+-- Insert a document, and return its id.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_day, own_tags, part_of, uploaded_as, title_given, created_at,
   changed_by, changed_with, changed_why, $optional_fields, replaces, omitted, language, operation
@@ -17,8 +17,8 @@ INSERT INTO documents (
 ) RETURNING id
 
 -- name: update_document
--- What a document holds; a file keeps its name if the new content came without one. No change is older than the one before,
--- whatever the clock says.
+-- Update a document. A file keeps its name if the new content came without one. The time of a change is never before
+-- the time of the previous change, even if the clock is wrong.
 UPDATE documents SET
   title = :title, doc_type = :doc_type, content_hash = :content_hash, date = :date, own_day = :own_day,
   own_tags = :own_tags, uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given,
@@ -27,11 +27,11 @@ UPDATE documents SET
 WHERE id = :id
 
 -- name: insert_section
--- What chunks of a document stand under.
+-- Insert a section of a document.
 INSERT INTO sections (document_id, header, heading) VALUES (:document_id, :header, :heading) RETURNING id
 
 -- name: insert_chunk
--- A chunk.
+-- Insert a chunk.
 INSERT INTO chunks (
   id, document_id, chunk_index, section_id, text, page, line_start, line_end, char_start, char_end, length
 ) VALUES (
@@ -40,39 +40,39 @@ INSERT INTO chunks (
 )
 
 -- name: insert_vector
--- A chunk's vector; the table in use is put in.
+-- Insert a chunk's vector. The name of the table in use is filled in.
 INSERT INTO {vectors} (chunk_id, document_id, embedding) VALUES (:id, :document_id, CAST(:vector AS vector))
 
 -- name: delete_chunks
--- A document's chunks with their vectors and sections.
+-- Delete a document's chunks with their vectors and sections.
 WITH sections_of AS (DELETE FROM sections WHERE document_id = :id)
 DELETE FROM chunks WHERE document_id = :id
 
 -- name: count_chunks
--- How many chunks there are.
+-- Count all chunks.
 SELECT chunks FROM statistics
 
 -- name: select_size
--- How many bytes the database takes, without the files in it.
+-- Select the bytes of the database, without the files in it.
 SELECT pg_database_size(current_database()) - pg_total_relation_size('blob_blocks')
 
 -- name: select_tags
--- Every tag in use with the number of its documents.
+-- Select every tag in use with the number of its documents.
 SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY tag
 
 -- name: select_tags_among
--- Every tag in use among some documents, with the number of those; the condition is put in.
+-- Select every tag of the documents that meet the condition, with the number of these documents.
 SELECT tag, count(*) FROM document_tags
 WHERE document_id IN (SELECT id FROM documents WHERE {condition}) GROUP BY tag ORDER BY tag
 
 -- name: select_tags_of
--- A document's tags.
+-- Select a document's tags.
 SELECT tag FROM document_tags WHERE document_id = :id
 
 -- name: tag_document
--- A document carries some tags.
+-- Add tags to a document.
 INSERT INTO document_tags SELECT :id, unnest(CAST(:tags AS text[])) ON CONFLICT DO NOTHING
 
 -- name: untag_document
--- A document carries some tags no more.
+-- Remove tags from a document.
 DELETE FROM document_tags WHERE document_id = :id AND tag = ANY(CAST(:tags AS text[]))

@@ -1,7 +1,7 @@
--- Former versions and the bin. What the former contents take is counted here.
+-- Earlier versions and the bin. These statements also count the size of earlier contents.
 
 -- name: insert_content
--- What a document held.
+-- Insert the content of an earlier version.
 WITH content AS (
   INSERT INTO former_contents (document_id, chunks) VALUES (:id, :chunks) RETURNING id, octet_length(chunks) AS size
 ), counted AS (
@@ -10,7 +10,7 @@ WITH content AS (
 SELECT id FROM content
 
 -- name: delete_contents
--- What the former versions of a document held.
+-- Delete the contents of a document's earlier versions.
 WITH gone AS (
   DELETE FROM former_contents WHERE document_id = :id
   RETURNING octet_length(chunks) + COALESCE(octet_length(vectors), 0) AS size
@@ -18,7 +18,7 @@ WITH gone AS (
 UPDATE history SET size = size - (SELECT COALESCE(sum(gone.size), 0) FROM gone)
 
 -- name: delete_unused_content
--- A content that no former version has.
+-- Delete a content that no earlier version uses.
 WITH gone AS (
   DELETE FROM former_contents
   WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id)

@@ -1,35 +1,35 @@
--- The queue, which several engines have.
+-- The queue of several engines.
 
 -- name: new_id
 -- The id of a new job.
 DEFAULT
 
 -- name: tell_job
--- A word to those who wait for a job.
+-- Notify the workers of a new job.
 , pg_notify('kb_jobs', '')
 
 -- name: tell_end
--- A word to those who wait for the end of one.
+-- Notify the waiting requests that a job has ended.
 , pg_notify('kb_ends', id::text)
 
 -- name: unless_locked
--- What another engine has locked is left out.
+-- Skip jobs that another engine has locked.
 FOR UPDATE SKIP LOCKED
 
 -- name: is_here
--- That a file is where it can be had.
+-- The job's file is available to every engine.
 staged_at IS NULL
 
 -- name: is_mine
--- That this engine runs a job.
+-- This engine runs the job.
 run_by = :engine
 
 -- name: is_held
--- That a job may be ended here: none that another engine runs, or has ended.
+-- This engine may end the job: no other engine runs it, and it has not ended.
 (status = 'queued' OR status = 'running' AND $is_mine)
 
 -- name: gone
--- That no other engine runs a job: the number of one that does is locked.
+-- No other engine runs the job. A running engine keeps its number locked.
 (run_by IS NULL OR run_by = :engine OR run_by NOT IN (
   SELECT objid::int FROM pg_locks
   WHERE locktype = 'advisory' AND classid = :class::int::oid AND objsubid = 2 AND granted
@@ -37,29 +37,28 @@ run_by = :engine
 ))
 
 -- name: no_tags
--- A list of none.
+-- An empty list of tags.
 '{}'
 
 -- name: by_failed_path
--- The index of those that failed, which is found without being named.
+-- The index of failed jobs. PostgreSQL finds it without its name.
 
 -- name: by_done
--- The index of those that are done, likewise.
+-- The index of finished jobs. PostgreSQL finds it without its name.
 
 -- name: begin
--- A job begins.
+-- Begin a job.
 status = 'running', attempts = attempts + 1, started_at = $now, heartbeat_at = $now, run_by = :engine
 
 -- name: queue_age
--- For how many seconds the oldest queued job has waited; nothing if there is none.
+-- Select the seconds that the oldest queued job has waited.
 SELECT extract(epoch FROM clock_timestamp() - created_at)::double precision
 FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
 -- name: claim
--- Queued jobs begin: those that were begun before, or those that were not. What was begun less often goes first, but not
--- before what came earlier for the same path, or runs elsewhere, and those that were begun before wait for all of that.
--- What another engine claims at the moment is passed over, and so is what has its file where it cannot be had now, with
--- what comes after it for the same path.
+-- Begin queued jobs, either jobs with earlier attempts or jobs without. Fewer attempts come first, but never before an
+-- earlier job for the same path, or while another engine runs one. Jobs with earlier attempts wait for all of these.
+-- Skip jobs that another engine is claiming, jobs whose file is not available, and later jobs for their paths.
 UPDATE jobs SET $begin
 WHERE id IN (
   SELECT id FROM jobs AS next
@@ -76,23 +75,23 @@ WHERE id IN (
 ) RETURNING id
 
 -- name: select_short_notes
--- New short notes, which may overtake files, however many of those wait; none that comes after another job for its path.
--- What stands for a NUL is one byte.
+-- Select new short notes, which may overtake any number of files, without a note that follows another job for its path.
+-- The character that replaces a NUL counts as one byte.
 SELECT id, staged FROM jobs AS next
 WHERE status = 'queued' AND attempts = 0 AND staged IS NULL AND $is_here
   AND octet_length(replace(text, U&'\FDD0', ' ')) <= :size AND $unless_earlier
 ORDER BY id LIMIT :limit $unless_locked
 
 -- name: release_stalled
--- Running jobs are queued again that gave no sign of life for so many seconds; that is no attempt.
+-- Queue again the running jobs without a recent sign of life. The attempt does not count.
 UPDATE jobs SET status = 'queued', attempts = GREATEST(attempts - 1, 0)
 WHERE id IN (
   SELECT id FROM jobs WHERE status = 'running' AND heartbeat_at <= $seconds_ago AND (:seconds > 0 OR $gone) $unless_locked
 ) RETURNING id
 
 -- name: release_gone
--- Running jobs of other engines are queued again that gave no sign of life for so many seconds, and whose engine is gone;
--- that was an attempt, for it may be why it is gone. What is about to end is passed over.
+-- Queue again the running jobs of other engines without a recent sign of life whose engine is gone. The attempt counts,
+-- because the job may have ended the engine. Skip jobs that are about to end.
 UPDATE jobs SET status = 'queued'
 WHERE id IN (
   SELECT id FROM jobs WHERE status = 'running' AND run_by <> :engine AND heartbeat_at <= $seconds_ago AND $gone
@@ -100,15 +99,15 @@ WHERE id IN (
 )
 
 -- name: count_engines
--- How many engines there are: the number of each is locked.
+-- Count the engines. Each keeps its number locked.
 SELECT count(*) FROM pg_locks
 WHERE locktype = 'advisory' AND classid = :class::int::oid AND objsubid = 2 AND granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 
 -- name: select_left
--- The staged files of jobs that are in a data directory still.
+-- Select the staged files of jobs that are still in a data folder.
 SELECT staged FROM jobs WHERE staged IS NOT NULL AND staged_at = :place
 
 -- name: set_brought
--- A staged file is where every engine has it.
+-- Record that a staged file is available to every engine.
 UPDATE jobs SET staged_at = NULL WHERE staged = :staged

@@ -1,11 +1,11 @@
--- The keys that have names.
+-- Keys with rights.
 
 -- name: select_keys
--- All of them.
+-- Select all keys.
 SELECT name, may, tags, folder, digest, created_at, used_at, former_digest, former_until FROM keys
 
 -- name: insert_key
--- A new key; nothing if there is one of its name.
+-- Insert a key, unless its name is in use.
 INSERT INTO keys (name, may, tags, folder, digest, created_at, used_at, former_digest, former_until)
 VALUES (
   %(name)s, %(right)s, %(tags)s, %(folder)s, %(digest)s, %(created_at)s, %(used_at)s, %(former_digest)s, %(former_until)s
@@ -13,14 +13,14 @@ VALUES (
 ON CONFLICT (name) DO NOTHING
 
 -- name: rotate_key
--- A key is opened by another text, and for a while by the former one; nothing if that is not what opened it.
+-- Give a key another digest, and keep the earlier one for a time. Change nothing if the key has changed in between.
 UPDATE keys SET digest = %(digest)s, former_digest = %(former_digest)s, former_until = %(former_until)s
 WHERE name = %(name)s AND digest = %(before)s
 
 -- name: delete_key
--- A key goes.
+-- Delete a key.
 DELETE FROM keys WHERE name = %s
 
 -- name: set_used
--- A key was used; another engine may have seen a later use.
+-- Record the use of a key. Another engine may have recorded a later use.
 UPDATE keys SET used_at = GREATEST(used_at, %s) WHERE name = %s

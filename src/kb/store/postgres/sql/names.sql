@@ -1,7 +1,7 @@
 -- The names of documents.
 
 -- name: insert_names
--- The words of documents' names.
+-- Insert the words of documents' names.
 INSERT INTO names (document_id, token) SELECT * FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS text[]))
 
 -- name: tokens
@@ -9,9 +9,9 @@ INSERT INTO names (document_id, token) SELECT * FROM unnest(CAST(:ids AS bigint[
 SELECT unnest(CAST(? AS text[])) AS token
 
 -- name: then_join
--- The planner says where it begins.
+-- Let the planner choose the side to begin on.
 JOIN
 
 -- name: bytewise
--- Texts are alike to the byte.
+-- Compare texts byte by byte.
 "C"

@@ -71,7 +71,7 @@ def check_columns(connection: apsw.Connection, path: Path) -> None:
     for table, column in NEEDED:
         present = read_columns(connection, table)
         if column not in present and not find_alias(table, column, present):
-            raise StoreError(f"The database {path} cannot be migrated from version 2: {table} has no column {column}.")
+            raise StoreError(f"kb cannot migrate the database {path} from version 2: {table} has no column {column}.")
 
 
 def read_columns(connection: apsw.Connection, table: str) -> dict[str, Column]:

@@ -1,6 +1,6 @@
--- From version 2: the columns are there, the triggers and the other tables are not. Fill what version 2 did not know.
+-- From version 2, with the columns of kb 3, but without its triggers and other tables. Fill the new columns.
 
--- What version 2 may have kept under these names is of no use to kb 3, which keeps something else there.
+-- Clear the columns whose names version 2 may have used for something else.
 UPDATE documents SET
   uploaded_as = NULL, title_given = 0, source = NULL, own_tags = '[]', part_of = NULL, version = 1, changed_by = NULL, changed_with = NULL, changed_why = NULL,
   replaces = NULL, omitted = '{}', operation = NULL, language = NULL;
@@ -30,7 +30,7 @@ UPDATE documents SET content_hash = (
     WHERE document_id = documents.id
   ) WHERE COALESCE(content_hash, '') = '';
 
--- Version 2 did not keep where its chunks began: count from the first, as if they stood one behind the other.
+-- Version 2 did not store the start of its chunks. Count from the first one, as if they followed each other.
 UPDATE chunks SET char_start = place.char_end - characters(text), char_end = place.char_end
   FROM (
     SELECT id, sum(characters(text)) OVER (PARTITION BY document_id ORDER BY chunk_index) AS char_end FROM chunks
@@ -72,17 +72,17 @@ UPDATE jobs SET kind = CASE WHEN filename IS NOT NULL OR lower(kind) LIKE '%file
 UPDATE jobs SET progress = 1 WHERE status = 'done';
 UPDATE jobs SET error = 'The reason was not recorded.' WHERE status = 'failed' AND error IS NULL;
 UPDATE jobs SET status = 'failed', finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), error =
-    'This was still waiting when the database was brought to version 3, which cannot read what it waited with: add it again.'
+    'This job was queued when kb upgraded the database to version 3, which cannot read its content. Add the content again.'
   WHERE status = 'queued' AND (kind = 'file' OR trim(COALESCE(text, '')) = '');
 
--- Of a job whose document is gone nothing is kept of what it was; as forget_document in ../../sql/jobs.sql.
+-- Remove the names and hashes of a deleted document from its jobs, as forget_document in ../../sql/jobs.sql does.
 UPDATE jobs SET
   title = NULL, filename = NULL, source_path = NULL, tags = '[]', content_hash = NULL,
   request_hash = CASE WHEN idempotency_key IS NOT NULL THEN request_hash END
 WHERE document_id NOT IN (SELECT id FROM documents);
 
--- The name that the last of its jobs had. A note's title was given if it has a text, which stands under it.
--- Each table is read once: there are no indexes yet.
+-- Use the name of the last job. A note's title counts as given if the note has text. Read each table once, because
+-- indexes do not exist yet.
 UPDATE documents SET uploaded_as = named.filename
   FROM (SELECT document_id, filename, max(id) FROM jobs WHERE filename <> '' GROUP BY document_id) AS named
   WHERE named.document_id = documents.id;
@@ -91,7 +91,7 @@ UPDATE documents SET title_given = CASE doc_type
     ELSE (id, title) IN (SELECT document_id, title FROM jobs WHERE document_id IS NOT NULL AND title IS NOT NULL)
   END;
 
--- Tags and paths are kept composed. A document that carries a tag in both forms carries it once.
+-- Store tags and paths in composed form. A document with both forms of a tag gets it once.
 INSERT OR IGNORE INTO tags (name) SELECT DISTINCT nfc(name) FROM tags WHERE name <> nfc(name);
 INSERT OR IGNORE INTO document_tags (document_id, tag_id)
   SELECT document_id, composed.id FROM document_tags
@@ -102,8 +102,8 @@ DELETE FROM tags WHERE name <> nfc(name);
 UPDATE documents SET source_path = nfc(source_path) WHERE source_path <> nfc(source_path)
   AND nfc(source_path) NOT IN (SELECT source_path FROM documents WHERE source_path IS NOT NULL);
 
--- The chunks of a document stand under its title: a section is called as the first of its chunks. Until the engine has
--- looked at them again (../reanalysis.py), texts of scripts without spaces are found by pairs of letters.
+-- The chunks of a document have its title as header. A section gets the id of its first chunk. Until ../reanalysis.py
+-- has indexed them again, texts of scripts without spaces are found by pairs of letters.
 UPDATE chunks SET section_id = section.id, segmented = segmented(text), variants = NULL
   FROM (SELECT document_id AS under, min(id) AS id FROM chunks GROUP BY document_id) AS section
   WHERE section.under = document_id;

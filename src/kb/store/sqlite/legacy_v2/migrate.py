@@ -29,7 +29,7 @@ def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
         StoreError: some of the data does not fit, or the backup cannot be written. The database is unchanged.
     """
     check_columns(connection, path)
-    logger.info("migrating from version 2, which takes minutes if the database is large")
+    logger.info("migrating from version 2; a large database takes minutes")
     back_up(connection, path.with_name(f"{path.name}.v2-backup"))
     # The migration may rebuild tables that other tables refer to.
     connection.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
@@ -42,7 +42,7 @@ def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         if isinstance(error, apsw.Error):
-            raise StoreError(f"The database {path} cannot be migrated from version 2: {error}.") from error
+            raise StoreError(f"kb cannot migrate the database {path} from version 2: {error}.") from error
         raise
     finally:
         connection.pragma("foreign_keys", True)  # noqa: FBT003 - it has no keyword
@@ -81,7 +81,9 @@ def back_up(connection: apsw.Connection, copy: Path) -> None:
         sync(copy)
         sync(copy.parent)
     except (OSError, apsw.Error) as error:
-        raise StoreError(f"The backup {copy} cannot be written, so the database was not migrated: {error}.") from error
+        raise StoreError(
+            f"kb did not migrate the database, because it cannot write the backup {copy}: {error}."
+        ) from error
 
 
 def _is_version_2(path: Path) -> bool:

@@ -52,7 +52,7 @@ def fit_tables(connection: apsw.Connection, newest: apsw.Connection) -> None:
     for table in TABLES:
         before = read_columns(connection, table)
         if _misfit(connection, newest, table):
-            _make_anew(connection, newest, table)
+            _rebuild_table(connection, newest, table)
         else:
             _add_columns(connection, newest, table)
         if table == "jobs":
@@ -133,7 +133,7 @@ def _add_columns(connection: apsw.Connection, newest: apsw.Connection, table: st
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column.name} {column.type}{not_null}")
 
 
-def _make_anew(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
+def _rebuild_table(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
     """Rebuild the table with the declaration of version 3, the rows of version 2 and its other columns."""
     old, new = read_columns(connection, table), read_columns(newest, table)
     indexes = _own_objects(connection, table)

@@ -1,7 +1,6 @@
--- What every database begins with: a new one, and one of version 2, which legacy_v2 brings here. This file does not change
--- any more; the next number goes on from it.
--- Each column that version 2 lacked is NULL or has a default: a program of that version can still write.
--- {dimensions} is the length of a vector.
+-- The first schema of every database: a new one, and one of version 2, which legacy_v2 prepares. This file does not
+-- change any more. The next change gets the next number. Each column that version 2 lacked is NULL or has a default, so
+-- that a program of that version can still write. {dimensions} is the length of a vector.
 
 CREATE TABLE documents (
   id INTEGER PRIMARY KEY,
@@ -36,7 +35,7 @@ CREATE INDEX documents_created_at ON documents (created_at);
 CREATE INDEX documents_doc_type ON documents (doc_type);
 CREATE INDEX documents_recent ON documents (COALESCE(updated_at, created_at));
 CREATE INDEX documents_doc_type_recent ON documents (doc_type, COALESCE(updated_at, created_at));
--- The notes of each folder that a path names, by id: a short one is read in its neighbours' context; see context.py.
+-- The notes of each folder in a path, by id. A short note is ranked with its neighbours, see context.py.
 CREATE INDEX documents_folder ON documents (rtrim(source_path, replace(source_path, '/', '')))
   WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500;
 
@@ -51,8 +50,9 @@ CREATE TABLE document_tags (
 ) WITHOUT ROWID;
 CREATE INDEX document_tags_tag ON document_tags (tag_id, document_id);
 
--- What chunks stand under: the title and the headings as they are searched, and the headings as a JSON array. A chunk
--- under nothing has no section. Sections go after their chunks, whose full text cannot be removed without them.
+-- Titles and headings of chunks: as searched, and the headings as a JSON array. A chunk without headings has no
+-- section. Sections are deleted after their chunks, because their texts are necessary to remove the chunks from the
+-- full text.
 CREATE TABLE sections (
   id INTEGER PRIMARY KEY,
   document_id INTEGER NOT NULL,
@@ -79,23 +79,23 @@ CREATE TABLE chunks (
 );
 CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 
--- As they are indexed: see kb/lexical/segment.py, and kb/lexical/word_variants.py for what stands behind.
+-- Texts as indexed, see kb/lexical/segment.py. The variants after them come from kb/lexical/word_variants.py.
 CREATE VIEW chunk_texts AS
   SELECT
     chunks.id AS id,
     COALESCE(chunks.segmented, chunks.text) || COALESCE(' ' || chunks.variants, '') AS text,
     COALESCE(sections.segmented, sections.header, '') || COALESCE(' ' || sections.variants, '') AS header
   FROM chunks LEFT JOIN sections ON sections.id = chunks.section_id;
--- As they were written.
+-- Texts as written.
 CREATE VIEW source_texts AS
   SELECT chunks.id AS id, chunks.text AS text, COALESCE(sections.header, '') AS header
   FROM chunks LEFT JOIN sections ON sections.id = chunks.section_id;
 
--- The text first: it was the only column in version 2, and its readers may count on that.
+-- The text is the first column, because it was the only one in version 2 and its programs may rely on that.
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
   text, header, content = 'chunk_texts', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
 );
--- A word that is deleted leaves the index at once, not when a merge comes by.
+-- Deleted words leave the index immediately, not only when FTS5 merges segments.
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1);
 CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN
   INSERT INTO chunks_fts (rowid, text, header) SELECT id, text, header FROM chunk_texts WHERE id = new.id;
@@ -120,14 +120,14 @@ CREATE TRIGGER chunks_au AFTER UPDATE ON chunks BEGIN
   INSERT INTO chunks_fts (rowid, text, header) SELECT id, text, header FROM chunk_texts WHERE id = new.id;
 END;
 
--- By which words the names of documents are found, each name also as a whole; see kb/lexical/names.py.
+-- The words of documents' names, and each whole name, see kb/lexical/names.py.
 CREATE TABLE names (
   token TEXT NOT NULL,
   document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
   PRIMARY KEY (token, document_id)
 ) WITHOUT ROWID;
 CREATE INDEX names_document ON names (document_id);
--- Documents whose names are to be written: by the transaction that changes them, or when the engine starts.
+-- Documents whose names must be indexed, by the transaction that changes them or at the start of the engine.
 CREATE TABLE unnamed (document_id INTEGER PRIMARY KEY);
 CREATE TRIGGER documents_ai_names AFTER INSERT ON documents BEGIN
   INSERT OR IGNORE INTO unnamed VALUES (new.id);
@@ -136,7 +136,7 @@ CREATE TRIGGER documents_au_names AFTER UPDATE OF title, source_path, uploaded_a
   INSERT OR IGNORE INTO unnamed VALUES (new.id);
 END;
 
--- Up to which document an older database is indexed again, while that goes on; see reanalysis.py.
+-- The last document that an upgrade has indexed again, see reanalysis.py.
 CREATE TABLE reanalysis (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   document_id INTEGER NOT NULL
@@ -190,25 +190,25 @@ CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
 CREATE INDEX jobs_done ON jobs (COALESCE(finished_at, created_at)) WHERE status = 'done';
 CREATE UNIQUE INDEX jobs_idempotency_key ON jobs (idempotency_key);
 
--- Kept files, by the hash of their content, that lost their last document: they are removed after the transaction.
+-- Kept files that lost their last document, by the hash of their content. kb removes them after the transaction.
 CREATE TABLE unneeded_files (content_hash TEXT PRIMARY KEY) WITHOUT ROWID;
 
--- How often chunks were written: which moment of the vectors in memory a transaction sees.
+-- The number of changes to chunks. It selects the snapshot of the vectors in memory that a transaction sees.
 CREATE TABLE generation (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   number INTEGER NOT NULL
 );
 INSERT INTO generation VALUES (1, 0);
 
--- The highest id ever given: an id is never used twice, so ids in memory stay ascending and a stale one finds nothing.
--- AUTOINCREMENT would do the same, but cannot be added to a table of version 2.
+-- The highest id that was ever used. kb never uses an id twice, so ids in memory stay ascending, and an old one finds
+-- nothing. AUTOINCREMENT would do the same, but a table of version 2 cannot get it.
 CREATE TABLE last_ids (
   name TEXT PRIMARY KEY,
   id INTEGER NOT NULL
 ) WITHOUT ROWID;
 INSERT INTO last_ids VALUES ('documents', 0), ('chunks', 0), ('jobs', 0);
 
--- What made the vectors, and where that was found; see vector_space.py. No prefix is NULL.
+-- The model that computed the vectors, and its folder, see vector_space.py. NULL means no prefix.
 CREATE TABLE vector_space (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   model TEXT NOT NULL,
@@ -219,15 +219,15 @@ CREATE TABLE vector_space (
   folder TEXT
 );
 
--- How many vectors were made in each precision since these are in use, those of deleted chunks included.
+-- The number of vectors computed in each precision since this model is in use, including vectors of deleted chunks.
 CREATE TABLE vector_precisions (
   precision TEXT PRIMARY KEY,
   vectors INTEGER NOT NULL
 );
 
--- What makes a search over many vectors fast, made from chunks_vec when there are many; see vector_codes.py.
+-- Codes and copies make searches over many vectors fast. kb computes them from chunks_vec, see vector_codes.py.
 
--- The mean that the codes are centred on. Without it there are no codes.
+-- The mean that the codes are centred on. Without it, kb uses no codes.
 CREATE TABLE vector_mean (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   mean BLOB NOT NULL
@@ -236,19 +236,19 @@ CREATE TABLE vector_codes (
   chunk_id INTEGER PRIMARY KEY,
   code BLOB NOT NULL
 );
--- The vectors once more, where one of them is found in a hundredth of the time.
+-- Copies of the vectors. A look-up of one takes a hundredth of the time.
 CREATE TABLE vector_copies (
   chunk_id INTEGER PRIMARY KEY,
   vector BLOB NOT NULL
 );
--- Not by foreign keys, which another program may have switched off: a copy must never outlive its vector.
+-- A trigger instead of foreign keys, which another program may have switched off. A copy must never outlive its vector.
 CREATE TRIGGER chunks_ad_vectors AFTER DELETE ON chunks BEGIN
   DELETE FROM vector_codes WHERE chunk_id = old.id;
   DELETE FROM vector_copies WHERE chunk_id = old.id;
 END;
 
--- What documents were, each as it stood from `updated_at`, or `created_at`, to `until`. Without a content it held what its
--- document holds still.
+-- Earlier versions of documents, each valid from `updated_at` or `created_at` to `until`. A version without a content
+-- has the present content of its document.
 CREATE TABLE versions (
   id INTEGER PRIMARY KEY,
   document_id INTEGER NOT NULL,
@@ -284,7 +284,8 @@ CREATE INDEX versions_until ON versions (until);
 CREATE INDEX versions_file ON versions (content_hash) WHERE doc_type <> 'note';
 CREATE INDEX versions_content ON versions (content_id) WHERE content_id IS NOT NULL;
 
--- The chunks of former versions, compressed; see chunk_compression.py. Only a copy of another database has vectors.
+-- The chunks of earlier versions, compressed, see chunk_compression.py. Only a copy of another database has vectors
+-- here.
 CREATE TABLE former_contents (
   id INTEGER PRIMARY KEY,
   document_id INTEGER NOT NULL,
@@ -293,7 +294,7 @@ CREATE TABLE former_contents (
 );
 CREATE INDEX former_contents_document ON former_contents (document_id);
 
--- Documents that were deleted and can be restored; `number` is the version that each then was.
+-- Deleted documents that can be restored. `number` is their last version.
 CREATE TABLE bin (
   document_id INTEGER PRIMARY KEY,
   number INTEGER NOT NULL,
@@ -308,7 +309,7 @@ CREATE INDEX bin_operation ON bin (operation) WHERE operation IS NOT NULL;
 CREATE INDEX bin_deleted_at ON bin (deleted_at);
 CREATE INDEX bin_part_of ON bin (part_of) WHERE part_of IS NOT NULL;
 
--- From when on every former version is there, NULL for all times, and how many bytes their contents take.
+-- The time from which all earlier versions exist (NULL: from the beginning), and the bytes of their contents.
 CREATE TABLE history (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   begins TEXT,
@@ -322,8 +323,8 @@ CREATE TRIGGER former_contents_ad AFTER DELETE ON former_contents BEGIN
   UPDATE history SET size = size - length(old.chunks) - COALESCE(length(old.vectors), 0);
 END;
 
--- What belongs together and is taken back together, such as all that one command changed: `key` is what its requests bear
--- in common, `at` when the first of them came.
+-- Changes that belong together and that an undo reverts together, such as all changes of one command. `key` is the
+-- value that its requests share, `at` the time of the first one.
 CREATE TABLE operations (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   key TEXT NOT NULL UNIQUE,
@@ -332,7 +333,7 @@ CREATE TABLE operations (
   client TEXT
 );
 
--- The folders that are kept in step: how the paths of their files begin, the machine that each is on, and its devices.
+-- Synced folders: the prefix of their paths, their machine, and its devices.
 CREATE TABLE folders (
   prefix TEXT PRIMARY KEY,
   machine TEXT NOT NULL,
@@ -341,10 +342,10 @@ CREATE TABLE folders (
   mounts TEXT NOT NULL,
   at TEXT NOT NULL
 ) WITHOUT ROWID;
--- The files that stay out although they are in such a folder.
+-- Files that syncs leave out.
 CREATE TABLE left_out (source_path TEXT PRIMARY KEY) WITHOUT ROWID;
 
--- Who did what to which document, job or key; no content. An id is never used twice, so that a cursor stays good.
+-- The audit log, without content. An id is never used twice, so that a cursor stays valid.
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   at TEXT NOT NULL,
@@ -357,8 +358,8 @@ CREATE TABLE audit (
 );
 CREATE INDEX audit_document ON audit (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX audit_by_key ON audit (by_key) WHERE by_key IS NOT NULL;
--- A second set of vectors beside those in use: to take their place, or used before them. See reembed_vectors.py. Each table
--- is as its namesake for those in use, but that second_vectors has all vectors, as vector_copies has them.
+-- A second set of vectors: the next one, or the previous one. See reembed_vectors.py. Its tables are like the tables of
+-- the set in use, but second_vectors has all vectors in the form of vector_copies.
 CREATE TABLE second_space (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   state TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- The neighbours of documents: those of their thread, or else of the folder that a note's path names; see context.py.
+-- The neighbours of documents: the documents of their thread, or of the folder in a note's path. See context.py.
 
 -- name: has_threads
 -- Whether any document may have neighbours.
@@ -10,8 +10,9 @@ SELECT
   )
 
 -- name: select_in_threads
--- The documents of an array of ids that are in a thread, each with the four before it, the nearest first, and the four after it.
--- With several threads the first by its name counts: tag_id is of the row that min(name) is of.
+-- Select the documents of an array of ids that are in a thread, each with the four documents before it, nearest first,
+-- and the four after it. If a document has several threads, the first by name counts: tag_id belongs to the row of
+-- min(name).
 SELECT
   here.id,
   (SELECT group_concat(id) FROM (
@@ -29,7 +30,8 @@ FROM (
 ) AS here
 
 -- name: select_in_folders
--- Likewise the notes that are in a folder, of those that are in no thread, among the thousand that are nearest in it on either side.
+-- Select the notes of an array of ids that are in a folder, each with four neighbours on either side. Neighbours are in
+-- no thread, and among the thousand nearest notes of the folder.
 SELECT
   here.id,
   (SELECT group_concat(id) FROM (
@@ -65,6 +67,6 @@ FROM (
 ) AS here
 
 -- name: select_only_chunks
--- The documents of an array of ids that have one chunk, and that.
+-- Select the documents of an array of ids that have one chunk, with this chunk.
 SELECT document_id, id FROM carray(?) CROSS JOIN chunks ON document_id = value AND chunk_index = 0
 WHERE NOT EXISTS (SELECT 1 FROM chunks AS more WHERE more.document_id = chunks.document_id AND more.chunk_index = 1)

@@ -1,7 +1,7 @@
--- Words of SQLite's in the statements of both stores.
+-- SQLite's words for the statements of both stores.
 
 -- name: timestamp
--- The type of a moment.
+-- The type of a time.
 text
 
 -- name: now
@@ -9,15 +9,15 @@ text
 kb_now()
 
 -- name: expiry
--- The moment before which what is kept for :days has expired.
+-- The time before which rows expire that are kept for :days.
 strftime('%Y-%m-%d %H:%M:%f', :expiry, '-' || :days || ' days')
 
 -- name: in_ids
--- That an id is among :ids.
+-- An id is among :ids.
 IN (SELECT value FROM json_each(:ids))
 
 -- name: greatest
--- The greater one of two, none of which is NULL.
+-- The greater of two values that are not NULL.
 max
 
 -- name: tags
@@ -29,9 +29,9 @@ max
 date
 
 -- name: seconds_ago
--- The moment :seconds ago.
+-- The time :seconds ago.
 strftime('%Y-%m-%d %H:%M:%f', kb_now(), format('-%.3f seconds', :seconds))
 
 -- name: after_until
--- The moment after a version went.
+-- The time just after the end of a version.
 strftime('%Y-%m-%d %H:%M:%f', until, '+0.001 seconds')

@@ -1,15 +1,15 @@
 -- Documents with their tags and chunks.
 
 -- name: take_document_ids
--- So many ids above every one that was ever given; the last of them.
+-- Reserve ids of documents above every id that was ever used, and return the last one.
 UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM documents)) + ? WHERE name = 'documents' RETURNING id
 
 -- name: take_chunk_ids
--- Likewise for chunks.
+-- Reserve ids of chunks above every id that was ever used, and return the last one.
 UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM chunks)) + ? WHERE name = 'chunks' RETURNING id
 
 -- name: insert_document
--- A new document.
+-- Insert a document.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at,
   changed_by, changed_with, changed_why, $optional_fields, replaces, omitted, language, operation
@@ -20,8 +20,8 @@ INSERT INTO documents (
 )
 
 -- name: update_document
--- What a document holds; a file keeps its name if the new content came without one. No change is older than the one before,
--- whatever the clock says.
+-- Update a document. A file keeps its name if the new content came without one. The time of a change is never before
+-- the time of the previous change, even if the clock is wrong.
 UPDATE documents SET
   title = :title, doc_type = :doc_type, content_hash = :content_hash, date = :date, own_tags = :own_tags,
   uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given, $set_optional_fields, replaces = :replaces,
@@ -30,7 +30,7 @@ UPDATE documents SET
 WHERE id = :id
 
 -- name: insert_chunk
--- A chunk; triggers write its full text, for which its section must be there.
+-- Insert a chunk. Triggers index its words, so its section must exist.
 INSERT INTO chunks (
   id, document_id, chunk_index, section_id, text, page, line_start, line_end, char_start, char_end, segmented,
   variants
@@ -40,54 +40,54 @@ INSERT INTO chunks (
 )
 
 -- name: insert_section
--- What chunks of a document stand under.
+-- Insert a section of a document.
 INSERT INTO sections (document_id, header, heading, segmented, variants) VALUES (?, ?, ?, ?, ?) RETURNING id
 
 -- name: select_chunk_ids
--- A document's chunks.
+-- Select the ids of a document's chunks.
 SELECT id FROM chunks WHERE document_id = :id
 
 -- name: delete_chunks
--- A document's chunks; triggers remove their full text, for which their sections must still be there.
+-- Delete a document's chunks. Triggers remove their words from the index, so their sections must still exist.
 DELETE FROM chunks WHERE document_id = :id
 
 -- name: delete_sections
--- A document's sections, once nothing stands under them.
+-- Delete a document's sections, after its chunks.
 DELETE FROM sections WHERE document_id = :id
 
 -- name: count_chunks
--- How many chunks there are.
+-- Count all chunks.
 SELECT count(*) FROM chunks
 
 -- name: select_tags
--- Every tag in use with the number of its documents.
+-- Select every tag in use with the number of its documents.
 SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id GROUP BY name ORDER BY name
 
 -- name: select_tags_among
--- Every tag in use among some documents, with the number of those; {condition} is put in.
+-- Select every tag of the documents that meet the condition, with the number of these documents.
 SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id
 WHERE document_id IN (SELECT id FROM documents WHERE {condition}) GROUP BY name ORDER BY name
 
 -- name: select_tags_of
--- A document's tags.
+-- Select a document's tags.
 SELECT name FROM document_tags JOIN tags ON tags.id = tag_id WHERE document_id = :id
 
 -- name: insert_tag
--- A tag, unless there is one of that name.
+-- Insert a tag, unless it exists.
 INSERT INTO tags (name) VALUES (:name) ON CONFLICT DO NOTHING
 
 -- name: tag_document
--- A document carries a tag.
+-- Add a tag to a document.
 INSERT INTO document_tags SELECT :id, id FROM tags WHERE name = :name ON CONFLICT DO NOTHING
 
 -- name: untag_document
--- A document carries a tag no more.
+-- Remove a tag from a document.
 DELETE FROM document_tags WHERE document_id = :id AND tag_id = (SELECT id FROM tags WHERE name = :name) RETURNING tag_id
 
 -- name: clear_tags_of
--- A document carries no tags any more.
+-- Remove all tags from a document.
 DELETE FROM document_tags WHERE document_id = :id RETURNING tag_id
 
 -- name: delete_unused_tag
--- A tag, if no document carries it.
+-- Delete a tag that no document has.
 DELETE FROM tags WHERE id = :id AND NOT EXISTS (SELECT 1 FROM document_tags WHERE tag_id = tags.id)

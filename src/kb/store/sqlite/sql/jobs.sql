@@ -1,29 +1,29 @@
--- The queue, which one engine has.
+-- The queue of one engine.
 
 -- name: by_failed_path
--- The index of those that failed.
+-- The index of failed jobs.
 INDEXED BY jobs_failed_path
 
 -- name: by_done
--- The index of those that are done.
+-- The index of finished jobs.
 INDEXED BY jobs_done
 
 -- name: begin
--- A job begins.
+-- Begin a job.
 status = 'running', attempts = attempts + 1, started_at = $now, heartbeat_at = $now
 
 -- name: take_job_ids
--- So many ids above every one that was ever given; the last of them.
+-- Reserve ids of jobs above every id that was ever used, and return the last one.
 UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM jobs)) + :count WHERE name = 'jobs' RETURNING id
 
 -- name: queue_age
--- For how many seconds the oldest queued job has waited; NULL if there is none.
+-- The seconds that the oldest queued job has waited, or NULL.
 SELECT 86400 * (julianday($now) - julianday(created_at)) FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
 -- name: claim
--- Queued jobs begin: those that were begun before, or those that were not. What was begun less often goes first, but not
--- before what came earlier for the same path, and those that were begun before wait for all of that. Files may be left
--- out, and what comes after one for its path then is, too.
+-- Begin queued jobs, either jobs with earlier attempts or jobs without. Fewer attempts come first, but never before an
+-- earlier job for the same path. Jobs with earlier attempts wait for all of these. Files can be left out, along with
+-- later jobs for their paths.
 UPDATE jobs SET $begin
 WHERE id IN (
   SELECT id FROM jobs AS next INDEXED BY jobs_queue
@@ -37,15 +37,15 @@ WHERE id IN (
 ) RETURNING id
 
 -- name: select_short_notes
--- New short notes, which may overtake files, however many of those wait; none that comes after another job for its path.
--- (SQL's own `length` ends at a NUL.)
+-- Select new short notes, which may overtake any number of files, without a note that follows another job for its path.
+-- The function length would end at a NUL.
 SELECT id, staged FROM jobs AS next INDEXED BY jobs_new_notes
 WHERE status = 'queued' AND attempts = 0 AND staged IS NULL AND octet_length(text) <= :size AND $unless_earlier
 ORDER BY id LIMIT :limit
 
 -- name: release_stalled
--- Running jobs are queued again that gave no sign of life for so many seconds; that is no attempt.
--- A sign from the future is that of a clock that was wrong.
+-- Queue again the running jobs without a recent sign of life. The attempt does not count. A sign of life from the
+-- future was written while the clock was wrong.
 UPDATE jobs SET status = 'queued', attempts = max(attempts - 1, 0)
 WHERE status = 'running' AND (heartbeat_at <= $seconds_ago OR heartbeat_at > $now)
 RETURNING id

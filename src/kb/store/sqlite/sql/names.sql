@@ -1,15 +1,15 @@
 -- The names of documents.
 
 -- name: has_unnamed
--- Whether there are documents whose names are to be written.
+-- Whether the names of some documents must be indexed.
 SELECT EXISTS (SELECT 1 FROM unnamed)
 
 -- name: forget_gone_unnamed
--- Documents that are gone have no names.
+-- Forget documents that no longer exist.
 DELETE FROM unnamed WHERE document_id NOT IN (SELECT id FROM documents)
 
 -- name: insert_name
--- A word of a document's names.
+-- Insert a word of a document's names.
 INSERT OR IGNORE INTO names (document_id, token) VALUES (?, ?)
 
 -- name: tokens
@@ -17,9 +17,9 @@ INSERT OR IGNORE INTO names (document_id, token) VALUES (?, ?)
 SELECT value AS token FROM json_each(?)
 
 -- name: then_join
--- SQLite begins on the left.
+-- Let SQLite begin on the left.
 CROSS JOIN
 
 -- name: bytewise
--- Texts are alike to the byte.
+-- Compare texts byte by byte.
 BINARY

@@ -1,11 +1,11 @@
--- The full text as numbers, for the postings in memory: in one piece each, which is read faster than rows.
+-- The full text as numbers, for the postings in memory. Each answer is one value, which is faster to read than rows.
 
 -- name: highest_id
--- The highest id of a chunk or document.
+-- Select the highest id of a chunk or document.
 SELECT max(COALESCE((SELECT max(id) FROM chunks), 0), COALESCE((SELECT max(id) FROM documents), 0))
 
 -- name: select_lengths
--- Every chunk's id, how many tokens each of its columns has, and in how many bytes that is written.
+-- Select every chunk's id, the number of tokens in each of its columns, and the bytes of this number.
 SELECT
   unhex(group_concat(printf('%08x', id), '')),
   unhex(group_concat(hex(sz), '')),
@@ -13,31 +13,31 @@ SELECT
 FROM chunks_fts_docsize
 
 -- name: select_lengths_of
--- Those of some chunks, by an array of ids.
+-- Select the number of tokens of some chunks, by an array of ids.
 SELECT id, sz FROM chunks_fts_docsize WHERE id IN carray(?) ORDER BY id
 
 -- name: select_document_ids
--- Every chunk's id and its document's; an index has both.
+-- Select every chunk's id and its document's id. One index has both.
 SELECT unhex(group_concat(printf('%08x%08x', id, document_id), '')) FROM chunks
 
 -- name: select_texts
--- Chunks with their documents, and text and header as they were indexed, for an array of ids. Version 2 may have named
--- the text otherwise.
+-- Select chunks with their documents, and with text and header as indexed, for an array of ids. In version 2, the text
+-- may have another name.
 SELECT chunks.id, document_id, chunks_fts.*
 FROM chunks JOIN chunks_fts ON chunks_fts.rowid = chunks.id
 WHERE chunks.id IN carray(?) ORDER BY chunks.id
 
 -- name: select_text
--- A chunk's text and header as they were indexed.
+-- Select a chunk's text and header as indexed.
 SELECT * FROM chunks_fts WHERE rowid = ?
 
 -- name: select_token
--- Where a token stands: the chunk's id twice, one more for a header.
+-- Select the positions of a token as twice the chunk's id, plus one in a header.
 SELECT unhex(group_concat(printf('%08x', doc * 2 + (col = 'header')), '')) FROM temp.instances WHERE term = ?
 
 -- name: select_phrase
--- Where a phrase stands: the chunk's id, and its score there times two to the 57th. The limit keeps SQLite from
--- asking for the score where FTS5 does not know it.
+-- Select the chunks with a phrase, each with its score times two to the 57th. The limit keeps SQLite from computing the
+-- score where FTS5 cannot.
 SELECT unhex(group_concat(printf('%08x%016x', id, CAST(score * -144115188075855872.0 AS INTEGER)), ''))
 FROM (
   SELECT rowid AS id, bm25(chunks_fts, 1.0, 2.0) AS score
@@ -45,17 +45,17 @@ FROM (
 )
 
 -- name: select_known
--- Those of a JSON array of tokens that stand somewhere.
+-- Select the tokens of a JSON array that occur in the index.
 SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM temp.instances WHERE term = value)
 
 -- name: select_terms
--- The tokens behind one, with spaces between them: none has one.
+-- Select the tokens after a token, separated by blanks, because no token contains one.
 SELECT group_concat(term, ' ') FROM (SELECT term FROM temp.terms WHERE term > ? ORDER BY term LIMIT ?)
 
 -- name: select_beginning
--- Tokens from one to before another.
+-- Select the tokens in a range. The end is excluded.
 SELECT term FROM temp.terms WHERE term >= ? AND term < ? LIMIT ?
 
 -- name: select_sources
--- Headers and texts as they were written, for a JSON array of ids.
+-- Select headers and texts as written, for a JSON array of ids.
 SELECT header || ' ' || text FROM source_texts WHERE id IN (SELECT value FROM json_each(?))

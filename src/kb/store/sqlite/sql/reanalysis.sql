@@ -1,62 +1,62 @@
--- Documents that an older kb indexed are indexed again.
+-- Documents that an older kb indexed, and that this one indexes again.
 
 -- name: is_due
--- Whether some are left.
+-- Whether some documents are left.
 SELECT EXISTS (SELECT 1 FROM reanalysis)
 
 -- name: count_done
--- How many documents are done, and how many there are.
+-- Count the documents that are done, and all documents.
 SELECT count(*) FILTER (WHERE id <= COALESCE((SELECT document_id FROM reanalysis), 9223372036854775807)), count(*)
 FROM documents
 
 -- name: select_next
--- The next documents, with their languages.
+-- Select the next documents, with their languages.
 SELECT id, content_hash, language FROM documents WHERE id > (SELECT document_id FROM reanalysis) ORDER BY id LIMIT ?
 
 -- name: set_done
--- So far it is done.
+-- Record the last document that is done.
 UPDATE reanalysis SET document_id = ?
 
 -- name: finish
--- All is done.
+-- Record that all documents are done.
 DELETE FROM reanalysis
 
 -- name: select_sections
--- What chunks of a document stand under, and how that is indexed.
+-- Select a document's sections, with their indexed forms.
 SELECT id, header, segmented, variants FROM sections WHERE document_id = ?
 
 -- name: select_chunks
--- A document's chunks, and how they are indexed.
+-- Select a document's chunks, with their indexed forms.
 SELECT id, text, segmented, variants FROM chunks WHERE document_id = ?
 
 -- name: unindex_sections
--- The words of the chunks under some sections, by an array of ids, leave the index.
+-- Remove the words of chunks in some sections from the index, by an array of ids.
 INSERT INTO chunks_fts (chunks_fts, rowid, text, header)
 SELECT 'delete', chunk_texts.id, chunk_texts.text, chunk_texts.header
 FROM chunks JOIN chunk_texts ON chunk_texts.id = chunks.id WHERE section_id IN carray(?)
 
 -- name: update_section
--- How a section is indexed; no trigger follows.
+-- Set the indexed form of a section. This fires no trigger.
 UPDATE sections SET segmented = ?, variants = ? WHERE id = ?
 
 -- name: index_sections
--- The words of the chunks under some sections come back.
+-- Add the words of chunks in some sections to the index.
 INSERT INTO chunks_fts (rowid, text, header)
 SELECT chunk_texts.id, chunk_texts.text, chunk_texts.header
 FROM chunks JOIN chunk_texts ON chunk_texts.id = chunks.id WHERE section_id IN carray(?)
 
 -- name: update_language
--- In which language a document is that holds this.
+-- Set the language of a document, if it still has this content.
 UPDATE documents SET language = ? WHERE id = ? AND content_hash = ?
 
 -- name: update_chunk
--- How a chunk is indexed that says this; a trigger writes its words.
+-- Set the indexed form of a chunk, if it still has this text. A trigger indexes its words.
 UPDATE chunks SET segmented = ?, variants = ? WHERE id = ? AND text = ?
 
 -- name: has_section
--- Whether a section is there and says this.
+-- Whether a section exists with this header.
 SELECT EXISTS (SELECT 1 FROM sections WHERE id = ? AND header = ?)
 
 -- name: select_under
--- The chunks under some sections.
+-- Select the chunks in some sections.
 SELECT id FROM chunks WHERE section_id IN carray(?)

@@ -1,7 +1,7 @@
--- Documents in the place of others.
+-- Documents that replace others.
 
 -- name: select_links
--- What stands in the place of documents, and of these in turn, and whether it is there or in the bin.
+-- Select the replacements of documents, and the replacements of these, and whether each is in the bin.
 WITH RECURSIVE link (replaced, id, is_there) AS (
   SELECT replaces, id, TRUE FROM documents WHERE replaces $in_ids
   UNION

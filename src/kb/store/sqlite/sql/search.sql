@@ -1,5 +1,5 @@
--- The moments of search. Full text is in index.py.
+-- The changes that a search must see. The module index.py has the full text.
 
 -- name: update_generation
--- The chunks were changed: which snapshot of the vectors shows it.
+-- Set the number of the snapshot that shows the chunks as they are now.
 UPDATE generation SET number = ?

@@ -1,7 +1,7 @@
--- The vectors beside those in use; see reembed_vectors.py.
+-- The second set of vectors. See reembed_vectors.py.
 
 -- name: record_second
--- They are of this.
+-- Record the model of the second set.
 INSERT OR REPLACE INTO second_space (
   only, state, dimensions, model, precision, digest, query_prefix, passage_prefix, folder
 )
@@ -10,54 +10,54 @@ VALUES (
 )
 
 -- name: count_vectors
--- How many there are.
+-- Count the vectors of the second set.
 SELECT count(*) FROM second_vectors
 
 -- name: count_wanted
--- How many there will be.
+-- Count the vectors that the second set will have.
 SELECT count(*) FROM chunks
 
 -- name: is_incomplete
--- Whether one is missing.
+-- Whether a vector is missing.
 SELECT EXISTS (SELECT 1 FROM chunks WHERE id NOT IN (SELECT chunk_id FROM second_vectors))
 
 -- name: select_missing
--- Chunks above an id that have none.
+-- Select the chunks above an id that have no vector.
 SELECT id, header, text FROM source_texts
 WHERE id > :after AND NOT EXISTS (SELECT 1 FROM second_vectors WHERE chunk_id = id) ORDER BY id LIMIT :limit
 
 -- name: insert_vector
--- The vector of a chunk, if that is there still.
+-- Insert the vector of a chunk, if the chunk still exists.
 INSERT OR REPLACE INTO second_vectors (chunk_id, vector) SELECT id, ? FROM chunks WHERE id = ?
 
 -- name: select_ids
--- The chunks that have one, with commas between them.
+-- Select the chunks with a vector, separated by commas.
 SELECT group_concat(chunk_id) FROM second_vectors
 
 -- name: select_uncoded
--- The chunks that have one and no code, with commas between them.
+-- Select the chunks with a vector and without a code, separated by commas.
 SELECT group_concat(chunk_id) FROM (
   SELECT chunk_id FROM second_vectors WHERE chunk_id NOT IN (SELECT chunk_id FROM second_codes) LIMIT ?
 )
 
 -- name: select_vectors
--- Those of an array of ids, in its order, as `select_copies` gives them.
+-- Select the vectors of an array of ids, in its order and in the form of `select_copies`.
 SELECT group_concat(chunk_id), CAST(group_concat(CAST(vector AS TEXT), '') AS BLOB) FROM (
   SELECT chunk_id, vector FROM carray(?) CROSS JOIN second_vectors ON chunk_id = value WHERE length(vector) = ?
 )
 
 -- name: select_mean
--- What their codes are centred on.
+-- Select the mean that the codes are centred on.
 SELECT mean FROM second_mean
 
 -- name: insert_mean
--- Centre their codes on this.
+-- Set the mean that the codes are centred on.
 INSERT INTO second_mean (only, mean) VALUES (1, ?)
 
 -- name: insert_code
--- The code of one.
+-- Insert the code of a chunk.
 INSERT OR REPLACE INTO second_codes (chunk_id, code) VALUES (?, ?)
 
 -- name: fill_vectors
--- The vectors in use are those that the copies have.
+-- Fill the vectors in use from the copies.
 INSERT INTO chunks_vec (chunk_id, embedding) SELECT chunk_id, substr(vector, 1, ?) FROM vector_copies

@@ -1,11 +1,11 @@
--- A database in an export, and out of one.
+-- Export and import of a database.
 
 -- name: insert_row
--- A row of a table, with the id that it had.
+-- Insert a row into a table, with its id.
 INSERT INTO {table} ({columns}) VALUES ({places})
 
 -- name: select_last_ids
--- The highest id of each kind that was ever given.
+-- Select the highest id of each kind that was ever used.
 SELECT name, max(id) FROM (
   SELECT name, id FROM last_ids
   UNION ALL SELECT 'documents', max(id) FROM documents
@@ -17,19 +17,19 @@ SELECT name, max(id) FROM (
 ) GROUP BY name
 
 -- name: select_given_ids
--- The highest id of a kind that a row was given here.
+-- Select the highest id of each kind that a row got in this database.
 SELECT name, id FROM last_ids
 
 -- name: set_last_id
--- The next id of a kind is above this one.
+-- Let the next id of a kind be above this one.
 DELETE FROM sqlite_sequence WHERE name = :name AND name IN ('audit', 'operations');
 INSERT INTO sqlite_sequence (name, seq) SELECT :name, :last WHERE :name IN ('audit', 'operations');
 UPDATE last_ids SET id = :last WHERE name = :name
 
 -- name: set_replaced
--- A document stands in the place of another one, or of none.
+-- Let a document replace another one, or none.
 UPDATE documents SET replaces = ? WHERE id = ?
 
 -- name: is_unfinished
--- Whether the database holds a part of what an import writes.
+-- Whether the database contains an unfinished import.
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'unfinished_import')

@@ -1,4 +1,4 @@
-"""The MCP tools, resources and prompts, as a client is told of them."""
+"""The MCP tools, resources, and prompts, as clients list them."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
 from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_store import UploadStore
-from reference import markdown
-from reference.schemas import fields
+from tests.docs.reference import markdown
+from tests.docs.reference.schemas import fields
 
 if TYPE_CHECKING:
     from mcp_types import Prompt, ResourceTemplate, Tool
 
 INTRO = (
-    "What the endpoint `/mcp` offers. Agents read the descriptions below word for word, with the schema of each answer."
+    "The tools, resources, and prompts of the MCP endpoint `/mcp`, with the descriptions that agents read."
+    " Agents also get the schema of each result."
 )
 COLLECTIONS = (
-    "With `KB_MCP_COLLECTIONS=1` the same tools are served at `/collections/mcp` with a parameter `collection`,"
-    " together with `kb_set_collection`; see [Agents and memory](../memory.md#collections)."
+    "With `KB_MCP_COLLECTIONS=1`, kb also serves these tools at `/collections/mcp`, with a parameter `collection`"
+    " and the tool `kb_set_collection`. [Agent memory](../memory.md#collections) explains collections."
 )
 
 
 def page() -> str:
-    """Tools, resources, prompts."""
+    """Return the tools, resources, and prompts."""
     tools, templates, prompts = asyncio.run(offered())
     return markdown.page(
         "# MCP tools",
         INTRO,
-        "Every client is told first:",
+        "The endpoint sends these instructions first:",
         f"> {INSTRUCTIONS}",
         *map(tool_part, tools),
         "## Resources",
@@ -48,7 +49,7 @@ def page() -> str:
 
 
 async def offered() -> tuple[list[Tool], list[ResourceTemplate], list[Prompt]]:
-    """What a client finds; the engine is not needed for that."""
+    """Return the lists that a client gets. No engine is needed."""
     settings = GatewaySettings.model_construct()
     uploads = UploadStore(upload_limits(settings), None)
     server = create_server([])
@@ -60,7 +61,7 @@ async def offered() -> tuple[list[Tool], list[ResourceTemplate], list[Prompt]]:
 
 
 def tool_part(tool: Tool) -> str:
-    """A tool: what it is for, what it takes, what it does to the world."""
+    """Return the section of a tool: effect, description, and parameters."""
     return markdown.page(
         f"## {tool.name}",
         f"*{tool.title}.* {effect(tool)}",
@@ -70,26 +71,28 @@ def tool_part(tool: Tool) -> str:
 
 
 def effect(tool: Tool) -> str:
-    """What a client may show before it asks a person."""
+    """Return the effect of a tool, from its annotations."""
     if getattr(tool.annotations, "read_only_hint", False):
         return "Only reads."
     return "Replaces or deletes." if getattr(tool.annotations, "destructive_hint", True) else "Adds."
 
 
 def resource_part(template: ResourceTemplate) -> str:
-    """A resource."""
+    """Return the line of a resource."""
     return f"`{template.uri_template}` ({template.mime_type}): {template.description}"
 
 
 def prompt_part(prompt: Prompt) -> str:
-    """A prompt and what it asks for; what a schema adds to a description is left out."""
+    """Return the section of a prompt, without the schemas in the descriptions of its arguments."""
     rows = [
-        (f"`{each.name}`", "required" if each.required else "", first_line(each.description))
+        (f"`{each.name}`", "yes" if each.required else "no", first_line(each.description))
         for each in prompt.arguments or []
     ]
-    return markdown.page(f"### {prompt.name}", prompt.description or "", markdown.table(("argument", "", ""), rows))
+    return markdown.page(
+        f"### {prompt.name}", prompt.description or "", markdown.table(("Argument", "Required", "Meaning"), rows)
+    )
 
 
-def first_line(text: Any) -> str:  # noqa: ANN401 - a text or nothing
-    """The first line of a text."""
+def first_line(text: Any) -> str:
+    """Return the first line of a text."""
     return (text or "").partition("\n")[0]

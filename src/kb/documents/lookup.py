@@ -23,7 +23,7 @@ def missing_document(tx: Transaction, document_id: int) -> NotFound:
     """Return the error for a document that does not exist or is in the bin."""
     if binned := tx.history.binned(document_id):
         return NotFound(f"Document {document_id} has been in the bin since {binned.deleted_at}; it can be restored.")
-    return NotFound(f"There is no document {document_id}.")
+    return NotFound(f"Document {document_id} does not exist.")
 
 
 def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
@@ -37,7 +37,7 @@ def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
             return version
     if tx.documents.get(document_id) is None:
         raise missing_document(tx, document_id)
-    raise NotFound(f"There is no version {number} of document {document_id}.")
+    raise NotFound(f"Document {document_id} has no version {number}.")
 
 
 def author_of(tx: Transaction, document_id: int) -> Author:
@@ -53,5 +53,5 @@ def existing_job(tx: Transaction, job_id: int) -> Job:
     """
     job = tx.jobs.get(job_id)
     if job is None:
-        raise NotFound(f"There is no job {job_id}.")
+        raise NotFound(f"Job {job_id} does not exist.")
     return job

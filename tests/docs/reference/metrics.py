@@ -15,7 +15,7 @@ from kb.store.rows import VectorSpace
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
 from kb_mcp.middleware.call_metering import CallMetrics
-from reference import markdown
+from tests.docs.reference import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Tables of all settings: their names and bounds from the classes, their meaning from the classes' docstrings."""
+"""Tables of all settings: names and bounds come from the classes, meanings from their docstrings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from annotated_types import Ge, Gt, Le
 from pydantic import SecretStr
 
 from kb.asgi.metrics import MetricsSettings as MetricsSettings
+from kb.running_engine import data_folder
 from kb.settings import Settings as EngineSettings
 from kb.settings import variable
 from kb.telemetry.logging import LogSettings
 from kb_cli.runtime.config import VARIABLES, Config
 from kb_cli.server import ServeSettings as ServeSettings
 from kb_mcp.settings import GatewaySettings as GatewaySettings
-from reference import markdown
+from tests.docs.reference import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,15 +35,16 @@ CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
     "Serving": (ServeSettings, "Read by `kb serve`."),
     "Engine": (EngineSettings, "Read by the engine, with `kb serve` and in a container."),
     "MCP gateway": (GatewaySettings, "Read by the gateway, with `kb serve` and in a container of its own."),
-    "Metrics": (MetricsSettings, "Read by the metrics ([Monitoring](../monitoring.md))."),
+    "Metrics": (MetricsSettings, "Read by `/metrics` ([Monitoring](../monitoring.md))."),
     "Logs": (LogSettings, "Read by every server."),
 }
-TYPES = {bool: "`0` or `1`", int: "a whole number", float: "a number", Path: "a path", SecretStr: "a key"}
+DEFAULTS: dict[object, str] = {data_folder: "`$XDG_DATA_HOME/kb`, otherwise `~/.local/share/kb`"}
+TYPES = {bool: "`0` or `1`", int: "integer", float: "number", Path: "path", SecretStr: "key"}
 BOUNDS = {Ge: ("ge", "at least"), Gt: ("gt", "more than"), Le: ("le", "at most")}
 
 
 def page() -> str:
-    """One table for each class, and one for the command line."""
+    """Return a table for each class, and one for the command line."""
     tables = [
         markdown.page(f"## {title}", intro, settings_table(settings)) for title, (settings, intro) in CLASSES.items()
     ]
@@ -52,7 +54,7 @@ def page() -> str:
 
 
 def settings_table(settings: type[EnvSettings]) -> str:
-    """The settings of a class."""
+    """Return the settings of a class."""
     meanings = described(settings)
     return markdown.table(
         ("Variable", "Default", "Values", "Meaning"),
@@ -64,7 +66,7 @@ def settings_table(settings: type[EnvSettings]) -> str:
 
 
 def command_line() -> str:
-    """What the command line reads, also from its configuration file."""
+    """Return the settings of the command line."""
     return markdown.table(
         ("Variable", "In the file", "Meaning"),
         (
@@ -75,30 +77,30 @@ def command_line() -> str:
 
 
 def described(settings: type[EnvSettings]) -> dict[str, str]:
-    """What the docstring says of each setting under `Args:`."""
+    """Return the description of each setting, from `Args:` in the docstring."""
     entries = "\n".join((inspect.getdoc(each) or "").partition("Args:\n")[2] for each in settings.__mro__)
     return {name: " ".join(text.split()) for name, text in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", entries)}
 
 
 def default(field: FieldInfo) -> str:
-    """What counts when the variable is not set."""
+    """Return the default of a setting."""
     if field.default_factory:
-        return (inspect.getdoc(field.default_factory) or "").rstrip(".")
+        return DEFAULTS[field.default_factory]
     return "" if field.default in (None, "") else markdown.code(plain(field.default))
 
 
 def plain(value: object) -> object:
-    """A value as one writes it in the environment."""
+    """Return a value as written in the environment."""
     return int(value) if isinstance(value, bool) else value
 
 
 def values(field: FieldInfo) -> str:
-    """What may be given."""
+    """Return the type and the bounds of a setting."""
     return ", ".join([*kinds(field.annotation), *bounds(field)])
 
 
-def kinds(annotation: Any) -> Iterator[str]:  # noqa: ANN401 - any type
-    """What a type is called; a text is called nothing."""
+def kinds(annotation: Any) -> Iterator[str]:
+    """Yield the names of a type; none for text."""
     if get_origin(annotation) is Literal:
         yield ", ".join(f"`{choice}`" for choice in get_args(annotation))
     elif annotation in TYPES:
@@ -109,7 +111,7 @@ def kinds(annotation: Any) -> Iterator[str]:  # noqa: ANN401 - any type
 
 
 def bounds(field: FieldInfo) -> Iterator[str]:
-    """The least and the most."""
+    """Yield the minimum and the maximum."""
     for bound in field.metadata:
         if type(bound) in BOUNDS:
             attribute, words = BOUNDS[type(bound)]
@@ -117,5 +119,5 @@ def bounds(field: FieldInfo) -> Iterator[str]:
 
 
 def sentence(text: str) -> str:
-    """The text with a capital and a full stop."""
+    """Return a text with a capital letter and a full stop."""
     return text[:1].upper() + text[1:].rstrip(".") + "."

@@ -6,7 +6,7 @@ import inspect
 
 from kb.api.errors import BY_CODE, KbError
 from kb_cli.runtime.exit_codes import exit_code_for
-from reference import markdown
+from tests.docs.reference import markdown
 
 INTRO = (
     "Errors are `application/problem+json` (RFC 9457). `type` is `urn:kb:problem:` with one of these types,"
