@@ -56,9 +56,9 @@ class Scale(NamedTuple):
 class Candidates:
     """The union of the two legs' best chunks, by ascending id, each with both scores; higher is better.
 
-    A score is NaN if the leg did not run, in `fts` also if no word of the query matched, and in `vec` if the vector of a
-    new note is still to be made. The chunks in `context`
-    are ranked by their scores together with their neighbours. `scale` is the scale of other candidates whose scores
+    A score is NaN if the leg did not run, in `fts` also if no word of the query matched, and in `vec` also if the
+    vector of a new note is still to be made. The chunks in `context` are ranked by their scores together with their
+    neighbours. `scale` is the scale of other candidates whose scores
     must be comparable; None to compute it from these.
     """
 

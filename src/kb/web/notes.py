@@ -38,7 +38,9 @@ async def new(request: Request, visit: Visit) -> Response:
     draft = sent(form)
     try:
         note = {name: value for name, value in draft.items() if name != "tags" and value}
-        job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]), wait=WAIT_SECONDS)
+        job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]))
+        if job["document_id"] is None:  # a note with pictures, which become a file
+            job = await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
     except (Invalid, TooLarge) as error:
         return _form(request, draft, error=error)
     saved = f"d/{job['document_id']}" if job["document_id"] else "jobs"
