@@ -37,7 +37,7 @@ async def new(request: Request, visit: Visit) -> Response:
     form = await note_form(request, visit)
     draft = sent(form)
     try:
-        note = {name: value for name, value in draft.items() if name != "tags" and value}
+        note: dict[str, Any] = {name: value for name, value in draft.items() if name != "tags" and value}
         job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]))
         if job["document_id"] is None:  # a note with pictures, which become a file
             job = await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
