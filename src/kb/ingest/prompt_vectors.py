@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import Executor
 from typing import Final
 
 import numpy as np
 
+from kb.api.errors import ModelChanged
 from kb.embed.protocol import Embedder
 from kb.ingest.draft import Draft, embed_draft, embedded_contents
 from kb.store.rows import Content, VectorSpace
+
+logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS: Final = 0.2
 """How long a note waits for its vectors before it is stored without them."""
@@ -42,6 +46,10 @@ class PromptVectors:
                 return made.result(PATIENCE_SECONDS), True
             except TimeoutError:
                 made.cancel()
+            except ModelChanged:
+                raise
+            except Exception:
+                logger.exception("a note is stored without vectors for now; the worker tries again")
         space = draft.space or VectorSpace.of(self.embedder.spec)
         zeros = np.zeros((len(draft.inputs), space.dimensions), np.float32)
         [content] = embedded_contents([draft], [zeros])

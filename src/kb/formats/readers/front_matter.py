@@ -93,7 +93,8 @@ def fact_of(text: str) -> str:
     if not block or not body:
         return text.strip()
     entries = _entries(block["matter"])
-    others = [f"{name}: {line.strip()}" for name in sorted(entries.keys() - _NOT_COMPARED) for line in entries[name]]
+    lines = ((name, line.strip()) for name in sorted(entries.keys() - _NOT_COMPARED) for line in entries[name])
+    others = [f"{name}: {line}" for name, line in lines if line]
     return "\n".join(["---", *others, "---", body]) if others else body
 
 
