@@ -202,7 +202,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         settings=settings,
         store=store,
         embedder=embedder,
-        note_vectors=PromptVectors(embedder, stack.enter_context(FollowingPool(1, "kb-notes"))),
+        note_vectors=PromptVectors(embedder, stack.enter_context(FollowingPool(1, "kb-notes")), is_alone),
         worker=worker,
         originals=originals,
         search=SearchService(store, embedder, pool, instruments, recall, is_alone),
