@@ -364,7 +364,7 @@ def test_a_model_that_the_vectors_are_not_of_is_refused(url):
 
     with engine(url) as store:
         add(store, "text")
-    with pytest.raises(StoreError, match=r"holds vectors of .*: run 'kb reembed'"):
+    with pytest.raises(StoreError, match=r"has vectors of .*run 'kb reembed'"):
         PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))
 
 
