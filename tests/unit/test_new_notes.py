@@ -70,7 +70,8 @@ def pool():
 
 
 @pytest.fixture
-def intake(store, gate, pool, tmp_path):
+def intake(store, gate, pool, tmp_path, monkeypatch):
+    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 20)
     (tmp_path / "staging").mkdir(exist_ok=True)
     return NoteIntake(store, FolderBlobs(tmp_path), PromptVectors(gate, pool))
 
@@ -144,7 +145,7 @@ def test_a_note_is_a_document_with_words_and_vectors_when_it_is_answered(store, 
     assert (job.status, job.document_id, job.text, job.progress) == ("done", answer.document_id, None, 1)
 
 
-@pytest.mark.parametrize("text", [FERRY, LONG])
+@pytest.mark.parametrize("text", [FERRY, LONG], ids=["short", "long"])
 def test_a_note_whose_vectors_are_late_is_found_by_its_words_and_gets_them_afterwards(
     store, intake, gate, tmp_path, monkeypatch, text
 ):
@@ -244,7 +245,7 @@ def test_a_note_comes_after_what_is_queued_for_its_path(store, intake, gate, tmp
 
 def test_a_note_that_only_waits_for_vectors_keeps_none_from_its_path(store, intake, gate, tmp_path, monkeypatch):
     first = late(intake, gate, monkeypatch, source_path="trips/ferry")
-    monkeypatch.undo()
+    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 20)
     second = add(intake, "The ferry leaves at noon.", source_path="trips/ferry")
     assert (second.status, second.document_id) == ("done", first.document_id)
     assert worked_off(store, gate, tmp_path, first.job_id).status == "done"
@@ -287,7 +288,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("first", [API, SAME["a date"]])
+@pytest.mark.parametrize("first", [API, SAME["a date"]], ids=["without a date", "with a date"])
 @pytest.mark.parametrize("again", SAME)
 def test_the_same_fact_in_other_front_matter_is_one_note_with_the_tags_of_both(store, intake, first, again):
     stored = add(intake, first, tags=["one"])

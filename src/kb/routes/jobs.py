@@ -87,7 +87,7 @@ async def submit(
     search finds the note at once. If the model is busy, the note's vectors follow later, and its job stays queued
     until then.
 
-    The status is 200 if the job is done or failed, otherwise 202.
+    The status is 202, or 200 if the call waited and the job is done or failed, or if `if_new` stored nothing.
     """
     accepted = await _accept(request, services, idempotency_key, author_from(request, query.why))
     logger.info("job accepted", extra={"job_id": accepted.job_id})
@@ -99,7 +99,7 @@ async def submit(
         if seconds:
             alike = accepted.alike
             accepted = receipt(await awaited_job(services, accepted.job_id, seconds), alike)
-    if accepted.status in ENDED:
+    if (seconds or not accepted.stored) and accepted.status in ENDED:
         response.status_code = 200
     return accepted
 

@@ -212,7 +212,7 @@ class Jobs(Protocol):
         """Return the job that was accepted with this key."""
 
     def pending(self, of: Caller | None = None) -> int:
-        """Return the number of queued and running jobs, of all callers or of one."""
+        """Return the number of queued and running jobs whose document is not stored, of all callers or of one."""
 
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
         """Return jobs with an id below `before`, newest first, of all callers or of one."""
