@@ -21,6 +21,7 @@ from kb.documents.new_note import NoteIntake
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
 from kb.documents.submit import drop
+from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.documents.update import NoteChange, update_note
 from kb.formats.readers.front_matter import fact_of
 from kb.ingest import prompt_vectors
@@ -222,6 +223,18 @@ def test_the_job_of_a_note_that_waits_for_vectors_cannot_be_dropped(store, intak
     answer = late(intake, gate, monkeypatch)
     with pytest.raises(JobDone, match=f"its document is {answer.document_id}"):
         drop(store, FolderBlobs(tmp_path), answer.job_id)
+
+
+def test_an_undo_takes_back_a_note_that_waits_for_vectors(store, intake, gate, tmp_path, monkeypatch):
+    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 0.01)
+    me = Author("me", operation_key="one")
+    with closed(gate):
+        answer = intake.add(NoteRequest(text=FERRY), author=me)
+    planned = plan(store, Scope(find_operation(store, None, Caller("me"))))
+    [step] = carry_out(store, gate, Originals(FolderBlobs(tmp_path), keep=True), planned, Author("me"))
+    assert (step.document_id, step.action, step.skipped) == (answer.document_id, "delete", None)
+    assert worked_off(store, gate, tmp_path, answer.job_id).status == "done"
+    assert count(store) == (0, 0)
 
 
 def test_a_note_without_vectors_is_no_result_of_a_search_by_meaning_alone(store, intake, gate, monkeypatch):
