@@ -45,7 +45,7 @@ class Ready(NamedTuple):
             stored=False,
             document_id=known.id if known else None,
             existed=known is not None,
-            alike=alike,
+            alike=[note for note in alike if known is None or note.document_id != known.id],
         )
 
 
