@@ -298,6 +298,7 @@ SAME = {
     "a title": f"---\ntitle: Limits\n---\n\n{API}",
     "TOML": f'+++\ndate = "2026-04-01"\n+++\n{API}',
     "white space": f"  {API}\n\n",
+    "lines of Windows": f"---\r\ndate: 2026-04-01\r\n---\r\n{API}\r\n",
 }
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.models import NOTE, Alike
+from kb.embed.artifact import WEIGHTS
+from kb.embed.models.fetch import SOURCES
 from kb.formats.readers.front_matter import fact_of
 from kb.store.protocol import Index, Transaction
 from kb.store.rows import Content, Filter, Hit
@@ -27,7 +29,7 @@ SHOWN: Final = 120
 """How many characters of an alike note an answer shows."""
 
 NEAR, SHARED = 0.82, 0.25
-"""The least cosine of alike notes, and their least share of common words among the words of both.
+"""The least cosine of alike notes by the default model, and their least share of common words among the words of both.
 
 Of 32 pairs of notes about one fact, said otherwise or changed, 27 are above both; of 33 pairs about two facts, one is.
 """
@@ -39,13 +41,14 @@ MOSTLY_SHARED: Final = 0.65
 def find_alike(
     tx: Transaction, content: Content, *, has_vectors: bool, besides: Collection[int | None] = ()
 ) -> list[Alike]:
-    """Return the notes nearly as a new one, the nearest first; without vectors, only by their words.
+    """Return the notes nearly as a new one, the nearest first; without vectors, or of another model, by their words.
 
     Notes that others replace are left out, and so are those in `besides`.
     """
     index = tx.index
     text = fact_of("".join(chunk.text for chunk in content.chunks))[:COMPARED]
-    vector = _mean(content.vectors) if has_vectors else None
+    is_measured = tx.space.digest == SOURCES[WEIGHTS]
+    vector = _mean(content.vectors) if has_vectors and is_measured else None
     found = _candidates(index, text, vector)
     cosines = np.zeros(found.size) if vector is None else index.select(Filter()).cosines(vector, found)
     words = set(index.analyzer.indexed(text))

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
+from unicodedata import normalize
 
 from kb.formats.text.encoding import one_line
 
@@ -87,7 +88,11 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def fact_of(text: str) -> str:
-    """Return a text without white space around it, and without the title, dates and tags in its front matter."""
+    """Return a text without the title, dates and tags in its front matter, and without white space around it.
+
+    Texts that differ only in their line ends or in how Unicode composes their letters are the same.
+    """
+    text = normalize("NFC", text.replace("\r\n", "\n"))
     block = _BLOCK.match(text)
     body = text[block.end() :].strip() if block else ""
     if not block or not body:
