@@ -20,7 +20,7 @@ from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
-from kb.documents.submit import drop
+from kb.documents.submit import drop, retry
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.documents.update import NoteChange, update_note
 from kb.formats.readers.front_matter import fact_of
@@ -223,6 +223,20 @@ def test_the_job_of_a_note_that_waits_for_vectors_cannot_be_dropped(store, intak
     answer = late(intake, gate, monkeypatch)
     with pytest.raises(JobDone, match=f"its document is {answer.document_id}"):
         drop(store, FolderBlobs(tmp_path), answer.job_id)
+
+
+def test_a_note_whose_vectors_failed_stays_and_its_job_can_be_tried_again_or_discarded(
+    store, intake, gate, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("kb.worker.loop.RETRY_SECONDS", 0.01)
+    answer = late(intake, gate, monkeypatch)
+    gate.fails = True
+    assert worked_off(store, gate, tmp_path, answer.job_id).status == "failed"
+    assert found(store, "ferry") == {answer.document_id}
+    retry(store, answer.job_id)
+    assert worked_off(store, gate, tmp_path, answer.job_id).status == "failed"
+    drop(store, FolderBlobs(tmp_path), answer.job_id)
+    assert count(store) == (1, 0)
 
 
 def test_an_undo_takes_back_a_note_that_waits_for_vectors(store, intake, gate, tmp_path, monkeypatch):

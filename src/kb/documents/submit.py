@@ -123,7 +123,7 @@ def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
     """
     with store.write() as tx:
         job = existing_job(tx, job_id)
-        if job.document_id is not None:
+        if job.document_id is not None and job.status != "failed":
             raise JobDone(f"Job {job_id} is done, and its document is {job.document_id}. Delete that document instead.")
         tx.jobs.delete(job_id)
     if job.status != "running":
