@@ -63,7 +63,7 @@ class UploadTools:
         sha256: Digest = "",
         url: Annotated[str, Field(description="Fetch the file from here.")] = "",
     ) -> ToolResult:
-        """Add a file: PDF, Office, EPUB, mail, HTML, code or text. For a note, use kb_addnote.
+        """Add a file: PDF, Office, EPUB, mail, HTML, code or text. For notes, use kb_addnote.
 
         With a shell on kb's machine, run `kb add FILE` instead. Otherwise send the file to upload_url within ten
         minutes. Example: kb_upload_start(filename="a.pdf", total_size=2500000), then `curl -T a.pdf URL`. Without curl,
@@ -108,7 +108,7 @@ class UploadTools:
     ) -> ToolResult:
         """Send one part of a file after kb_upload_start, if you cannot use its upload_url.
 
-        A part sent again replaces the first. Example: kb_upload_chunk(upload_id="…", chunk_index=0, data="JVBERi0=").
+        A part sent again replaces the first. Example: kb_upload_chunk(upload_id="…", chunk_index=0, data="JVBE").
         When received equals total_size, call kb_upload_finish.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
@@ -118,7 +118,7 @@ class UploadTools:
         return tool_result(chunk)
 
     async def kb_upload_finish(self, upload_id: UploadId, sha256: Digest = "") -> ToolResult:
-        """Finish a file that you sent in parts with kb_upload_chunk; a file sent with curl needs no call.
+        """Finish a file that you sent in parts with kb_upload_chunk; after curl, do not call it.
 
         An error names missing parts. Returns a job_id; kb_jobs shows when you can search the file, or why not.
         """

@@ -131,9 +131,9 @@ class OnnxEmbedder:
         """
         return self._embed(self.spec.query_prefix, texts, alone=alone)
 
-    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of passages, in the same form."""
-        return self._embed(self.spec.passage_prefix, texts)
+    def embed_passages(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
+        """Return the vectors of passages, in the same form; `alone` as for queries."""
+        return self._embed(self.spec.passage_prefix, texts, alone=alone)
 
     def _embed(self, prefix: str, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         prefixed = [prefix + text for text in texts] if prefix else list(texts)
