@@ -28,10 +28,10 @@ MIN_TOKENS_PER_CHUNK: Final = 30
 MAX_NAME_CHARACTERS: Final = 300
 """Maximum length of a title, path, heading, tag or reason. A list of names may have twice this length."""
 
-LEAST_TOKENS: Final = 850
+LEAST_TOKENS: Final = 1000
 """Minimum length of an answer, so that a whole chunk fits."""
 
-LEAST_SHARE: Final = 450
+LEAST_SHARE: Final = 600
 """Minimum tokens of one document among several, so that a whole chunk fits."""
 
 MARGIN: Final = 0.88
