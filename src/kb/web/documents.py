@@ -57,7 +57,7 @@ async def browse(request: Request, visit: Visit) -> Response:
         is_later=bool(cursor),
         asked=asked,
         status=status,
-        tags=sorted(tags["tags"], key=lambda count: -count["documents"])[:60],
+        tags=sorted(tags["tags"], key=lambda count: -count["branch"])[:60],
     )
 
 
