@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kb.formats.readers.front_matter import front_matter
 from kb.formats.readers.markdown import read
 
 
