@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
+from markupsafe import Markup, escape
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -82,7 +83,7 @@ def templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("kb.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    filters = (moment, size, kind, count, plain, milliseconds, line_path)
+    filters = (moment, own_date, broken, size, kind, count, plain, milliseconds, line_path)
     environment.filters |= {function.__name__: function for function in filters} | {"when": when, "omitted": phrase}
     environment.globals |= {"assets": assets(), "types": TYPE_NAMES}
     return environment
@@ -156,6 +157,22 @@ def when(text: str | None, now: datetime | None = None) -> str:
             number = minutes // length
             return f"{number} {unit}{'s' * (number > 1)} ago"
     return f"{then.day} {then:%b %Y}"
+
+
+def own_date(text: str) -> str:
+    """Return the date of a document in words, as precise as it is: `27 Feb 2023`, `Feb 2023` or `2023`."""
+    if not re.fullmatch(r"\d{4}(-\d\d(-\d\d.*)?)?", text):
+        return plain(text, 40)
+    try:
+        day = date.fromisoformat(f"{text}-01-01"[:10] if len(text) <= len("2023-02") else text[:10])
+    except ValueError:
+        return plain(text, 40)
+    return f"{day.day} {day:%b %Y}" if len(text) > len("2023-02") else f"{day:%b %Y}" if "-" in text else text
+
+
+def broken(path: str) -> Markup:
+    """Return a path that breaks after slashes and underscores where it is too long for a line."""
+    return Markup("<wbr>").join(map(escape, re.split("(?<=[/_])", path)))
 
 
 def moment(text: str | None) -> str:

@@ -38,6 +38,7 @@
       if (mine.signal.aborted) return;
       if (answer.status === 401) return location.reload();
       const fresh = swap("#results", html);
+      for (const part of ["#facets", "#groups"]) swap(part, html);
       document.title = fresh.title;
       find("main").className = find("main", fresh).className;
       history[isNew ? "pushState" : "replaceState"](null, "", place);
@@ -60,6 +61,18 @@
       search(address(), true);
     });
     addEventListener("popstate", () => location.reload());
+    const panel = find(".filter");
+    addEventListener("click", (event) => {
+      if (event.target.closest('[href="#all-tag"]')) {
+        event.preventDefault();
+        panel.open = true;
+        find("#all-tag").focus();
+      } else if (!panel.contains(event.target)) panel.open = false;
+    });
+    // Passages or documents: the choice is kept for the next search.
+    const byPassage = find("[name=by][value=passage]");
+    panel.addEventListener("change", (event) => event.target.name === "by" && localStorage.setItem("kb-by", event.target.value));
+    if (!location.search && localStorage.getItem("kb-by") === "passage") byPassage.checked = true;
     if (field.value) field.setSelectionRange(field.value.length, field.value.length);
   }
 
@@ -103,6 +116,8 @@
       event.preventDefault();
       return move(event.key === "ArrowDown" ? 1 : -1);
     }
+    const panel = find(".filter[open]");
+    if (event.key === "Escape" && panel) return (panel.open = false), find("summary", panel).focus();
     if (event.key === "Escape" && field && event.target !== field) return field.focus();
     if (event.key === "Escape" && writing && event.target !== field) return event.target.blur();
     if (event.key === "Enter" && event.target === field && find(".hit-link") && !pending?.signal.aborted) {

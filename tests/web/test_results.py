@@ -1,0 +1,147 @@
+"""The results of a search: by document, narrowed in one line, and found again on the way back."""
+
+from __future__ import annotations
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from kb.web.facets import folder_of
+from kb.web.pages import broken, own_date
+from tests.support.eventually import eventually
+from tests.web.conftest import find, read
+from tests.web.shots import width
+from tests.web.test_flows import press
+
+pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
+LONG = "\n\n".join(f"## Part {number}\n\n" + f"The sextant of drawer {number} is brass. " * 40 for number in range(6))
+
+
+def add(site, path, text, tags=""):
+    form = {"files": {"file": (path.rpartition("/")[2], text.encode())}, "data": {"source_path": path, "tags": tags}}
+    return site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
+
+
+@pytest.fixture(scope="module")
+def sextants(site):
+    """Documents about sextants in two folders, of several years, with tags and copies."""
+    for number, year in enumerate((2019, 2021, 2023, 2023)):
+        text = f"---\ndate: {year}-02-27\n---\n# Sextant {number}\n\n{LONG}"
+        add(site, f"/home/ada/sea/room {number % 2}/sextant-{number}.md", text, f"sea,sea/tools,owner/{number}")
+    for number in range(4):
+        add(site, f"/home/ada/attic/box {number}/almanac.md", "# Almanac\n\nThe sextant almanac of 1961.", "attic")
+    add(site, f"http://example.org/{'very-long-folder_' * 12}/page.md", "# A sextant page\n\nOn the web, a sextant.")
+
+
+def test_results_are_documents_and_their_other_passages_open_in_place(browser, site, sextants):
+    browser.get(f"{site.url}/?q=brass sextant drawer")
+    titles = [each.text for each in find(browser, ".results h2")]
+    assert len(titles) == len(set(titles))
+    assert read(browser, ".tally")[0].endswith("documents")
+    more = find(browser, ".copies summary", "more passage")[0]
+    assert not browser.find_element(By.CSS_SELECTOR, ".also a").is_displayed()
+    more.click()
+    assert "Part" in find(browser, ".also a")[0].text
+    assert browser.current_url.endswith("drawer"), "the page is the same"
+
+
+def test_the_choice_of_passages_is_kept_for_the_next_search(browser, site, sextants):
+    browser.get(f"{site.url}/")
+    find(browser, ".filter summary")[0].click()
+    find(browser, ".modes label", "Passages")[0].click()
+    browser.get(f"{site.url}/")
+    press(browser, "sextant")
+    eventually("the address says so", lambda: "by=passage" in browser.current_url)
+    eventually("passages are shown", lambda: read(browser, ".tally")[0].endswith("passages"))
+    browser.execute_script("localStorage.clear()")
+
+
+def test_copies_are_one_result_that_names_their_places(browser, site, sextants):
+    browser.get(f"{site.url}/?q=sextant almanac 1961")
+    find(browser, ".copies summary", "and in 3 other places")[0].click()
+    assert len(find(browser, ".results li .also li", "almanac.md")) == 3
+    assert [each.text for each in find(browser, ".results h2")].count("Almanac") == 1
+
+
+def test_one_line_narrows_the_results_and_the_filter_has_the_rest(browser, site, sextants):
+    browser.get(f"{site.url}/?q=sextant&mode=words")
+    chips = find(browser, "#facets .chip")
+    assert len({each.location["y"] for each in chips}) == 1
+    find(browser, "#facets .chip", "in /home/ada/")[0].click()
+    find(browser, "#facets .chip", "in sea/")[0].click()
+    assert {each.split(" · ")[0] for each in read(browser, ".results .meta")} == {"Markdown"}
+    assert find(browser, "#facets .set", "in /home/ada/sea/")
+    find(browser, ".filter summary")[0].click()
+    for name in ("Search by", "Show", "Order", "From", "Before", "Path begins with", "File name"):
+        assert find(browser, ".panel", name)
+    find(browser, "#groups .chip", "2019")[0].click()
+    assert {each.text for each in find(browser, ".results time")} == {"27 Feb 2019"}
+    assert find(browser, "#facets .set", "2019")
+
+
+def test_the_date_of_a_result_is_the_date_that_the_filter_counts(browser, site, sextants):
+    browser.get(f"{site.url}/?q=sextant&after=2023-01-01&before=2024-01-01")
+    assert {each.text for each in find(browser, ".results time")} == {"27 Feb 2023"}
+
+
+def test_on_a_phone_the_first_result_begins_in_the_upper_third(browser, site, sextants):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    )
+    browser.get(f"{site.url}/?q=sextant")
+    top = browser.execute_script("return document.querySelector('.results > li').getBoundingClientRect().top")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert top < 844 / 3
+
+
+CLIPPED = """return [...document.querySelectorAll('.path, .also a, .title, .results h2 a')].filter((each) =>
+  each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).overflow !== 'visible' ||
+  [...each.getClientRects()].some((box) => box.left < each.closest('li, p, aside, main').getBoundingClientRect().left - 1))
+  .map((each) => each.textContent)"""
+
+
+@pytest.mark.parametrize("place", ["?q=sextant", "documents", "", "jobs"])
+def test_no_path_is_clipped_however_long_it_is(browser, site, sextants, place):
+    width(browser, 360)
+    browser.get(f"{site.url}/{place}")
+    find(browser, "main")
+    clipped = browser.execute_script(CLIPPED)
+    paths = browser.execute_script("return getComputedStyle(document.querySelector('.meta')).clipPath")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert (clipped, paths) == ([], "none")
+
+
+@pytest.mark.parametrize(
+    ("path", "folders"),
+    [
+        ("/home/ada/note.md", ["/home/", "ada/"]),
+        ("vault/Areas/note.md", ["vault/", "Areas/"]),
+        ("http://example.org/a/page", ["http://example.org/", "a/"]),
+        ("a://b", []),
+        ("note.md", []),
+        ("", []),
+        ("//server/share/x", ["//", "server/", "share/"]),
+    ],
+)
+def test_the_folders_of_a_path_are_named_in_full(path, folders):
+    assert folder_of(path) == folders
+
+
+@pytest.mark.parametrize(
+    ("date", "words"),
+    [
+        ("2023-02-27", "27 Feb 2023"),
+        ("2023-02-27T10:00:00Z", "27 Feb 2023"),
+        ("2023-02", "Feb 2023"),
+        ("2023", "2023"),
+        ("2023-02-31", "2023-02-31"),
+        ("0000", "0000"),
+        ("spring", "spring"),
+    ],
+)
+def test_a_date_is_shown_as_precisely_as_it_is_known(date, words):
+    assert own_date(date) == words
+
+
+def test_a_path_breaks_after_its_slashes_and_is_escaped():
+    assert broken("a_b/<c>") == "a_<wbr>b/<wbr>&lt;c&gt;"
