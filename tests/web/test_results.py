@@ -69,7 +69,7 @@ def test_one_line_narrows_the_results_and_the_filter_has_the_rest(browser, site,
     assert len({each.location["y"] for each in chips}) == 1
     find(browser, "#facets .chip", "in /home/ada/")[0].click()
     find(browser, "#facets .chip", "in sea/")[0].click()
-    assert {each.split(" · ")[0] for each in read(browser, ".results .meta")} == {"Markdown"}
+    assert {each.startswith("/home/ada/sea/") for each in read(browser, ".results .path")} == {True}
     assert find(browser, "#facets .set", "in /home/ada/sea/")
     find(browser, ".filter summary")[0].click()
     for name in ("Search by", "Show", "Order", "From", "Before", "Path begins with", "File name"):
@@ -109,6 +109,93 @@ def test_no_path_is_clipped_however_long_it_is(browser, site, sextants, place):
     paths = browser.execute_script("return getComputedStyle(document.querySelector('.meta')).clipPath")
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert (clipped, paths) == ([], "none")
+
+
+def focused(browser):
+    return browser.switch_to.active_element.text
+
+
+def test_escape_and_back_return_to_the_opened_result_and_the_arrows_go_on_from_there(browser, site, sextants):
+    browser.get(f"{site.url}/?q=sextant&mode=words&type=markdown")
+    titles = [each.text for each in find(browser, ".hit-link")]
+    press(browser, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
+    find(browser, "article h1", titles[1])
+    press(browser, Keys.ESCAPE)
+    find(browser, ".results")
+    assert focused(browser) == titles[1]
+    assert browser.current_url.endswith("type=markdown"), "the filters are still there"
+    press(browser, Keys.ARROW_DOWN, Keys.ENTER)
+    find(browser, "article h1", titles[2])
+    browser.back()
+    find(browser, ".results")
+    eventually("the opened result has the focus", lambda: focused(browser) == titles[2])
+    press(browser, Keys.ARROW_UP)
+    assert focused(browser) == titles[1]
+    browser.get(f"{site.url}/?q=sextant&mode=words&type=markdown")
+    assert focused(browser) not in titles, "a search that is opened anew begins at its beginning"
+
+
+def test_a_list_of_documents_is_returned_to_in_the_same_way(browser, site, sextants):
+    browser.get(f"{site.url}/documents?name=sextant*")
+    second = find(browser, ".rows .title")[1]
+    title = second.text
+    second.click()
+    find(browser, "article h1", title)
+    press(browser, Keys.ESCAPE)
+    find(browser, "h1", "Documents")
+    assert focused(browser) == title
+    press(browser, Keys.ARROW_DOWN)
+    assert focused(browser) == find(browser, ".rows .title")[2].text
+
+
+def test_a_dialog_for_searches_and_commands_opens_on_every_page(browser, site, sextants):
+    browser.get(f"{site.url}/overview")
+    press(browser, Keys.CONTROL + "k" + Keys.NULL)
+    field = find(browser, "#palette input")[0]
+    assert browser.switch_to.active_element == field
+    press(browser, "chang")
+    assert find(browser, "#palette [aria-selected=true]", "Search for “chang”")
+    find(browser, "#palette li", "Changes and undo")[0].click()
+    find(browser, "h1", "Changes")
+    press(browser, Keys.CONTROL + "k" + Keys.NULL)
+    press(browser, "sextant page")
+    assert find(browser, "#palette li", "A sextant page")
+    press(browser, Keys.ENTER)
+    assert find(browser, ".results", "A sextant page")
+    press(browser, Keys.CONTROL + "k" + Keys.NULL, Keys.ESCAPE)
+    assert not browser.find_element(By.ID, "palette").is_displayed()
+
+
+def test_searches_are_kept_when_a_result_was_opened_or_when_they_are_saved(browser, site, sextants):
+    browser.get(f"{site.url}/?q=sextant&tag=sea")
+    find(browser, "[data-do=save-search]", "Save search")[0].click()
+    assert find(browser, "[data-do=save-search][aria-pressed=true]", "Saved")
+    browser.get(f"{site.url}/?q=almanac <b>1961</b>")
+    find(browser, ".hit-link")[0].click()
+    browser.get(site.url)
+    kept = find(browser, "#searches a")
+    assert [each.text for each in kept] == ["★ sextant", "almanac <b>1961</b>"]
+    kept[0].click()
+    assert find(browser, "#facets .set", "sea")
+    find(browser, "[data-do=save-search]", "Saved")[0].click()
+    browser.get(site.url)
+    assert [each.text for each in find(browser, "#searches a")] == ["almanac <b>1961</b>"]
+    browser.execute_script("localStorage.clear()")
+
+
+@pytest.mark.parametrize(
+    "kept", ["not json", "[null, 1, {}]", '{"a": 1}', '[{"query": "x", "place": "javascript:alert(1)"}]']
+)
+def test_a_broken_memory_of_searches_breaks_no_page(browser, site, kept):
+    browser.get(site.url)
+    browser.execute_script(
+        "for (const each of ['kb-saved', 'kb-recent']) localStorage.setItem(each, arguments[0])", kept
+    )
+    browser.get(site.url)
+    press(browser, Keys.CONTROL + "k" + Keys.NULL)
+    assert find(browser, "#palette li", "Documents")
+    assert "javascript" not in read(browser, "#palette")[0]
+    browser.execute_script("localStorage.clear()")
 
 
 @pytest.mark.parametrize(

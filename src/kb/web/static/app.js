@@ -78,7 +78,7 @@
 
   // Keyboard shortcuts: the ones that elements declare, and the arrow keys for results.
   const move = (step) => {
-    const links = all(".hit-link");
+    const links = all(document.activeElement.matches(".rows a.title") ? ".rows a.title" : ".hit-link");
     const at = links.indexOf(document.activeElement);
     if (step < 0 && at <= 0) return field?.focus();
     links[Math.min(at + step, links.length - 1)]?.focus();
@@ -112,7 +112,7 @@
       return;
     }
     const writing = isWriting(event.target);
-    if ((event.key === "ArrowDown" || event.key === "ArrowUp") && find(".hit-link") && (!writing || event.target === field)) {
+    if ((event.key === "ArrowDown" || event.key === "ArrowUp") && find(".hit-link, .rows a.title:focus") && (!writing || event.target === field)) {
       event.preventDefault();
       return move(event.key === "ArrowDown" ? 1 : -1);
     }
