@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 STATIC: Final = Path(__file__).parent / "static"
+WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x00-\x20\\]*|")
+"""A page of kb, relative to the root."""
+
 LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
@@ -64,12 +67,15 @@ def assets() -> str:
 def render(request: Request, template: str, status_code: int = 200, **context: object) -> Response:
     """Render a template as a page."""
     visit: Visit = request.state.visit
+    is_fragment = "x-kb-fragment" in request.headers
     about = {
         "root": visit.root,
         "token": visit.token,
         "is_signed_in": visit.session is not None,
         "here": request.url.path,
-        "is_fragment": "x-kb-fragment" in request.headers,
+        "place": request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else ""),
+        "is_fragment": is_fragment,
+        "notice": None if is_fragment else visit.take_notice(),
     }
     text = templates().get_template(template).render(**about, **context)
     return HTMLResponse(text, status_code, PAGE_HEADERS)

@@ -87,7 +87,8 @@
   const showKeys = () => {
     const list = find("#keys dl");
     const rows = all("[data-key]").map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
-    if (find(".hit-link")) rows.push(["↓ ↑", "Select a result"], ["Enter", "Open the result"]);
+    if (find(".hit-link")) rows.push(["↓ ↑", "Go to a result"], ["Enter", "Open the result"]);
+    if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"]);
     if (field) rows.push(["Escape", "Back to the search field"]);
     list.replaceChildren(
       ...rows.flatMap(([key, does]) => {
@@ -365,7 +366,7 @@
   if (live && window.EventSource) {
     let source;
     const show = async () => {
-      if (field?.value || live.contains(document.activeElement)) return;
+      if (field?.value || live.contains(document.activeElement) || find(".pick:checked", live)) return;
       const answer = await ask(location.href).catch(() => null);
       if (answer?.ok) swap(`#${live.id}`, await answer.text());
     };

@@ -31,7 +31,10 @@
   const wayBack = () => {
     const from = opened();
     const link = find('.back a[data-key="Escape"]');
+    const top = new URL(root, location.href).pathname;
     if (!from || location.pathname !== new URL(from.link, new URL(from.place, location.href)).pathname) return;
+    const back = make("input", { type: "hidden", name: "back", value: from.place.slice(top.length) });
+    find('form[action$="/delete"]')?.append(back);
     if (link) {
       link.setAttribute("href", from.place);
       link.addEventListener("click", leave);
