@@ -148,26 +148,33 @@ def test_a_list_of_documents_is_returned_to_in_the_same_way(browser, site, sexta
     assert focused(browser) == find(browser, ".rows .title")[2].text
 
 
+def open_dialog(browser):
+    browser.switch_to.active_element.send_keys(Keys.CONTROL, "k")
+    find(browser, "#palette input")
+
+
 def test_a_dialog_for_searches_and_commands_opens_on_every_page(browser, site, sextants):
     browser.get(f"{site.url}/overview")
-    press(browser, Keys.CONTROL + "k" + Keys.NULL)
+    open_dialog(browser)
     field = find(browser, "#palette input")[0]
     assert browser.switch_to.active_element == field
     press(browser, "chang")
     assert find(browser, "#palette [aria-selected=true]", "Search for “chang”")
     find(browser, "#palette li", "Changes and undo")[0].click()
     find(browser, "h1", "Changes")
-    press(browser, Keys.CONTROL + "k" + Keys.NULL)
+    open_dialog(browser)
     press(browser, "sextant page")
     assert find(browser, "#palette li", "A sextant page")
     press(browser, Keys.ENTER)
     assert find(browser, ".results", "A sextant page")
-    press(browser, Keys.CONTROL + "k" + Keys.NULL, Keys.ESCAPE)
+    open_dialog(browser)
+    press(browser, Keys.ESCAPE)
     assert not browser.find_element(By.ID, "palette").is_displayed()
 
 
 def test_searches_are_kept_when_a_result_was_opened_or_when_they_are_saved(browser, site, sextants):
     browser.get(f"{site.url}/?q=sextant&tag=sea")
+    browser.execute_script("localStorage.clear()")
     find(browser, "[data-do=save-search]", "Save search")[0].click()
     assert find(browser, "[data-do=save-search][aria-pressed=true]", "Saved")
     browser.get(f"{site.url}/?q=almanac <b>1961</b>")
@@ -192,7 +199,7 @@ def test_a_broken_memory_of_searches_breaks_no_page(browser, site, kept):
         "for (const each of ['kb-saved', 'kb-recent']) localStorage.setItem(each, arguments[0])", kept
     )
     browser.get(site.url)
-    press(browser, Keys.CONTROL + "k" + Keys.NULL)
+    open_dialog(browser)
     assert find(browser, "#palette li", "Documents")
     assert "javascript" not in read(browser, "#palette")[0]
     browser.execute_script("localStorage.clear()")

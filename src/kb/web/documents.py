@@ -17,7 +17,7 @@ from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.web.document_html import MAIL, SEPARATOR, Row, body, matched, plain
 from kb.web.notices import one_operation, place_in
-from kb.web.pages import language_asked, later_page, redirect, render
+from kb.web.pages import kind, language_asked, later_page, redirect, render
 from kb.web.search import document_row, place
 from kb.web.sessions import Visit
 
@@ -52,10 +52,24 @@ async def browse(request: Request, visit: Visit) -> Response:
         later=later_page(page, *pairs),
         is_later=bool(cursor),
         where=urlencode(pairs),
+        active=active_filters(pairs),
         asked=asked,
         status=status,
         tags=sorted(tags["tags"], key=lambda count: -count["documents"])[:60],
     )
+
+
+def active_filters(pairs: Sequence[tuple[str, str]]) -> list[Row]:
+    """Return the filters in use, each with the query of the list without it."""
+    words = {"tag": "#{}", "type": "{}", "lang": "{}", "path": "in {}", "name": "named {}"}
+    return [
+        {
+            "label": plain(words[name].format(kind(value) if name == "type" else value), 100),
+            "query": urlencode([other for other in pairs if other != (name, value)]),
+        }
+        for name, value in pairs
+        if value and name in words
+    ]
 
 
 def documents_asked(params: QueryParams) -> dict[str, Any]:

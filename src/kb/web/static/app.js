@@ -61,20 +61,22 @@
       search(address(), true);
     });
     addEventListener("popstate", () => location.reload());
-    const panel = find(".filter");
-    addEventListener("click", (event) => {
-      if (event.target.closest('[href="#all-tag"]')) {
-        event.preventDefault();
-        panel.open = true;
-        find("#all-tag").focus();
-      } else if (!panel.contains(event.target)) panel.open = false;
-    });
     // Passages or documents: the choice is kept for the next search.
     const byPassage = find("[name=by][value=passage]");
-    panel.addEventListener("change", (event) => event.target.name === "by" && localStorage.setItem("kb-by", event.target.value));
+    form.addEventListener("change", (event) => event.target.name === "by" && localStorage.setItem("kb-by", event.target.value));
     if (!location.search && localStorage.getItem("kb-by") === "passage") byPassage.checked = true;
     if (field.value) field.setSelectionRange(field.value.length, field.value.length);
   }
+
+  // The panel with all filters closes when you click elsewhere.
+  const panel = find(".filter");
+  addEventListener("click", (event) => {
+    if (event.target.closest('[href="#all-tag"]')) {
+      event.preventDefault();
+      panel.open = true;
+      find("#all-tag").focus();
+    } else if (panel && !panel.contains(event.target)) panel.open = false;
+  });
 
   // Keyboard shortcuts: the ones that elements declare, and the arrow keys for results.
   const move = (step) => {
@@ -117,8 +119,7 @@
       event.preventDefault();
       return move(event.key === "ArrowDown" ? 1 : -1);
     }
-    const panel = find(".filter[open]");
-    if (event.key === "Escape" && panel) return (panel.open = false), find("summary", panel).focus();
+    if (event.key === "Escape" && panel?.open) return (panel.open = false), find("summary", panel).focus();
     if (event.key === "Escape" && field && event.target !== field) return field.focus();
     if (event.key === "Escape" && writing && event.target !== field) return event.target.blur();
     if (event.key === "Enter" && event.target === field && find(".hit-link") && !pending?.signal.aborted) {
@@ -237,7 +238,7 @@
     find("#sent").append(item);
     return { item, state, title, progress, reason };
   };
-    const draw = (line, status, part, reason) => {
+  const draw = (line, status, part, reason) => {
     line.state.className = `state ${status}`;
     line.item.className = status;
     line.state.textContent = status;
@@ -337,6 +338,7 @@
     const plain = [...event.dataTransfer.files].map((each) => [each, ""]);
     keepFiles(entries.length ? (await Promise.all(entries.map((each) => walk(each)))).flat() : plain);
   });
+  addEventListener("change", ({ target }) => target.matches("[data-do=add]") && keepFiles([...target.files].map((each) => [each, each.webkitRelativePath])));
   const prepareAdding = () => {
     const adding = find(".adding");
     if (!adding) return;
