@@ -303,7 +303,7 @@ def test_a_server_tells_a_person_what_to_do_next_and_keeps_its_log_to_itself(out
     process.wait(timeout=SECONDS)
     os.close(ours)
     assert "kb is ready at http://127.0.0.1:" in shown
-    assert "Its data is in ~/data." in shown
+    assert "Its data folder is ~/data." in shown
     assert "kb search where is the key" in shown
     assert "INFO" not in shown
 

@@ -103,10 +103,10 @@ def test_an_empty_knowledge_base_says_what_to_do(outside, start_server, tmp_path
             ("list",): "the knowledge base is empty; add files with 'kb add FOLDER', or a note with 'kb addnote TEXT'",
             ("search", "key"): "nothing found: the knowledge base is empty; add files",
             ("tags",): "no document has a tag; add some with 'kb tag ID --add A,B'",
-            ("jobs",): "no jobs yet; add files with 'kb add FOLDER'",
+            ("jobs",): "no jobs; add files with 'kb add FOLDER'",
             ("jobs", "--status", "failed"): "no job has failed",
             ("bin",): "the bin is empty",
-            ("audit",): "the log has no changes yet",
+            ("audit",): "the log has no changes",
             ("keys",): "no keys with rights exist; make one with 'kb keys make NAME'",
         }.items():
             ended = outside(*words, env={"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY})

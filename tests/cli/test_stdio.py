@@ -75,7 +75,7 @@ def run(url, text, key=MCP_KEY):
 def test_a_wrong_key_is_said_in_the_answer_and_stands_in_no_output(server):
     ended = run(server.url, json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/list"}) + "\n", key="wrong-key")
     [answer] = map(json.loads, ended.stdout.splitlines())
-    assert (answer["id"], "valid key is needed" in answer["error"]["message"]) == (7, True)
+    assert (answer["id"], "needs a valid key" in answer["error"]["message"]) == (7, True)
     assert "wrong-key" not in ended.stdout + ended.stderr
 
 
@@ -150,7 +150,7 @@ async def bridges_find_one_engine(lonely, bridges, writers):
 
         assert await eventually_async("all notes are there", count, lambda total: total >= 5 * writers) == 5 * writers
     log = Path(settings["KB_DATA_DIR"], "stdio.log")
-    assert b"locked" not in await asyncio.to_thread(log.read_bytes)
+    assert b"is locked" not in await asyncio.to_thread(log.read_bytes)
     assert (await asyncio.to_thread(log.stat)).st_mode & 0o777 == 0o600
 
 

@@ -137,7 +137,7 @@ def test_of_a_page_with_no_text_to_tell_all_is_kept_and_said_so(kb, site, tag):
     answers[tag] = ("text/html; charset=utf-8", b"<html><body><p>Ring the bell at the yard gate.</p></body></html>")
     added = kb("add", f"{address}/{tag}", "--wait")
     assert added.stderr == (
-        f"kb: {address}/{tag}: kb keeps the whole page, including menus: kb found no main text in it\n"
+        f"kb: {address}/{tag}: kb keeps the whole page, including menus: kb could not extract its main text\n"
     )
     assert added.stdout == "1 file: 1 added\n"
 
@@ -243,7 +243,7 @@ def test_a_page_that_its_parser_gives_up_on_is_kept_whole(kb, site, tag):
 def test_a_page_of_ten_megabytes_takes_no_more_than_it_may(piece):
     content = io.BytesIO(b"<html><body>" + piece * (10_000_000 // len(piece)))
     fetched = web_fetch.readable(web_fetch.Fetched("page.html", content), ADDRESS)
-    assert (fetched.content, fetched.why_whole) == (content, "kb found no main text in it")
+    assert (fetched.content, fetched.why_whole) == (content, "kb could not extract its main text")
 
 
 def test_the_library_is_not_loaded_before_a_page_is_there():

@@ -98,7 +98,7 @@ async def losses_of(server, clients, settings):
 
 def faults_of(settings):
     found = check_data(settings).items()
-    return [f"{name}: {fault}" for name, (faults, _) in found if name != "clock" for fault in faults]
+    return [f"{name}: {fault}" for name, (faults, _) in found if name != "dates" for fault in faults]
 
 
 @dataclass

@@ -110,7 +110,7 @@ async def test_after_three_deaths_of_the_engine_a_job_is_failed_and_those_behind
             queue = await until_idle(client)
             assert (queue["done"], queue["failed"]) == (BEHIND, 1)
             page = html.fromstring(httpx2.get(f"{server.url}/jobs?status=failed").text)
-            assert page.xpath("//ul[contains(@class, 'jobs')]//button/text()") == ["Try again", "Drop"]
+            assert page.xpath("//ul[contains(@class, 'jobs')]//button/text()") == ["Try again", "Discard"]
             assert (await client.status())["documents"] == {"note": BEHIND}
             assert (await client.retry_job(deadly))["status"] == "queued"
             await running(client, deadly)

@@ -61,7 +61,7 @@ async def test_what_does_not_fit_is_refused_and_what_was_there_stays(on_a_small_
             api.add_note(text=LONG),
             api.add_file("ships.txt", LONG.encode()),
         ):
-            with pytest.raises(DiskFull, match="Make room"):
+            with pytest.raises(DiskFull, match="Free some space"):
                 await attempt
         assert await found(api, "lighthouse") == [note]
         assert not [file for file in (disk / "staging").iterdir() if file.stat().st_size]
@@ -182,7 +182,7 @@ async def until_refused(api, write):
 def faults_of(folder):
     """What the doctor finds but that the disk is small."""
     checked = check_data(Settings(data_dir=folder))
-    return [fault for name, (faults, _) in checked.items() for fault in faults if name != "space"]
+    return [fault for name, (faults, _) in checked.items() for fault in faults if name != "disk space"]
 
 
 @contextmanager

@@ -353,7 +353,7 @@ async def test_a_page_that_is_slow_to_draw_keeps_nobody_from_the_engine_and_is_n
     assert counts.keys() == {404, 503}
     assert counts[404] >= 8  # more on a slow machine, where some come when the page is known to be slow
     drawn = {each.json()["detail"] for each in replies if each.status_code == 404}
-    assert drawn == {"Page 1 cannot be drawn: that takes more than 5 seconds."}
+    assert drawn == {"Page 1 cannot be drawn: drawing took more than 5 seconds."}
     refused = {(each.headers["retry-after"], each.json()["detail"]) for each in replies if each.status_code == 503}
     assert refused == {("1", "Too many page pictures are requested (at most 8 at once). Try again in a second.")}
 

@@ -106,7 +106,7 @@ def test_an_import_that_is_given_again_after_something_else_was_written_brings_t
     import_folder(other, exported, lambda _: None)
     with closing(SqliteStore(other.data_dir / "kb.db", space(DIMENSIONS))) as store, store.write() as tx:
         Library(store, other, DIMENSIONS).add(tx, 1)
-    with pytest.raises(StoreError, match="holds vectors of"):  # which the model here did not make
+    with pytest.raises(StoreError, match="has vectors of"):  # which the model here did not make
         import_folder(other, exported, lambda _: None)
 
 

@@ -232,7 +232,7 @@ def test_jobs_keep_their_ids_and_what_waited_goes_on_or_says_why_not(path):
             }  # fmt: skip
             assert (jobs[21].document_id, jobs[21].progress) == (3, 1)
             assert (jobs[22].text, jobs[22].tags) == ("A waiting note", ("sea", "b"))
-            assert "add it again" in jobs[23].error
+            assert "Add the content again" in jobs[23].error
             assert (jobs[24].status, jobs[24].error) == ("failed", "it broke")
             assert [job.id for job in tx.jobs.claim(10)] == [22]
         store.close()

@@ -147,7 +147,7 @@ def test_a_model_whose_vectors_come_out_otherwise_is_not_run_in_int8(model_files
     """In a process of its own: a conversion takes half a gigabyte."""
     command = [sys.executable, "-c", OTHERWISE, model_files.onnx, model_files.tokenizer]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert re.search(r"ModelError: .* differ too much .*set KB_PRECISION=fp32", ended.stderr), ended.stderr
+    assert re.search(r"ModelError: .* differ too much .*Set KB_PRECISION=fp32", ended.stderr), ended.stderr
 
 
 def test_one_that_an_earlier_version_made_is_made_again(int8_files, model_files, tmp_path):

@@ -569,7 +569,7 @@ class Deleted(Reply):
 
 
 class JobAccepted(Reply):
-    """The receipt for a note or a file, whose content is safely on disk. If the call waited, it has the job's result.
+    """The receipt for a note or a file, whose content is safely on disk. If the job has ended, it has the job's result.
 
     `existed` is true if the document already had this content. `omitted` counts content that kb did not read, as in
     `Document`.
@@ -674,7 +674,7 @@ class UndoStep(Reply):
 class Operation(Reply):
     """The changes of one command, request or sync round: the numbers of documents added, changed and deleted.
 
-    `at` is its time, and `jobs` the number of its jobs that are not done yet.
+    `at` is its time, and `jobs` the number of its jobs that are queued or running.
     """
 
     number: int

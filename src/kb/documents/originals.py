@@ -45,7 +45,7 @@ class Originals:
         """Open the file that a document came from.
 
         Raises:
-            NotFound: the document is a note, or its file was not kept.
+            NotFound: the document is a note, or its file was not kept or is lost.
         """
         try:
             if document.doc_type == NOTE:
@@ -121,7 +121,9 @@ class Originals:
 
 
 def _no_original(document: Document) -> NotFound:
-    return NotFound(f"kb has no file of document {document.id}: it is a note, or KB_KEEP_FILES was off.")
+    return NotFound(
+        f"kb has no file of document {document.id}: it is a note, KB_KEEP_FILES was off, or the file is lost."
+    )
 
 
 def _needed(tx: Transaction) -> set[str]:

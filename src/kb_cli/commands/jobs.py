@@ -70,7 +70,7 @@ def jobs(
         answer = call(lambda client: client.job(job_id))
     if job_id is None:
         none_in_state = "no job has failed" if status == "failed" else f"no job is {status}"
-        nothing = none_in_state if status else f"no jobs yet; {HOW_TO_ADD}"
+        nothing = none_in_state if status else f"no jobs; {HOW_TO_ADD}"
         output.print_list(answer, "jobs", COLUMNS, nothing, json=json)
     elif json:
         output.print_json(answer)

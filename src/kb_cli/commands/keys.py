@@ -86,7 +86,7 @@ def audit(
     of the documents' content. KB_AUDIT_DAYS limits its age.
     """
     answer = call(lambda client: client.audit(document_id=document, by=by, limit=limit))
-    nothing = "the log has no such change" if by or document else "the log has no changes yet"
+    nothing = "the log has no such change" if by or document else "the log has no changes"
     output.print_list(answer, "lines", LINE_COLUMNS, nothing, json=json)
 
 

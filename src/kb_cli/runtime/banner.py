@@ -30,7 +30,7 @@ def print_ready(url: str, folder: Path, apps: Iterable[str], *, is_open: bool) -
     """Print the address, the data folder and the next steps."""
     agents = ("  kb mcp                                 (shows how to connect your agents)",) if "mcp" in apps else ()
     lines = (
-        f"kb is ready at {url} (Ctrl-C stops it). Its data is in {abbreviate_home(str(folder))}.",
+        f"kb is ready at {url} (Ctrl-C stops it). Its data folder is {abbreviate_home(str(folder))}.",
         *((f"No API key is set: {OPEN}.",) if is_open else ()),
         "",
         "Next, in another terminal:",

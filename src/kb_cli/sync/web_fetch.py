@@ -160,7 +160,7 @@ def readable(fetched: Fetched, address: str) -> Fetched:
         )
         if done.returncode == 0 and done.stdout:
             return fetched._replace(content=io.BytesIO(done.stdout))
-    return fetched._replace(why_whole="kb found no main text in it")
+    return fetched._replace(why_whole="kb could not extract its main text")
 
 
 def filename(address: str, kind: str) -> str:

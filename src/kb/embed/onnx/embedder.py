@@ -35,7 +35,7 @@ MOST_AT_ONCE = 8
 
 GPU_BATCHES = 2
 """The maximum number of batches on a GPU at once: while one is computed, the next one is copied. More would take more
-memory, because what one thread has freed is not free for another one at once.
+memory, because another thread cannot use freed memory at once.
 """
 SMALL_BATCH = 512
 """The maximum number of tokens of a batch, such as a query, that need not wait for others."""
