@@ -276,7 +276,7 @@ async def synced_folder(visit: Visit, shown: Row) -> Row | None:
 
 
 def folder_of_file(shown: Row, folders: Sequence[Row]) -> Row | None:
-    """Return the folder of those that contains a document's file, or None."""
+    """Return the folder that contains a document's file, or None."""
     path = shown["source_path"]
     if shown["doc_type"] == "note" or path is None or shown["part_of"]:
         return None

@@ -83,7 +83,7 @@ async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
 
 
 async def every(visit: Visit, act: str, params: QueryParams) -> AsyncIterator[int]:
-    """Yield the ids of all rows of a list; of failed jobs, only those that the action can change."""
+    """Yield the ids of all rows of a list; of failed jobs, only the ids of jobs that the action can change."""
     if act in OF_JOBS:
         failed = [job async for job in visit.engine.iter_jobs(status="failed")]
         for job in failed:

@@ -15,7 +15,7 @@ from kb.web.sessions import Notice, Visit
 
 @dataclass(slots=True)
 class Outcome:
-    """What the notice says, and the page of kb that shows it."""
+    """The text of a notice, and the page of kb that shows it."""
 
     place: str
     text: str = ""

@@ -166,7 +166,7 @@ def when(text: str | None, now: datetime | None = None) -> str:
 
 
 def own_date(text: str) -> str:
-    """Return the date of a document in words, as precise as it is: `27 Feb 2023`, `Feb 2023` or `2023`."""
+    """Return the date of a document in words: `27 Feb 2023`, `Feb 2023` or `2023`."""
     if not re.fullmatch(r"\d{4}(-\d\d(-\d\d.*)?)?", text):
         return plain(text, 40)
     try:
@@ -177,7 +177,7 @@ def own_date(text: str) -> str:
 
 
 def broken(path: str) -> Markup:
-    """Return a path that breaks after slashes and underscores where it is too long for a line."""
+    """Return a path that can break after slashes and underscores."""
     return Markup("<wbr>").join(map(escape, re.split("(?<=[/_])", path)))
 
 
