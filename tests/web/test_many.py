@@ -145,7 +145,7 @@ def test_a_deletion_of_files_in_a_synced_folder_says_first_that_a_sync_adds_them
     claim = {"prefix": f"{tag}/", "machine": tag, "host": "desk", "path": f"/home/ada/{tag}", "mounts": "1"}
     site.engine.put("folders", json=claim).raise_for_status()
     reader = reader_at(site, f"documents?tag={tag}")
-    send(reader, act="delete", all="1")
+    send(reader, act="delete", all="1", total="5")
     assert "Delete 5 documents?" in reader.text
     assert f"5 files in /home/ada/{tag} on desk" in reader.text
     assert tagged(site, tag) == set(ids), "nothing is deleted yet"
@@ -213,6 +213,29 @@ def test_a_single_deletion_returns_to_the_list_and_can_be_undone(browser, site, 
     find(browser, ".danger", "Delete")[0].click()
     find(browser, ".notice", "Deleted “")
     assert browser.current_url.endswith(f"documents?tag={tag}")
+    find(browser, ".notice button", "Undo")[0].click()
+    find(browser, ".notice", "Undone")
+    assert tagged(site, tag) == set(ids)
+
+
+def test_all_that_match_are_deleted_only_while_they_are_as_many_as_the_page_said(site, batch):
+    tag, ids = batch
+    reader = reader_at(site, f"documents?tag={tag}")
+    late = add(site, f"{tag}/old/late.md", f"# Late\n\nA late file of {tag}.", tag)
+    send(reader, act="delete", all="1", total="5")
+    assert reader.answer.status_code == 422
+    assert "the list has 6 documents now" in reader.text
+    assert tagged(site, tag) == {*ids, late}
+    send(reader_at(site, f"documents?tag={tag}"), act="delete", all="1", total="6")
+    assert not tagged(site, tag)
+
+
+def test_a_form_that_is_sent_twice_keeps_its_undo(browser, site, batch):
+    tag, ids = batch
+    browser.get(f"{site.url}/documents?tag={tag}")
+    find(browser, ".rows .pick")[0].click()
+    ActionChains(browser).double_click(find(browser, "#many .danger")[0]).perform()
+    find(browser, ".notice", "Deleted 1 document.")
     find(browser, ".notice button", "Undo")[0].click()
     find(browser, ".notice", "Undone")
     assert tagged(site, tag) == set(ids)

@@ -190,6 +190,29 @@ def test_searches_are_kept_when_a_result_was_opened_or_when_they_are_saved(brows
     browser.execute_script("localStorage.clear()")
 
 
+KEY = """const target = document.querySelector(arguments[1]);
+target.dispatchEvent(new KeyboardEvent("keydown", {bubbles: true, cancelable: true, ...arguments[0]}));"""
+
+
+def test_the_dialog_opens_in_every_layout_of_keys_and_not_instead_of_the_browsers_own(browser, site):
+    browser.get(site.url)
+    find(browser, "#q")
+    browser.execute_script(KEY, {"key": "K", "code": "KeyK", "ctrlKey": True, "shiftKey": True}, "#q")
+    assert browser.find_elements(By.ID, "palette") == []
+    browser.execute_script(KEY, {"key": "\u043b", "code": "KeyK", "ctrlKey": True}, "#q")
+    assert find(browser, "#palette input")
+
+
+def test_enter_that_ends_a_composition_opens_nothing(browser, site, sextants):
+    browser.get(f"{site.url}/?q=sextant")
+    find(browser, ".hit-link")
+    browser.execute_script(KEY, {"key": "Enter", "isComposing": True}, "#q")
+    open_dialog(browser)
+    browser.execute_script(KEY, {"key": "Enter", "isComposing": True}, "#palette input")
+    assert find(browser, "#palette input")
+    assert browser.current_url.endswith("/?q=sextant")
+
+
 @pytest.mark.parametrize(
     "kept", ["not json", "[null, 1, {}]", '{"a": 1}', '[{"query": "x", "place": "javascript:alert(1)"}]']
 )

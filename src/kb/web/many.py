@@ -49,6 +49,8 @@ async def many(request: Request, visit: Visit) -> Response:
     if act not in DONE:
         raise Invalid("act: choose an action for the selected rows.")
     ids = await chosen(visit, form, act)
+    if act == "delete" and form.get("all") == "1" and len(ids) != number_in(str(form.get("total", ""))):
+        raise Invalid(f"all: the list has {count(len(ids), 'document')} now. Go back, look at it again, then delete.")
     if act == "delete" and form.get("sure") != "1" and (synced := await synced_files(visit, ids)):
         return render(request, "delete_many.html", ids=ids, synced=synced, back=back, is_all=form.get("all") == "1",
                       where=str(form.get("where", "")))  # fmt: skip

@@ -73,7 +73,7 @@ def render(request: Request, template: str, status_code: int = 200, **context: o
         "token": visit.token,
         "is_signed_in": visit.session is not None,
         "here": request.url.path,
-        "place": request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else ""),
+        "back_to": request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else ""),
         "is_fragment": is_fragment,
         "notice": None if is_fragment else visit.take_notice(),
     }

@@ -10,6 +10,21 @@
     clearTimeout(say.timer);
     say.timer = setTimeout(() => (status.textContent = ""), 4000);
   };
+  // A browser may forbid pages to remember anything.
+  const memory = (name) => ({
+    keep(value) {
+      try {
+        localStorage.setItem(name, value);
+      } catch {}
+    },
+    kept() {
+      try {
+        return localStorage.getItem(name);
+      } catch {
+        return null;
+      }
+    },
+  });
   const ask = (address, options = {}) =>
     fetch(address, { ...options, headers: { "X-KB-Fragment": "1", Accept: "text/html", ...options.headers } });
   const swap = (selector, html) => {
@@ -62,9 +77,9 @@
     });
     addEventListener("popstate", () => location.reload());
     // Passages or documents: the choice is kept for the next search.
-    const byPassage = find("[name=by][value=passage]");
-    form.addEventListener("change", (event) => event.target.name === "by" && localStorage.setItem("kb-by", event.target.value));
-    if (!location.search && localStorage.getItem("kb-by") === "passage") byPassage.checked = true;
+    const choice = memory("kb-by");
+    form.addEventListener("change", (event) => event.target.name === "by" && choice.keep(event.target.value));
+    if (!location.search && choice.kept() === "passage") find("[name=by][value=passage]").checked = true;
     if (field.value) field.setSelectionRange(field.value.length, field.value.length);
   }
 
@@ -105,9 +120,11 @@
   };
   const act = (element) => (element.matches("input") ? (element.focus(), element.select()) : element.click());
   addEventListener("keydown", (event) => {
-    if (event.altKey || find("dialog[open]")) return;
+    if (event.altKey || event.isComposing || find("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey) {
-      const wanted = find(`[data-with=ctrl][data-key="${CSS.escape(event.key)}"]`);
+      // The letter of the key, also in a layout such as the Russian one.
+      const isKey = ({ dataset: { key } }) => key === event.key || `Key${key.toUpperCase()}` === event.code;
+      const wanted = !event.shiftKey && all("[data-with=ctrl]").find(isKey);
       if (wanted) {
         event.preventDefault();
         wanted.click();

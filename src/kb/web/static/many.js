@@ -11,12 +11,13 @@
     const rows = all(".pick");
     const chosen = rows.filter((each) => each.checked).length;
     const match = find("#many .match");
+    const matchBox = find("#many [name=all]");
     const isAll = rows.length > 0 && chosen === rows.length;
     bar.classList.toggle("on", chosen > 0);
     find("[data-do=pick-all]").checked = isAll;
     if (match) match.hidden = !isAll;
-    if (match && !isAll) match.firstElementChild.checked = false;
-    const count = match?.firstElementChild.checked ? match.textContent.trim() : `${chosen} selected`;
+    if (match && !isAll) matchBox.checked = false;
+    const count = matchBox?.checked ? match.textContent.trim() : `${chosen} selected`;
     if (find("[data-do=picked]").textContent !== count) find("[data-do=picked]").textContent = count;
   };
   addEventListener("click", (event) => {
@@ -35,7 +36,7 @@
   addEventListener(
     "keydown",
     (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || find("dialog[open]")) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || find("dialog[open]")) return;
       const menu = find(".drop-up[open]");
       if (event.key === "Escape" && menu) {
         event.stopImmediatePropagation();
@@ -47,6 +48,13 @@
     },
     true
   );
+  // A form that was sent is not sent a second time.
+  addEventListener("submit", (event) => {
+    if (event.defaultPrevented || event.target.method !== "post") return;
+    if (event.target.dataset.sent) event.preventDefault();
+    event.target.dataset.sent = "1";
+  });
+  addEventListener("pageshow", () => all("[data-sent]").forEach((each) => delete each.dataset.sent));
   addEventListener("kb:shown", draw);
   addEventListener("pageshow", draw);
   for (const each of all(".drop-up")) each.addEventListener("toggle", () => each.open && each.querySelector("input").focus());

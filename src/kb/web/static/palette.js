@@ -5,12 +5,18 @@
   const find = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const here = () => location.pathname + location.search;
-  const kept = (store, name, without) => {
+  // A browser may forbid pages to remember anything, and hold things that another version of kb kept.
+  const kept = (place, name, without) => {
     try {
-      return JSON.parse(store.getItem(name)) ?? without;
+      return JSON.parse(window[place].getItem(name)) ?? without;
     } catch {
       return without;
     }
+  };
+  const keep = (place, name, value) => {
+    try {
+      window[place].setItem(name, JSON.stringify(value));
+    } catch {}
   };
   const make = (tag, attributes = {}, ...children) => {
     const element = document.createElement(tag);
@@ -20,14 +26,14 @@
   };
 
   // The way back: a list remembers the link that was opened from it, and focuses it when you return.
-  const opened = () => kept(sessionStorage, "kb-opened", null);
+  const opened = () => kept("sessionStorage", "kb-opened", null);
   addEventListener("click", (event) => {
     const link = event.target.closest?.("#results a, .rows a");
     if (!link || !/\/d\/\d+/.test(link.href)) return;
-    sessionStorage.setItem("kb-opened", JSON.stringify({ place: here(), link: link.getAttribute("href") }));
+    keep("sessionStorage", "kb-opened", { place: here(), link: link.getAttribute("href") });
     if (find("#q")?.value) remember();
   });
-  const leave = () => sessionStorage.setItem("kb-return", "1");
+  const leave = () => keep("sessionStorage", "kb-return", true);
   const wayBack = () => {
     const from = opened();
     const link = find('.back a[data-key="Escape"]');
@@ -47,8 +53,8 @@
     });
   };
   const goOn = () => {
-    const isBack = performance.getEntriesByType("navigation")[0]?.type === "back_forward" || sessionStorage.getItem("kb-return");
-    sessionStorage.removeItem("kb-return");
+    const isBack = performance.getEntriesByType("navigation")[0]?.type === "back_forward" || kept("sessionStorage", "kb-return", false);
+    keep("sessionStorage", "kb-return", false);
     const from = isBack && opened();
     if (!from || from.place !== here()) return;
     const link = all("#results a, .rows a").find((each) => each.getAttribute("href") === from.link);
@@ -61,12 +67,12 @@
 
   // Kept searches: the recent ones, and the ones that were saved. They stay in this browser.
   const MOST = 10;
-  const searches = (name) => [kept(localStorage, name, [])].flat().filter((each) => each?.query && String(each.place).startsWith("?"));
+  const searches = (name) => [kept("localStorage", name, [])].flat().filter((each) => each?.query && String(each.place).startsWith("?"));
   const current = () => ({ query: find("#q").value.trim(), place: location.search });
   const without = (name, place) => searches(name).filter((each) => each.place !== place);
-  const store = (name, rows) => localStorage.setItem(name, JSON.stringify(rows));
+  const store = (name, rows) => keep("localStorage", name, rows);
   const remember = (search = current()) => search.query && store("kb-recent", [search, ...without("kb-recent", search.place)].slice(0, MOST));
-  find(".out")?.addEventListener("submit", () => localStorage.removeItem("kb-recent"));
+  find(".out")?.addEventListener("submit", () => store("kb-recent", []));
   find(".ask")?.addEventListener("submit", () => addEventListener("kb:shown", () => remember(), { once: true }));
   const isSaved = () => searches("kb-saved").some((each) => each.place === location.search);
   const drawSaved = () => {
