@@ -46,7 +46,7 @@ def open_then_click(browser, url, *selectors):
 def open_notice(browser, site):
     """A list after some of its rows were changed together."""
     open_then_click(browser, f"{site.url}/documents?tag=boat", ".pick", ".drop-up summary")
-    browser.switch_to.active_element.send_keys("noticed")
+    find(browser, ".drop-up [name=add]")[0].send_keys("noticed")
     find(browser, "button", "Change tags")[0].click()
     find(browser, ".notice", "Tags changed in 1 document.")
 

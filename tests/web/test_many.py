@@ -55,7 +55,7 @@ def test_rows_are_selected_with_shift_tagged_together_and_the_tags_taken_back(br
     ActionChains(browser).key_down(Keys.SHIFT).click(boxes[3]).key_up(Keys.SHIFT).perform()
     assert find(browser, "#many", "4 selected")
     find(browser, ".drop-up summary", "Tags")[0].click()
-    browser.switch_to.active_element.send_keys("together, twice")
+    find(browser, ".drop-up [name=add]")[0].send_keys("together, twice")
     find(browser, "button", "Change tags")[0].click()
     find(browser, ".notice", "Tags changed in 4 documents.")
     assert len(tagged(site, "together") & set(ids)) == 4
