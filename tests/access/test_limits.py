@@ -45,6 +45,7 @@ HIDDEN = {
     "the tag by another case": {"tags": ["Work"], "source_path": "/Plan/hidden.md"},
     "a folder that begins alike": {"tags": ["workshop"], "source_path": "/planet/hidden.md"},
     "a path that leads out again": {"tags": ["work2"], "source_path": "/plan/../home/hidden.md"},
+    "a tag that is like one below its own": {"tags": ["work-old", "works/x"], "source_path": "/plan-old/hidden.md"},
     "a path that ends with the way out": {"tags": ["worker"], "source_path": "/plan/.."},
 }
 
@@ -100,6 +101,33 @@ def test_lists_searches_tags_and_counts_hold_its_documents_alone(limited, seen, 
     assert {each["tag"] for each in limited.ok("GET", "tags")["tags"]} & {"home", "Work", "workshop"} == set()
     counted = sum(limited.ok("GET", "status")["documents"].values())
     assert counted == len(limited.ids()) == limited.ok("GET", "documents?total=true")["total"]
+
+
+def test_a_key_sees_and_changes_what_is_tagged_below_its_tag(admin, tagged, word):
+    below = admin.note(f"{word} below", tags=["work/kiln"], source_path="/elsewhere/below.md")
+    assert below in tagged.found(word) & tagged.ids() & tagged.ids("documents?tag=work&limit=500")
+    assert below not in tagged.ids("documents?tag=work&tag_exact=true&limit=500")
+    assert {"tag": "work/kiln", "documents": 1, "branch": 1} in tagged.ok("GET", "tags")["tags"]
+    own = tagged.note(f"{word} of its own", tags=["work/taxes"])
+    assert admin.ok("GET", f"documents/{own}")["tags"] == ["work/taxes"]
+    assert tagged("PATCH", f"documents/{own}/tags", json={"add": ["home"], "remove": ["work/taxes"]}).status_code == 403
+    assert tagged.ok("POST", "tags/rename", json={"old": "work/taxes", "new": "work/tax"})["documents"] == 1
+    for document_id in (below, own):
+        admin.ok("DELETE", f"documents/{document_id}")
+
+
+def test_a_key_renames_a_tag_only_in_its_own_documents_and_only_if_all_of_them_stay_its_own(admin, tagged, word):
+    own = tagged.note(f"{word} of its own", tags=["work", f"{word}/a"])
+    other = admin.note(f"{word} of others", tags=["home", f"{word}/a"])
+    assert tagged.ok("POST", "tags/rename", json={"old": f"{word}/a", "new": f"{word}/b"})["documents"] == 1
+    assert admin.ok("GET", f"documents/{own}")["tags"] == [f"{word}/b", "work"]
+    assert admin.ok("GET", f"documents/{other}")["tags"] == ["home", f"{word}/a"]
+    before = admin.ok("GET", "tags")
+    assert tagged("POST", "tags/rename", json={"old": "work", "new": "play"}).status_code == 403
+    assert tagged("POST", "tags/rename", json={"old": "home", "new": "work"}).status_code == 404
+    assert admin.ok("GET", "tags") == before
+    for document_id in (own, other):
+        admin.ok("DELETE", f"documents/{document_id}")
 
 
 def test_a_word_is_named_and_corrected_by_its_documents_alone(admin, limited):

@@ -135,8 +135,38 @@ def test_tag_adds_and_removes(kb, notes, tag):
 
 
 def test_tags_counts_documents(kb, notes, tag):
-    assert {"tag": tag, "documents": 3} in kb.json("tags")["tags"]
+    assert {"tag": tag, "documents": 3, "branch": 3} in kb.json("tags")["tags"]
     assert f"{tag}\t3\n" in kb("tags").stdout
+
+
+def test_a_tag_in_a_filter_includes_the_tags_below_it_unless_told_otherwise(kb, notes, tag):
+    kb("tag", notes[0], "--add", f"{tag}/below", "--remove", tag)
+    assert len(kb.json("list", "--tags", tag)["documents"]) == 3
+    assert len(kb.json("search", tag, "--tags", tag, "--documents")["results"]) == 3
+    assert len(kb.json("list", "--tags", tag, "--exact-tag")["documents"]) == 2
+    assert len(kb.json("search", tag, "--tags", tag, "--exact-tag", "--documents")["results"]) == 2
+    assert kb.json("list", "--tags", tag, "--not", f"{tag}/")["documents"] == []
+    assert f"{tag}\t3\n{tag}/below\t1\n" in kb("tags").stdout
+
+
+def test_a_tag_is_renamed_in_all_documents_and_undo_takes_it_back(kb, notes, tag):
+    kb("tag", notes[0], "--add", f"{tag}/below", "--remove", tag)
+    ended = kb("tag", "--rename", tag, f"{tag}-new")
+    assert (ended.returncode, ended.stdout) == (0, f"renamed '{tag}' to '{tag}-new' in 3 documents\n")
+    assert kb.json("get", notes[0])["tags"] == [f"{tag}-new/below"]
+    assert kb("undo", "--yes").returncode == 0
+    assert [kb.json("get", each)["tags"] for each in notes] == [[f"{tag}/below"], [tag], [tag]]
+    assert kb.json("tag", "--rename", tag, f"{tag}-new") == {"documents": 3, "from_text": 0}
+
+
+def test_a_rename_that_makes_no_sense_is_refused(kb, notes, tag):
+    gone = kb("tag", "--rename", f"{tag}-none", "x")
+    assert (gone.returncode, gone.stderr) == (5, f"kb: No document has the tag {tag}-none or a tag below it.\n")
+    same = kb("tag", "--rename", tag, f"{tag}/")
+    assert (same.returncode, same.stderr) == (6, "kb: --rename: the tag already has this name.\n")
+    for arguments in ((notes[0], "--rename", tag, "x"), ("--rename", tag), (), ("--add", "x")):
+        assert kb("tag", *arguments).returncode == 2, arguments
+    assert kb.json("get", notes[0])["tags"] == [tag]
 
 
 def test_the_file_that_a_document_came_from_comes_back_as_it_was(kb, folder, tag):

@@ -92,7 +92,8 @@ def test_a_pdf_is_shown_as_it_looks_beside_its_text_with_the_passage_marked(brow
 
 def test_chips_narrow_what_was_found(browser, site):
     browser.get(f"{site.url}/?q=boat")
-    find(browser, ".chip", "Mail")[0].click()
+    find(browser, ".filter summary")[0].click()
+    find(browser, "#groups .chip", "Mail")[0].click()
     assert "type=eml" in browser.current_url
     assert {each.text for each in find(browser, ".results .type")} == {"Mail"}
     find(browser, ".chip.set")[0].click()

@@ -133,7 +133,7 @@ def test_failed_files_are_dismissed_one_by_one_and_all_at_once(site):
     failed = [each["id"] for each in site.engine.get("jobs", params={"status": "failed"}).json()["jobs"]]
     reader = reader_at(site, "jobs?status=failed")
     send(reader, id=[str(failed[0])], act="dismiss")
-    assert "Dismissed 1 failed file." in reader.text
+    assert "Dismissed 1 failed job." in reader.text
     reader.open(f"{site.url}/jobs?status=failed")
     [form] = [each for each in reader.page.forms if each.fields.get("all") == "1" and each.get("id") != "many"]
     reader._take(reader.http.post(form.action, data=dict(form.form_values()) | {"act": "dismiss"}))

@@ -79,6 +79,16 @@ def test_one_line_narrows_the_results_and_the_filter_has_the_rest(browser, site,
     assert find(browser, "#facets .set", "2019")
 
 
+def test_tags_are_a_tree_whose_branches_narrow_too(browser, site, sextants):
+    browser.get(f"{site.url}/?q=sextant&mode=words")
+    find(browser, ".filter summary")[0].click()
+    assert find(browser, "#groups [aria-label=owner] .chip", "owner 4")
+    assert "sea" not in [each.split()[0] for each in read(browser, "#groups [aria-label=sea] .chip")], "all are tools"
+    find(browser, "#groups [aria-label=owner] .chip", "owner")[0].click()
+    assert find(browser, "#facets .set", "owner")
+    assert len(find(browser, ".results > li")) == 4
+
+
 def test_the_date_of_a_result_is_the_date_that_the_filter_counts(browser, site, sextants):
     browser.get(f"{site.url}/?q=sextant&after=2023-01-01&before=2024-01-01")
     assert {each.text for each in find(browser, ".results time")} == {"27 Feb 2023"}

@@ -16,6 +16,7 @@ from typing import cast
 from kb.api.errors import Forbidden, NotFound
 from kb.api.models import JobStatus, Sort
 from kb.api.rights import Caller, Limit
+from kb.api.tag_tree import is_in_any
 from kb.store import rows
 from kb.store.protocol import Audit, Documents, Folders, History, Index, Jobs, Operations, Selection, Store, Transaction
 from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts, VectorSpace
@@ -254,6 +255,9 @@ class CallerDocuments:
 
     def tags(self) -> list[tuple[str, int]]:
         return self.inner.tags(self.tx.limit)
+
+    def branches(self) -> dict[str, int]:
+        return self.inner.branches(self.tx.limit)
 
     def named(self, tokens: Collection[str], most: int, limit: int) -> list[rows.Named]:
         return self.inner.named(tokens, most, limit, self.tx.limit)
@@ -608,7 +612,7 @@ def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
     """
     if limit is None:
         return job
-    is_tagged = not limit.tags or any(tag in limit.tags for tag in job.tags)
+    is_tagged = not limit.tags or is_in_any(job.tags, limit.tags)
     tags = job.tags if is_tagged else (*job.tags, limit.tags[0])
     if not limit.admits(tags, job.source_path):
         raise Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")

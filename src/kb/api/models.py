@@ -131,7 +131,7 @@ Tag = Annotated[
         "a tag must contain more than white space, and no comma or control character",
     ),
 ]
-"""Tags are compared without surrounding white space and with composed letters (NFC)."""
+"""Tags are compared without surrounding white space and with composed letters (NFC); see `kb.api.tag_tree`."""
 
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
 THREAD: Final = "thread:"
@@ -200,6 +200,15 @@ BinCursor = Annotated[
 ]
 
 
+ALL_TAGS: Final = Field(
+    description="Only documents with all of these tags. Each tag includes the tags below it: `projects` matches"
+    " `projects/kiln`."
+)
+ANY_TAG: Final = Field(description="Only documents with at least one of these tags or the tags below them.")
+NO_TAG: Final = Field(description="Only documents with none of these tags and none of the tags below them.")
+TAG_EXACT: Final = Field(description="Do not include the tags below the tags of the filters.")
+
+
 class Request(BaseModel):
     """The body of a request. Unknown fields and wrong types are refused, never ignored or converted."""
 
@@ -230,9 +239,10 @@ class SearchRequest(Request):
 
     query: Annotated[str, Field(min_length=1, max_length=20_000), NOT_BLANK]
     top: Count = DEFAULT_TOP
-    tags: Annotated[Tags, Field(description="Only documents with all of these tags.")] = []
-    tag_any: Annotated[Tags, Field(description="Only documents with at least one of these tags.")] = []
-    tag_not: Annotated[Tags, Field(description="Only documents with none of these tags.")] = []
+    tags: Annotated[Tags, ALL_TAGS] = []
+    tag_any: Annotated[Tags, ANY_TAG] = []
+    tag_not: Annotated[Tags, NO_TAG] = []
+    tag_exact: Annotated[bool, TAG_EXACT] = False
     doc_type: DocType | None = None
     lang: Lang | None = None
     source_path: SourcePath | None = None
@@ -314,6 +324,13 @@ class TagChange(Request):
 
     add: Tags = []
     remove: Tags = []
+
+
+class TagRename(Request):
+    """The tag to rename, with all tags below it, and its new name."""
+
+    old: Tag
+    new: Tag
 
 
 class Revert(Request):
@@ -786,10 +803,27 @@ class TagCount(Reply):
     documents: int
 
 
-class TagList(Reply):
-    """All tags in use, in alphabetical order."""
+class TagBranch(TagCount):
+    """A tag and its number of documents; `branch` also counts the documents with a tag below it, each once."""
 
-    tags: list[TagCount]
+    branch: int
+
+
+class TagList(Reply):
+    """All tags in use and the tags above them, in alphabetical order."""
+
+    tags: list[TagBranch]
+
+
+class RenamedTag(Reply):
+    """The result of renaming a tag: the number of documents whose tags changed.
+
+    `from_text` counts those whose own text also sets the old tag, in front matter or as #tag. Adding such a text again
+    adds the old tag again.
+    """
+
+    documents: int
+    from_text: int
 
 
 class ModelStatus(Reply):

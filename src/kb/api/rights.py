@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from kb.api.stream_safe import composed
+from kb.api.tag_tree import is_in_any
 
 Right = Literal["read", "write", "admin"]
 """Each right includes the earlier ones."""
@@ -30,7 +31,7 @@ OPERATION: Final = "KB-Operation"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The limit of a key: documents with one of `tags`, if any, and in `folder`, if it is set.
+    """The limit of a key: documents with one of `tags` or a tag below it, if any, and in `folder`, if it is set.
 
     Tags and paths are compared exactly, including case.
     """
@@ -45,7 +46,7 @@ class Limit:
 
     def admits(self, tags: Collection[str], source_path: str | None) -> bool:
         """Return whether a document is within the limit."""
-        is_tagged = not self.tags or any(tag in self.tags for tag in tags)
+        is_tagged = not self.tags or is_in_any(tags, self.tags)
         return is_tagged and (self.folder is None or is_under(self.folder, source_path or ""))
 
     def may_take(self, source_path: str) -> bool:

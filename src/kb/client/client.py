@@ -355,6 +355,11 @@ class EngineClient:
         """GET /audit: a page of actions and their callers, by `document_id` and `by`, newest first."""
         return await self._call("GET", "audit", params=_given(**query))
 
+    async def rename_tag(self, old: str, new: str, *, why: str | None = None) -> JSON:
+        """POST /tags/rename."""
+        change = {"old": old, "new": new}
+        return await self._call("POST", "tags/rename", params=_given(why=why), json=change, timeout=LONG_SECONDS)
+
     async def tags(self) -> JSON:
         """GET /tags."""
         return await self._call("GET", "tags")

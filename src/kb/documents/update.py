@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
-from kb.api.models import MAX_TAGS, NOTE
+from kb.api.errors import Changed, Invalid, NotANote, NotFound, PathTaken, TooManyTags
+from kb.api.models import MAX_TAG_CHARS, MAX_TAGS, NOTE
+from kb.api.tag_tree import is_in_branch, renamed, stem
 from kb.documents.edit import Edit
 from kb.documents.lookup import existing_document
 from kb.documents.preconditions import check_match
@@ -18,12 +19,22 @@ from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import NOBODY, Author, Chunk, Content, Document, optional_fields
+from kb.store.row_mapping import cursor_after
+from kb.store.rows import NOBODY, Author, Chunk, Content, Document, Filter, optional_fields
 
 MAX_ATTEMPTS: Final = 20
 """How often an edit is repeated because somebody else changed the text."""
 
 NO_EDIT: Final = Edit()
+
+PAGE: Final = 1000
+
+
+class RenamedTag(NamedTuple):
+    """The number of documents whose tags changed, and of those whose own text sets the old tag."""
+
+    documents: int
+    from_text: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +168,40 @@ def change_tags(
         if len(document.tags) > MAX_TAGS:
             raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
     return document
+
+
+def rename_tag(store: Store, old: str, new: str, author: Author = NOBODY) -> RenamedTag:
+    """Rename a tag and all tags below it, in all documents that the caller sees, in one transaction.
+
+    Raises:
+        NotFound: no document has the tag or a tag below it.
+        Invalid: the names are the same, or a new name would be too long.
+    """
+    old, new = stem(old), stem(new)
+    if old == new:
+        raise Invalid("new: the tag already has this name.")
+    with store.write() as tx:
+        names = {tag: renamed(tag, old, new) for tag, _ in tx.documents.tags() if is_in_branch(tag, old)}
+        if not names:
+            raise NotFound(f"No document has the tag {old} or a tag below it.")
+        if longest := max(names.values(), key=len)[MAX_TAG_CHARS:]:
+            raise Invalid(f"new: a tag below it would be {len(longest)} characters too long.")
+        documents = _all(tx, Filter(tags=(old,)))
+        for document in documents:
+            before = names.keys() & set(document.tags)
+            tx.history.keep(document.id, author)
+            tx.documents.change_tags(document.id, add=[names[tag] for tag in before], remove=before)
+    from_text = sum(not names.keys().isdisjoint(document.own_tags) for document in documents)
+    return RenamedTag(len(documents), from_text)
+
+
+def _all(tx: Transaction, where: Filter) -> list[Document]:
+    documents: list[Document] = []
+    cursor: str | None = None
+    while page := tx.documents.page(where, sort="id", limit=PAGE, cursor=cursor):
+        documents += page
+        cursor = cursor_after(page[-1])
+    return documents
 
 
 def move(store: Store, document_id: int, source_path: str, author: Author = NOBODY) -> Document:

@@ -15,8 +15,12 @@ from starlette.background import BackgroundTask
 from kb.api.errors import Invalid
 from kb.api.models import (
     AFTER,
+    ALL_TAGS,
+    ANY_TAG,
     BEFORE,
     DEFAULT_PAGE,
+    NO_TAG,
+    TAG_EXACT,
     UPDATED_AFTER,
     Chunk,
     DayBound,
@@ -35,14 +39,16 @@ from kb.api.models import (
     ListSorted,
     Move,
     Name,
+    RenamedTag,
     SearchRequest,
     SourcePart,
     SourcePath,
     SourcePrefix,
     Tag,
+    TagBranch,
     TagChange,
-    TagCount,
     TagList,
+    TagRename,
 )
 from kb.documents import update
 from kb.documents.delete import delete, purge
@@ -107,11 +113,10 @@ class DocumentsQuery(QueryModel):
     name: Name | None = None
     source_part: SourcePart | None = None
     id_prefix: IdPrefix | None = None
-    tag: Annotated[list[Tag], Field(description="Only documents with all of these tags.", default_factory=list)]
-    tag_any: Annotated[
-        list[Tag], Field(description="Only documents with at least one of these tags.", default_factory=list)
-    ]
-    tag_not: Annotated[list[Tag], Field(description="Only documents with none of these tags.", default_factory=list)]
+    tag: Annotated[list[Tag], ALL_TAGS, Field(default_factory=list)]
+    tag_any: Annotated[list[Tag], ANY_TAG, Field(default_factory=list)]
+    tag_not: Annotated[list[Tag], NO_TAG, Field(default_factory=list)]
+    tag_exact: Annotated[bool, TAG_EXACT] = False
     doc_type: DocType | None = None
     lang: Lang | None = None
     created_after: Annotated[Instant | None, Field(description="Only documents created at or after this time.")] = None
@@ -178,6 +183,7 @@ def to_filter(tags: Sequence[str], request: SearchRequest | DocumentsQuery) -> r
         tags=tuple(tags),
         tag_any=tuple(request.tag_any),
         tag_not=tuple(request.tag_not),
+        tag_exact=request.tag_exact,
         doc_type=request.doc_type,
         language=request.lang,
         source_path=request.source_path,
@@ -317,9 +323,32 @@ def change_tags(document_id: Id, change: TagChange, services: ServicesDep, autho
 
 @router.get("/tags", tags=["tags"], summary="List tags", dependencies=[READ])
 def list_tags(services: ServicesDep) -> TagList:
-    """Return all tags in use, with their numbers of documents."""
+    """Return all tags in use and the tags above them, with their numbers of documents."""
     with services.store.view() as tx:
-        return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])
+        counts, branches = dict(tx.documents.tags()), tx.documents.branches()
+    return TagList(
+        tags=[
+            TagBranch(tag=tag, documents=counts.get(tag, 0), branch=branches.get(tag, counts.get(tag, 0)))
+            for tag in sorted({*counts, *branches})
+        ]
+    )
+
+
+@router.post(
+    "/tags/rename",
+    tags=["tags"],
+    summary="Rename a tag",
+    dependencies=[WRITE],
+    responses=problems(400, 403, 404, 409, 413, 507),
+)
+def rename_tag(change: TagRename, services: ServicesDep, author: AuthorDep) -> RenamedTag:
+    """Rename a tag and all tags below it in all documents, in one step.
+
+    If the new tag is in use, the two are merged. `POST /undo` undoes the change as a whole.
+    """
+    check_tags(old=[change.old], new=[change.new])
+    renamed = update.rename_tag(services.store, change.old, change.new, author)
+    return RenamedTag(documents=renamed.documents, from_text=renamed.from_text)
 
 
 @router.get(

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from kb.api.models import UnreadableFile
 from kb.api.stream_safe import composed
+from kb.api.tag_tree import is_in_any
 from kb.lexical.document_names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name
 from kb.lexical.edit_distance import plain
 from kb.lexical.word_variants import variants
@@ -156,19 +157,28 @@ def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unread
 
 def admits(where: Filter, job: Job) -> bool:
     """Whether a filter, apart from type and language, would admit the document of an unreadable file."""
-    tags, path, created = set(job.tags), job.source_path or "", datetime.fromisoformat(job.created_at)
+    path, created = job.source_path or "", datetime.fromisoformat(job.created_at)
     earliest = (where.created_after, where.updated_after, where.after)
     latest = (where.created_before, where.before)
     return (
-        tags.issuperset(where.tags)
-        and (not where.tag_any or not tags.isdisjoint(where.tag_any))
-        and tags.isdisjoint(where.tag_not)
+        _has_tags(where, job)
         and where.source_path in (None, job.source_path)
         and (where.source_prefix is None or path.startswith(where.source_prefix))
         and (where.name is None or _matches_name(where.name, job))
         and where.document_id in (None, job.document_id)
         and all(created >= _to_millisecond(bound) for bound in earliest if bound)
         and all(created < _to_millisecond(bound) for bound in latest if bound)
+    )
+
+
+def _has_tags(where: Filter, job: Job) -> bool:
+    def has(tag: str) -> bool:
+        return tag in job.tags if where.tag_exact else is_in_any(job.tags, [tag])
+
+    return (
+        all(map(has, where.tags))
+        and (not where.tag_any or any(map(has, where.tag_any)))
+        and not any(map(has, where.tag_not))
     )
 
 

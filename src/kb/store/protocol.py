@@ -137,6 +137,9 @@ class Documents(Protocol):
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
 
+    def branches(self, limit: Limit | None = None) -> dict[str, int]:
+        """Return every tag with tags below it, with the number of documents that have it or one of these tags."""
+
     def file_hashes(self) -> set[str]:
         """Return the hashes of the files of all documents and their earlier versions."""
 

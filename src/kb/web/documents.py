@@ -55,7 +55,7 @@ async def browse(request: Request, visit: Visit) -> Response:
         active=active_filters(pairs),
         asked=asked,
         status=status,
-        tags=sorted(tags["tags"], key=lambda count: -count["documents"])[:60],
+        tags=sorted(tags["tags"], key=lambda count: -count["branch"])[:60],
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.date_parsing import own_day
 from kb.api.rights import OF_JOB
+from kb.api.tag_tree import tags_above
 from kb.web.document_html import Row, plain
 
 if TYPE_CHECKING:
@@ -97,9 +98,12 @@ def _values(parameter: str, asked: SearchForm, chosen: str, values: Iterable[str
 
 
 def _tags(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
-    counts = Counter(tag for result in results for tag in result["tags"])
+    """Yield the tags and their branches, but no branch with the same documents as a tag below it."""
+    branches_of = [{branch for tag in result["tags"] for branch in (tag, *tags_above(tag))} for result in results]
+    counts = Counter(branch for every in branches_of for branch in every)
+    alone = {above for tag in counts for above in tags_above(tag) if counts[above] == counts[tag]}
     for name, count in counts.most_common():
-        if name not in asked.tags:
+        if name not in asked.tags and name not in alone:
             yield _chip("tag", name, count, asked.with_(tag=name))
 
 

@@ -158,7 +158,7 @@ async def carry_out(ids: list[int], act: Act) -> Tally:
 
 def told(act: str, tally: Tally) -> str:
     """Return the outcome in words."""
-    noun = "failed file" if act in OF_JOBS else "document"
+    noun = "failed job" if act in OF_JOBS else "document"
     skipped = f" {count(tally.skipped, noun)} not changed: {plain(tally.reason, 300)}" if tally.skipped else ""
     return f"{DONE[act]} {count(tally.done, noun)}.{skipped}"
 

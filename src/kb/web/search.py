@@ -165,7 +165,7 @@ async def home(visit: Visit) -> dict[str, Any]:
         visit.engine.status(),
         visit.engine.tags(),
     )
-    most = sorted(tags["tags"], key=lambda count: -count["documents"])[:30]
+    most = sorted(tags["tags"], key=lambda count: -count["branch"])[:30]
     return {
         "results": None,
         "facets": facets(SearchForm(""), []),

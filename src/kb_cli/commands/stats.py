@@ -42,5 +42,5 @@ async def fetch(client: "EngineClient") -> dict[str, Any]:
     added = {
         str(days): await client.count_documents(created_after=(now - timedelta(days=days)).isoformat()) for days in DAYS
     }
-    by_count = sorted(((row["tag"], row["documents"]) for row in tags), key=lambda pair: (-pair[1], pair[0]))
+    by_count = sorted(((row["tag"], row["branch"]) for row in tags), key=lambda pair: (-pair[1], pair[0]))
     return {"types": status["documents"], "passages": status["chunks"], "added": added, "tags": by_count}

@@ -7,14 +7,18 @@ import typer
 from kb_cli.runtime import output
 from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.engine_call import call, report_each
-from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Ids, Json, Why, split_tags
+from kb_cli.runtime.exit_codes import OK, UsageError
+from kb_cli.runtime.options import Json, Why, split_tags
 
+FROM_TEXT = "'{old}' is also in the text of {documents}. Change it there too: adding the text again adds the tag again."
 NO_TAGS = "no document has a tag; add some with 'kb tag ID --add A,B', or with --tags when you add documents"
 
 
 def tag(
-    ids: Ids,
+    ids: Annotated[
+        list[int] | None,
+        typer.Argument(metavar="ID", min=1, help="One or more document ids, as 'kb list' shows them."),
+    ] = None,
     add: Annotated[
         list[str] | None,
         typer.Option(metavar="A,B", help="Tags to add, such as house,roof.", autocompletion=complete_tags),
@@ -23,14 +27,25 @@ def tag(
         list[str] | None,
         typer.Option(metavar="A,B", help="Tags to remove, such as todo.", autocompletion=complete_tags),
     ] = None,
+    rename: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OLD NEW", help="Rename a tag, and all tags below it, in all documents."),
+    ] = None,
     why: Why = None,
     json: Json = False,
 ) -> int:
-    """Add or remove tags of documents.
+    """Add or remove tags of documents, or rename a tag in all documents.
 
-    With --json, prints a list of the documents.
+    Renaming 'projects' to 'work' also renames 'projects/kiln' to 'work/kiln'. If the new tag is in use, the two are
+    merged. 'kb undo' undoes it. With --json, prints a list of the documents, or the number of changed documents.
     """
     new, old = split_tags(add), split_tags(remove)
+    if rename:
+        if ids or new or old:
+            raise UsageError("--rename changes all documents: leave out ids, --add and --remove.")
+        return rename_tag(*rename, why=why, json=json)
+    if not ids:
+        raise UsageError("Name the documents by their ids, or rename a tag with --rename OLD NEW.")
     if not (new or old):
         raise UsageError("Name the tags to change: --add A,B or --remove A,B.")
     return report_each(
@@ -41,7 +56,28 @@ def tag(
     )
 
 
+def rename_tag(old: str, new: str, *, why: str | None, json: bool) -> int:
+    """Rename a tag in all documents, and print the number of changed documents."""
+    answer = call(lambda client: client.rename_tag(old, new, why=why))
+    if json:
+        output.print_json(answer)
+        return OK
+    output.print_line(f"renamed '{old}' to '{new}' in {count_documents(answer['documents'])}")
+    if answer["from_text"]:
+        output.print_error(FROM_TEXT.format(old=old, documents=count_documents(answer["from_text"])))
+    return OK
+
+
+def count_documents(number: int) -> str:
+    """Return a number of documents in words."""
+    return f"{number} document{'s' * (number != 1)}"
+
+
 def tags(json: Json = False) -> None:
-    """List all tags, each with its number of documents."""
+    """List all tags, each with its number of documents.
+
+    DOCUMENTS counts the documents that '--tags TAG' finds: those with the tag or a tag below it, such as
+    'projects/kiln' below 'projects'.
+    """
     answer = call(lambda client: client.tags())
-    output.print_list(answer, "tags", {"TAG": "tag", "DOCUMENTS": "documents"}, NO_TAGS, json=json)
+    output.print_list(answer, "tags", {"TAG": "tag", "DOCUMENTS": "branch"}, NO_TAGS, json=json)

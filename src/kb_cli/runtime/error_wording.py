@@ -12,6 +12,8 @@ from kb_cli.runtime.output import format_time
 OPTIONS: Final = {
     "doc_type": ("--type",),
     "limit": ("-n",),
+    "new": ("--new", "--rename"),
+    "old": ("--old", "--rename"),
     "source_path": ("--source-path", "--path"),
     "source_prefix": ("--under", "--as"),
     "tag": ("--tags",),

@@ -37,7 +37,7 @@ AllTags = Annotated[
     typer.Option(
         "--tags",
         metavar="A,B",
-        help="Only documents with all of these tags, such as work,taxes.",
+        help="Only documents with all of these tags, such as work,taxes. A tag includes the tags below it.",
         autocompletion=complete_tags,
     ),
 ]
@@ -52,6 +52,9 @@ NoTag = Annotated[
     typer.Option(
         "--not", metavar="A,B", help="Only documents without any of these tags.", autocompletion=complete_tags
     ),
+]
+ExactTag = Annotated[
+    bool, typer.Option("--exact-tag", help="Do not include the tags below a tag: 'projects' without 'projects/kiln'.")
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until everything is searchable, and report any error.")]
 Exclude = Annotated[
@@ -135,6 +138,7 @@ class FilterOptions:
     tags: AllTags = None
     any_tag: AnyTag = None
     no_tag: NoTag = None
+    exact_tag: ExactTag = False
     doc_type: DocType = None
     lang: Lang = None
     path: SourcePath = None
@@ -176,6 +180,7 @@ class FilterOptions:
             tags_name: parse_tag_filter("--tags", self.tags),
             "tag_any": parse_tag_filter("--any", self.any_tag),
             "tag_not": parse_tag_filter("--not", self.no_tag),
+            "tag_exact": self.exact_tag or None,
         }
         return {name: value for name, value in request.items() if value is not None}
 

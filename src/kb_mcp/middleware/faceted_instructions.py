@@ -46,11 +46,11 @@ class FacetedInstructions(Middleware):
         if is_own and time.monotonic() - self._counted_at < SECONDS:
             return self._counted
         try:
-            tags = sorted((await self._engine.tags())["tags"], key=lambda tag: -tag["documents"])
+            tags = sorted((await self._engine.tags())["tags"], key=lambda tag: -tag["branch"])
             types = (await self._engine.status())["documents"]
         except KbError:
             return self._counted if is_own else ""
-        words = {quoted(tag["tag"]): tag["documents"] for tag in tags if WORD.fullmatch(tag["tag"])}
+        words = {quoted(tag["tag"]): tag["branch"] for tag in tags if WORD.fullmatch(tag["tag"])}
         notice = f" {QUOTES_NOTICE}" if words else ""
         facets = f"{_counts('Types', types)}{_counts('Tags', words)}{notice}"
         if is_own:

@@ -57,7 +57,7 @@ def _found(reply: JSON) -> bool:
 
 async def _counts(engine: EngineClient) -> dict[str, int]:
     """Return the number of documents per tag."""
-    return {label["tag"]: label["documents"] for label in (await engine.tags())["tags"]}
+    return {label["tag"]: label["branch"] for label in (await engine.tags())["tags"]}
 
 
 def _with_tags_meant(filters: JSON, tags: dict[str, int]) -> tuple[JSON, list[str]]:

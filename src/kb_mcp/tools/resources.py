@@ -93,8 +93,8 @@ class DocumentResources:
 
     async def tags(self) -> ResourceResult:
         """Return the tags, the most used first."""
-        counts = sorted((await self._engine.tags())["tags"], key=lambda count: -count["documents"])
-        lines = [f"{quoted(count['tag'])} {count['documents']}" for count in counts]
+        counts = sorted((await self._engine.tags())["tags"], key=lambda count: -count["branch"])
+        lines = [f"{quoted(count['tag'])} {count['branch']}" for count in counts]
         return ResourceResult([ResourceContent("\n".join([QUOTES_NOTICE, *lines[:MAX_TAGS]]))])
 
     async def recent(self) -> ResourceResult:

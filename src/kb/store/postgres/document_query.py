@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from kb.api.models import Sort
+from kb.api.tag_tree import stem
 from kb.lexical.document_names import FILE_MARK
 from kb.store.postgres.full_text import FullText
-from kb.store.row_mapping import moment_or_first
+from kb.store.row_mapping import Execute, moment_or_first
 from kb.store.rows import Filter
 from kb.store.sql.conditions import RECENT, Condition, Conditions, after_prefix, joined, like_pattern, order_by
 
 CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag = ANY(%s))"
-CARRIES_ALL = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) @> %s::text[]"
+CARRIES_ANY = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) && %s::text[]"
+
+# The tags from the first to before the second of each pair, each found by one step in the index.
+TAGS_BELOW = """
+WITH RECURSIVE below AS (
+  SELECT (SELECT min(tag) FROM document_tags WHERE tag >= first COLLATE "C" AND tag < beyond COLLATE "C") AS tag, beyond
+  FROM unnest(%s::text[], %s::text[]) AS branch (first, beyond)
+  UNION ALL
+  SELECT (SELECT min(document_tags.tag) FROM document_tags WHERE tag > below.tag AND tag < beyond COLLATE "C"), beyond
+  FROM below WHERE below.tag IS NOT NULL
+)
+SELECT tag FROM below WHERE tag IS NOT NULL
+"""
 
 MOST_JOINED: Final = 8
-"""The most tags that get their own join. The planner's time grows with the cube of the joins; other tags form a set."""
+"""The most tags that get their own join: the planner's time grows with the cube of the joins."""
 
 
 class PostgresConditions(Conditions):
@@ -26,7 +39,8 @@ class PostgresConditions(Conditions):
     own_day = "own_day"
     stays_below = r"strpos('/' || replace(source_path, '\', '/') || '/', '/../') = 0"
 
-    def __init__(self, words: FullText) -> None:
+    def __init__(self, execute: Execute, words: FullText) -> None:
+        self._execute = execute
         self._words = words
 
     def page(self, where: Filter, sort: Sort, cursor: str | None) -> tuple[str, Condition]:
@@ -35,12 +49,19 @@ class PostgresConditions(Conditions):
         return "documents", (f"{condition} ORDER BY {order_by(sort)}", parameters)
 
     def on_tags(self, where: Filter) -> list[Condition]:
-        anys = [where.tag_any, where.limit.tags if where.limit else ()]
-        groups = [(tag,) for tag in where.tags[:MOST_JOINED]] + [tags for tags in anys if tags]
-        carried: list[Condition] = [(CARRIES, (list(group),)) for group in groups]
-        if more := where.tags[MOST_JOINED:]:
-            carried.append((CARRIES_ALL, (list(more),)))
-        return carried + ([(f"NOT {CARRIES}", (list(where.tag_not),))] if where.tag_not else [])
+        find = list if where.tag_exact else self._branches
+        groups = [find([tag]) for tag in where.tags]
+        carried: list[Condition] = [(CARRIES, (group,)) for group in groups[:MOST_JOINED]]
+        carried += [(CARRIES_ANY, (group,)) for group in groups[MOST_JOINED:]]
+        carried += [(CARRIES, (find(where.tag_any),))] if where.tag_any else []
+        carried += [(CARRIES, (self._branches(where.limit.tags),))] if where.limit and where.limit.tags else []
+        return carried + ([(f"NOT {CARRIES}", (find(where.tag_not),))] if where.tag_not else [])
+
+    def _branches(self, branches: Collection[str]) -> list[str]:
+        """Return these tags and the tags below them: as values, because PostgreSQL plans by how common each one is."""
+        stems = [*map(stem, branches)]
+        below = self._execute(TAGS_BELOW, ([f"{each}/" for each in stems], [f"{each}0" for each in stems]))
+        return [*{*branches, *stems, *(tag for (tag,) in below)}]
 
     def under(self, prefix: str) -> list[Condition]:
         end = after_prefix(prefix)

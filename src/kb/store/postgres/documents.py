@@ -42,7 +42,7 @@ class PostgresDocuments(Documents):
         vectors: VectorTable,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(connection.execute, statements, PostgresConditions(words))
+        super().__init__(connection.execute, statements, PostgresConditions(connection.execute, words))
         self._connection = connection
         self._words = words
         self._checkpoint = checkpoint

@@ -51,7 +51,7 @@ class PostgresSelection:
         self._execute = execute
         self._words = words
         self._vectors = vectors
-        self._condition = PostgresConditions(words).admitted(where)
+        self._condition = PostgresConditions(execute, words).admitted(where)
         self._looked_up: dict[tuple[str, ...], list[StoredWord]] = {}
 
     def chunk_ids(self) -> NDArray[np.int64]:

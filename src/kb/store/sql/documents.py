@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -11,6 +12,7 @@ from kb.api.date_parsing import own_day
 from kb.api.errors import ModelChanged
 from kb.api.models import Sort
 from kb.api.rights import Limit
+from kb.api.tag_tree import tags_above
 from kb.store.chunk_compression import compressed, decompressed
 from kb.store.row_mapping import (
     Execute,
@@ -44,6 +46,9 @@ ALL: Final = 1 << 62
 
 WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
 """Keeps the names to documents that a key may see."""
+
+AMONG: Final = "WHERE +document_id IN (SELECT id FROM documents WHERE {condition})"
+"""Keeps the tags to such documents; with a plus, SQLite does not look up each of these for each of the tags."""
 
 
 class Documents(ABC):
@@ -239,6 +244,15 @@ class Documents(ABC):
         sql = self._sql["select_tags" if limit is None else "select_tags_among"].format(condition=condition)
         rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
         return rows
+
+    def branches(self, limit: Limit | None = None) -> dict[str, int]:
+        tags = [tag for tag, _ in self.tags(limit)]
+        above = {tag: list(tags_above(tag)) for tag in tags}
+        parents = {parent for parents in above.values() for parent in parents}
+        pairs = [(branch, tag) for tag in tags for branch in {*above[tag], *({tag} & parents)}]
+        condition, parameters = EVERY_DOCUMENT if limit is None else self.conditions.admitted(Filter(limit=limit))
+        sql = self._sql["count_branches"].format(admitted_only=AMONG.format(condition=condition) if limit else "")
+        return dict(self._execute(sql, (json.dumps(pairs), *parameters)).fetchall()) if pairs else {}
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
         """Remove and add tags; a tag in both lists stays."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from kb.api.models import Sort
+from kb.api.tag_tree import stem
 from kb.lexical.segmentation import as_phrase
 from kb.store.row_mapping import Execute, stored
 from kb.store.rows import Filter
@@ -27,6 +28,14 @@ NO_DOCUMENT: Condition = ("FALSE", ())
 # It yields ids in ascending order, so a page does not have to sort the documents of its filter.
 PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
 
+TAGS_NAMED = "SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?))"
+
+# The character after the slash is 0.
+TAGS_IN_BRANCHES = (
+    f"{TAGS_NAMED} UNION ALL"
+    " SELECT tags.id FROM json_each(?) CROSS JOIN tags ON name >= value || '/' AND name < value || '0'"
+)
+
 HOLDERS = (
     "SELECT document_id FROM chunks_fts CROSS JOIN chunks ON chunks.id = chunks_fts.rowid WHERE chunks_fts MATCH ?"
 )
@@ -42,6 +51,8 @@ QUOTED = str.maketrans({'"': '""', "\0": " "})
 NAME = "folded_name(source_path, title, part_of IS NOT NULL)"
 
 ID_DIGITS = 18
+
+FEW = 8
 
 # If a tag or a time has at least this many documents, a page scans all documents in order instead of sorting these.
 MANY = 1000
@@ -129,17 +140,25 @@ class SqliteConditions(Conditions):
 
     def _resolved(self, where: Filter) -> TagIds | None:
         """Return the filter's tags that are in use; None if a required tag is not in use."""
-        anys = [where.tag_any, where.limit.tags if where.limit else ()]
-        tag_groups = [(tag,) for tag in where.tags] + [tags for tags in anys if tags]
-        groups = tuple(self._tag_ids(group) for group in tag_groups)
-        return None if "" in groups else TagIds(groups, self._tag_ids(where.tag_not))
+        find = self._tag_ids if where.tag_exact else self._branch_ids
+        groups = [find([tag]) for tag in where.tags]
+        groups += [find(where.tag_any)] if where.tag_any else []
+        groups += [self._branch_ids(where.limit.tags)] if where.limit and where.limit.tags else []
+        return None if "" in groups else TagIds(tuple(groups), find(where.tag_not))
 
     def _tag_ids(self, tags: Collection[str]) -> str:
         """Return the ids of the tags that are in use, separated by commas."""
-        if not tags:
+        return self._ids(TAGS_NAMED, tags) if tags else ""
+
+    def _branch_ids(self, branches: Collection[str]) -> str:
+        """Return the ids of these tags and the tags below them, as far as they are in use, separated by commas."""
+        if not branches:
             return ""
-        rows = self._execute("SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?))", (json.dumps(tags),))
-        return ",".join(str(tag_id) for (tag_id,) in rows)
+        return self._ids(TAGS_IN_BRANCHES, {*branches, *map(stem, branches)}, {*map(stem, branches)})
+
+    def _ids(self, sql: str, *names: Collection[str]) -> str:
+        found = self._execute(sql, tuple(json.dumps([*each]) for each in names))
+        return ",".join(map(str, sorted({tag_id for (tag_id,) in found})))
 
     def _source(self, groups: Sequence[str], sort: Sort) -> tuple[str, str]:
         """Return the table for a page, and its id column: the documents of the rarest tag if these are few."""
@@ -176,9 +195,14 @@ def quoted(text: str, *, begins: bool = False) -> str:
 
 def _carrying(tags: TagIds) -> list[Condition]:
     """Return the conditions on tags; SQLite checks them for each document of a page."""
-    carries = "SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag_id IN"
-    carried: list[Condition] = [(f"EXISTS ({carries} ({ids}))", ()) for ids in tags.groups]
-    return carried + ([(f"NOT EXISTS ({carries} ({tags.excluded}))", ())] if tags.excluded else [])
+    carried: list[Condition] = [(f"EXISTS ({_carries(ids)})", ()) for ids in tags.groups]
+    return carried + ([(f"NOT EXISTS ({_carries(tags.excluded)})", ())] if tags.excluded else [])
+
+
+def _carries(ids: str) -> str:
+    """Return the query for a document's tags among some; with a plus, SQLite reads its tags, not each of the ids."""
+    tag_id = "+tag_id" if ids.count(",") >= FEW else "tag_id"
+    return f"SELECT 1 FROM document_tags WHERE document_id = documents.id AND {tag_id} IN ({ids})"
 
 
 def _without_index(created: Iterable[Condition]) -> list[Condition]:

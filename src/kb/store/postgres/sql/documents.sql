@@ -65,6 +65,12 @@ SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY tag
 SELECT tag, count(*) FROM document_tags
 WHERE document_id IN (SELECT id FROM documents WHERE {condition}) GROUP BY tag ORDER BY tag
 
+-- name: count_branches
+-- How many documents have a tag of each branch, from pairs of a branch and a tag in it; a condition is put in.
+SELECT pair.value ->> 0, count(DISTINCT document_id)
+FROM json_array_elements(CAST(? AS json)) AS pair JOIN document_tags ON tag = pair.value ->> 1
+{admitted_only} GROUP BY 1
+
 -- name: select_tags_of
 -- Select a document's tags.
 SELECT tag FROM document_tags WHERE document_id = :id

@@ -68,6 +68,12 @@ SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id GROUP BY 
 SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id
 WHERE document_id IN (SELECT id FROM documents WHERE {condition}) GROUP BY name ORDER BY name
 
+-- name: count_branches
+-- How many documents have a tag of each branch, from pairs of a branch and a tag in it; a condition is put in.
+SELECT pair.value ->> 0, count(DISTINCT document_id)
+FROM json_each(?) AS pair CROSS JOIN tags ON name = pair.value ->> 1 CROSS JOIN document_tags ON tag_id = tags.id
+{admitted_only} GROUP BY 1
+
 -- name: select_tags_of
 -- Select a document's tags.
 SELECT name FROM document_tags JOIN tags ON tags.id = tag_id WHERE document_id = :id

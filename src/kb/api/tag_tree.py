@@ -1,0 +1,36 @@
+"""Tags as a tree: a slash separates levels, so `projects/kiln` is below `projects`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+SEPARATOR = "/"
+
+
+def stem(tag: str) -> str:
+    """Return a tag without final slashes: `home/` means `home`."""
+    return tag.rstrip(SEPARATOR) or tag
+
+
+def is_in_branch(tag: str, branch: str) -> bool:
+    """Return whether a tag is `branch` or below it. Case counts."""
+    return tag in (branch, stem(branch)) or tag.startswith(stem(branch) + SEPARATOR)
+
+
+def is_in_any(tags: Iterable[str], branches: Collection[str]) -> bool:
+    """Return whether one of the tags is in one of the branches."""
+    return any(is_in_branch(tag, branch) for tag in tags for branch in branches)
+
+
+def tags_above(tag: str) -> Iterator[str]:
+    """Yield the tags that a tag is below, the highest first."""
+    above = dict.fromkeys(
+        tag[:index].rstrip(SEPARATOR) for index, character in enumerate(tag) if character == SEPARATOR
+    )
+    return (other for other in above if other and other != tag)
+
+
+def renamed(tag: str, old: str, new: str) -> str:
+    """Return the new name of a tag in the branch `old`, which is renamed to `new`."""
+    below = tag.removeprefix(stem(old)).removeprefix(SEPARATOR)
+    return f"{new}{SEPARATOR}{below}" if below else new

@@ -1,0 +1,120 @@
+"""Tags as a tree, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kb.api.errors import Invalid, NotFound
+from tests.http.conftest import added
+
+
+async def listed(api, **where):
+    return {document["id"] for document in (await api.documents(limit=500, **where))["documents"]}
+
+
+async def found(api, query, **where):
+    return {result["document_id"] for result in (await api.search(query=query, **where))["results"]}
+
+
+async def counts(api, word):
+    tags = (await api.tags())["tags"]
+    return {each["tag"]: (each["documents"], each["branch"]) for each in tags if word in each["tag"]}
+
+
+async def test_a_tag_in_a_list_or_a_search_includes_the_tags_below_it(api, word):
+    kiln = await added(api, f"{word} bricks", tags=[f"{word}/kiln"])
+    old = await added(api, f"{word} bricks of old", tags=[f"{word}-old"])
+    own = await added(api, f"{word} bricks themselves", tags=[word])
+    assert await listed(api, tag=[word]) == await listed(api, tag_any=[word]) == {kiln, own}
+    for mode in ({}, {"fts_only": True}, {"vec_only": True}, {"group_by": "document"}):
+        assert await found(api, word, tags=[word], **mode) == {kiln, own}
+    assert await found(api, word, tag_not=[word]) == {old}
+    assert await listed(api, tag=[word], tag_exact=True) == await found(api, word, tags=[word], tag_exact=True) == {own}
+    assert await listed(api, tag=[f"{word}/"]) == {kiln, own}
+
+
+async def test_the_list_of_tags_counts_each_branch_and_names_tags_that_only_stand_above_others(api, word):
+    await added(api, f"{word} one", tags=[f"{word}/kiln", f"{word}/house"])
+    await added(api, f"{word} two", tags=[f"{word}/kiln/bricks"])
+    assert await counts(api, word) == {
+        word: (0, 2), f"{word}/house": (1, 1), f"{word}/kiln": (1, 2), f"{word}/kiln/bricks": (1, 1),
+    }  # fmt: skip
+
+
+async def test_a_tag_is_renamed_with_all_below_it_and_merged_in_one_operation_that_undo_takes_back(api, word):
+    kiln = await added(api, f"{word} one", tags=[f"{word}/kiln", f"{word}-new/kiln", "x"])
+    own = await added(api, f"{word} two", tags=[word])
+    merged = await added(api, f"{word} three", tags=[f"{word}-new"])
+    renamed = await api.rename_tag(word, f"{word}-new", why="a better word")
+    assert renamed == {"documents": 2, "from_text": 0}
+    assert await counts(api, word) == {f"{word}-new": (2, 3), f"{word}-new/kiln": (1, 1)}
+    assert (await api.document(kiln))["tags"] == sorted([f"{word}-new/kiln", "x"])
+    newest = (await api.history(own))["versions"][0]
+    assert (newest["number"], newest["why"], newest["tags"]) == (2, "a better word", [f"{word}-new"])
+    assert [version["number"] for version in (await api.history(merged))["versions"]] == [1]
+    undone = await api.undo()
+    assert (undone["changed"], undone["added"], undone["deleted"]) == (2, 0, 0)
+    assert await counts(api, word) == {
+        word: (1, 2), f"{word}/kiln": (1, 1), f"{word}-new": (1, 2), f"{word}-new/kiln": (1, 1),
+    }  # fmt: skip
+
+
+async def test_a_tag_can_be_moved_below_itself_above_itself_and_to_another_case(api, word):
+    document_id = await added(api, f"{word} text", tags=[word, f"{word}/kiln"])
+
+    async def after(old, new):
+        await api.rename_tag(old, new)
+        return (await api.document(document_id))["tags"]
+
+    assert await after(word, f"{word}/old") == [f"{word}/old", f"{word}/old/kiln"]
+    assert await after(f"{word}/old", word) == [word, f"{word}/kiln"]
+    assert await after(f"{word}/", f"{word.upper()}/") == [word.upper(), f"{word.upper()}/kiln"]
+    assert await after(f"{word.upper()}/kiln", "cafe\u0301/kiln") == [word.upper(), "caf\u00e9/kiln"]
+
+
+async def test_a_document_has_one_tag_where_two_of_its_tags_become_the_same(api, word):
+    document_id = await added(api, f"{word} text", tags=[f"{word}/a", f"{word}/b"])
+    await api.rename_tag(f"{word}/a", f"{word}/b")
+    assert (await api.document(document_id))["tags"] == [f"{word}/b"]
+
+
+async def test_renaming_says_how_many_texts_still_name_the_tag(api, word):
+    text = f"---\ntags: [{word}]\n---\nA text."
+    document_id = await added(api, text, source_path=f"/{word}.md")
+    assert (await api.document(document_id))["tags"] == [word]
+    assert await api.rename_tag(word, f"{word}-new") == {"documents": 1, "from_text": 1}
+    assert (await api.document(document_id))["tags"] == [f"{word}-new"]
+    await added(api, text, source_path=f"/{word}.md")
+    assert (await api.document(document_id))["tags"] == [word, f"{word}-new"]
+
+
+async def test_a_tag_that_cannot_be_renamed_is_refused_and_nothing_changes(api, word):
+    long = f"{word}/{'x' * 160}"
+    document_id = await added(api, f"{word} text", tags=[word, long])
+    for old, new, error, says in (
+        (f"{word}-none", "new", NotFound, f"No document has the tag {word}-none"),
+        (word[:-1], "new", NotFound, "or a tag below it"),
+        (word, word, Invalid, "new: the tag already has this name"),
+        (word, f"{word}/", Invalid, "new: the tag already has this name"),
+        (word, "y" * 60, Invalid, "new: a tag below it would be"),
+        (word, "y" * 201, Invalid, "new: a tag has at most 200 characters"),
+        (word, "a,b", Invalid, "new: "),
+        (word, " ", Invalid, "new: "),
+        ("", "new", Invalid, "old: "),
+    ):
+        with pytest.raises(error, match=says):
+            await api.rename_tag(old, new)
+    assert (await api.document(document_id))["tags"] == [word, long]
+    assert len((await api.history(document_id))["versions"]) == 1
+
+
+async def test_two_who_rename_the_same_tag_at_once_lose_no_document(api, word):
+    ids = [await added(api, f"{word} {number}", tags=[word]) for number in range(8)]
+    replies = await asyncio.gather(
+        api.rename_tag(word, f"{word}-a"), api.rename_tag(word, f"{word}-b"), return_exceptions=True
+    )
+    assert sum(isinstance(reply, NotFound) for reply in replies) == 1
+    tags = [(await api.document(document_id))["tags"] for document_id in ids]
+    assert tags in ([[f"{word}-a"]] * 8, [[f"{word}-b"]] * 8)
