@@ -14,7 +14,12 @@ from tests.web.shots import width
 from tests.web.test_flows import press
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
-LONG = "\n\n".join(f"## Part {number}\n\n" + f"The sextant of drawer {number} is brass. " * 40 for number in range(6))
+WORDS = ("fog harbour pilot lantern", "island reef star midnight", "ice whale north captain", "palm trade rum customs")
+
+
+def log(words):
+    """A text of several passages."""
+    return "\n\n".join(f"## Part {part}\n\n" + f"The brass sextant, drawer {part}: {words}. " * 40 for part in range(6))
 
 
 def add(site, path, text, tags=""):
@@ -26,7 +31,7 @@ def add(site, path, text, tags=""):
 def sextants(site):
     """Documents about sextants in two folders, of several years, with tags and copies."""
     for number, year in enumerate((2019, 2021, 2023, 2023)):
-        text = f"---\ndate: {year}-02-27\n---\n# Sextant {number}\n\n{LONG}"
+        text = f"---\ndate: {year}-02-27\n---\n# Sextant {number}\n\n{log(WORDS[number])}"
         add(site, f"/home/ada/sea/room {number % 2}/sextant-{number}.md", text, f"sea,sea/tools,owner/{number}")
     for number in range(4):
         add(site, f"/home/ada/attic/box {number}/almanac.md", "# Almanac\n\nThe sextant almanac of 1961.", "attic")
