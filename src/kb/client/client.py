@@ -283,9 +283,9 @@ class EngineClient:
         body = _given(since=since, operation=operation, key=key, mine=mine or None) | {"dry_run": dry_run}
         return await self._call("POST", "undo", params=_given(why=why), json=body, timeout=LONG_SECONDS)
 
-    async def operations(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
-        """GET /operations: a page of operations that can be undone, newest first."""
-        return await self._call("GET", "operations", params=_given(limit=limit, cursor=cursor))
+    async def operations(self, *, limit: int | None = None, cursor: str | None = None, key: str | None = None) -> JSON:
+        """GET /operations: a page of operations that can be undone, newest first, or the one with a key."""
+        return await self._call("GET", "operations", params=_given(limit=limit, cursor=cursor, key=key))
 
     async def folders(self) -> JSON:
         """GET /folders: the synced folders, and the files that sync skips."""

@@ -180,6 +180,11 @@ def get_operation_key(request: Request, caller: str | None) -> str:
     """Return the key of the request's operation: from its header, or a new one for this request only."""
     said = request.headers.get(OPERATION, "")
     key = said if OPERATION_KEY.fullmatch(said) else uuid4().hex
+    return operation_key(caller, key)
+
+
+def operation_key(caller: str | None, key: str) -> str:
+    """Return the key of an operation in the store; callers cannot add to an operation of another one."""
     return f"{caller or ''}\n{key}"
 
 

@@ -413,8 +413,10 @@ class Operations(Protocol):
     """Changes that belong together and can be undone together."""
 
     def get(self, number: int) -> Operation | None: ...
-    def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
-        """Return operations that still have changes to undo, newest first, of all callers or of one."""
+    def page(
+        self, *, limit: int, before: int | None = None, of: Caller | None = None, key: str | None = None
+    ) -> list[Operation]:
+        """Return operations that still have changes to undo, newest first, of all callers, of one, or with a key."""
 
     def documents(self, number: int) -> list[int]:
         """Return the documents that an operation added, changed or deleted, by ascending id."""

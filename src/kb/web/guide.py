@@ -31,8 +31,11 @@ FIRST: Final = "README.md"
 TYPES: Final = (".md", ".png", ".svg")
 COMMENT: Final = re.compile(r"(?ms)^<!--.*?-->\n")
 FOREIGN: Final = re.compile("https?://|mailto:")
-TAKEN: Final = {"care", "drop", "keys", "keys-title", "main", "preview", "q", "results", "sent", "status"}
-"""Ids that the layout and its script use."""
+TAKEN: Final = {
+    "all-tag", "care", "drop", "facets", "groups", "keys", "keys-title", "main", "many", "options", "palette",
+    "preview", "q", "results", "searches", "sent", "status",
+}  # fmt: skip
+"""Ids that the layout and its scripts use."""
 
 LONGEST_QUERY: Final = 200
 MAX_WORDS: Final = 8
