@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,11 @@ from kb.formats.readers.front_matter import fact_of
 from kb.ingest import prompt_vectors
 from kb.ingest.active_model import ActiveModel
 from kb.ingest.prompt_vectors import PromptVectors
+from kb.search.query import Query
+from kb.search.recall_monitor import RecallMonitor
+from kb.search.service import SearchService
 from kb.store.rows import Author, Filter, NewJob
+from kb.telemetry.instruments import Instruments
 from tests.support.eventually import eventually
 from tests.support.models import WrappedModel
 from tests.support.workers import job_of, queued, working
@@ -259,6 +263,21 @@ def test_a_note_without_vectors_is_no_result_of_a_search_by_meaning_alone(store,
         near = tx.index.select(Filter()).nearest(vector, 10)
         scores = dict(zip(tx.index.documents_of(near.ids), near.scores.tolist(), strict=True))
     assert scores.get(answer.document_id, 0) == 0
+
+
+@pytest.mark.parametrize("query", ["boat", "ferry", "Abfahrt des Schiffes"])
+@pytest.mark.parametrize("full_text", [True, False])
+def test_a_note_without_vectors_that_replaces_another_one_has_a_score(
+    store, intake, gate, monkeypatch, query, full_text
+):
+    old = add(intake, FERRY)
+    add(intake, API)
+    new = late(intake, gate, monkeypatch, "From May on, the ship departs at seven.", replaces=old.document_id)
+    with ThreadPoolExecutor(1) as searches, closing(RecallMonitor(store, Instruments())) as recall:
+        service = SearchService(store, ActiveModel(gate), searches, Instruments(), recall)
+        answer = service.search(Query.parse(query, Filter(), full_text=full_text), 5, explain=True)
+    [found, *_] = answer.results
+    assert (found.document_id, np.isfinite(found.score), "nan" in repr(found)) == (new.document_id, True, False)
 
 
 def test_a_note_comes_after_what_is_queued_for_its_path(store, intake, gate, tmp_path):
