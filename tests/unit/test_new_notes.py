@@ -42,6 +42,9 @@ LONG = "The clerks of the counting house kept their ledgers in good order. " * 2
 API = "The Lantern API allows 60 calls a minute for each key."
 
 
+PICTURE = f"![a map](data:image/png;base64,{'iVBORw0KGgo' * 100})\n"
+
+
 class Gate(WrappedModel):
     """The real model, which can be kept from embedding, or told to fail."""
 
@@ -194,6 +197,21 @@ def test_while_another_model_comes_into_use_a_note_is_queued(store, intake, monk
     assert (answer.status, answer.document_id) == ("queued", None)
 
 
+def test_if_new_also_holds_for_a_note_that_is_queued(store, intake, monkeypatch):
+    def changed(draft):
+        raise ModelChanged
+
+    known = f"{API} Beyond this limit it answers with status 429 until the next minute begins."
+    add(intake, known)
+    monkeypatch.setattr(intake.vectors, "content", changed)
+    texts = [known, known.replace("60", "90"), PICTURE + known, FERRY]
+    answers = [add(intake, text, if_new=True) for text in texts]
+    assert [answer.stored for answer in answers] == [False, False, False, True]
+    assert count(store) == (1, 1)
+    keyed = add(intake, "Bruno prefers tea.", "k")
+    assert add(intake, "Bruno prefers tea.", "k").job_id == keyed.job_id
+
+
 def test_a_note_that_is_changed_before_its_vectors_come_keeps_the_change(store, intake, gate, tmp_path, monkeypatch):
     answer = late(intake, gate, monkeypatch)
     update_note(store, gate, answer.document_id, NoteChange(edit=Edit(text="The ferry leaves at noon.")))
@@ -335,8 +353,7 @@ def test_a_note_replaces_another_one_in_the_same_step(store, intake):
 
 
 def test_a_note_with_an_embedded_picture_becomes_a_file_as_before(store, intake):
-    picture = "data:image/png;base64," + "iVBORw0KGgo" * 100
-    answer = add(intake, f"![a map]({picture})")
+    answer = add(intake, PICTURE)
     assert (answer.status, answer.document_id) == ("queued", None)
     assert job_of(store, answer.job_id).kind == "file"
 

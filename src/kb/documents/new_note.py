@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final, NamedTuple
@@ -82,12 +83,21 @@ class NoteIntake:
             Forbidden: the key may not write there.
             DiskFull, FilesUnavailable: nothing can be kept now.
         """
-        if without_embedded(note.text) != note.text:
-            return submit_note(self.store, self.blobs, note, idempotency_key, author)
-        try:
-            return self._stored(note_job(note, idempotency_key, author), if_new=note.if_new)
-        except ModelChanged:
-            return submit_note(self.store, self.blobs, note, idempotency_key, author)
+        job = note_job(note, idempotency_key, author)
+        shown = without_embedded(note.text)
+        if shown == note.text:
+            with suppress(ModelChanged):
+                return self._stored(job, if_new=note.if_new)
+        if note.if_new and (answer := self._refused(job, shown)):
+            return answer
+        return submit_note(self.store, self.blobs, note, idempotency_key, author)
+
+    def _refused(self, job: NewJob, text: str) -> JobAccepted | None:
+        """Return the answer for a note to queue that says nothing new, as far as its words tell; None if it does."""
+        draft = draft_note(text, job.title, self.vectors.embedder, job.content_hash, self.checkpoint)
+        ready = Ready(job, draft, has_vectors=False)
+        with self.store.read() as tx:
+            return None if with_key(tx, job) else ready.refused(tx, ready.alike(tx))
 
     @again_if_model_changed
     def _stored(self, job: NewJob, *, if_new: bool) -> JobAccepted:
