@@ -307,7 +307,6 @@ def test_a_note_with_an_embedded_picture_becomes_a_file_as_before(store, intake)
 
 SAME = {
     "a date": f"---\ndate: 2026-04-01\n---\n{API}",
-    "another date": f"---\ndate: 2026-05-02\n---\n{API}\n",
     "tags": f"---\ntags: [api, limits]\n---\n{API}",
     "a title": f"---\ntitle: Limits\n---\n\n{API}",
     "TOML": f'+++\ndate = "2026-04-01"\n+++\n{API}',
@@ -325,8 +324,25 @@ def test_the_same_fact_in_other_front_matter_is_one_note_with_the_tags_of_both(s
     with store.read() as tx:
         assert {"one", "two"} <= set(tx.documents.get(stored.document_id).tags)
         assert ("api" in tx.documents.get(stored.document_id).tags) == (again == "tags")
-    assert text_of(store, stored.document_id) == first
+    brings_date = first == API and "date" in SAME[again]
+    assert text_of(store, stored.document_id) == (SAME[again] if brings_date else first)
     assert count(store) == (1, 0)
+
+
+def test_the_same_text_with_another_date_is_another_event_and_is_named_as_alike(store, intake):
+    first = add(intake, SAME["a date"])
+    second = add(intake, f"---\ndate: 2026-05-02\n---\n{API}\n")
+    assert (second.existed, [note.document_id for note in second.alike]) == (False, [first.document_id])
+    assert count(store) == (2, 0)
+
+
+def test_a_known_fact_that_replaces_a_note_or_has_a_title_says_so_afterwards(store, intake):
+    old, fact = add(intake, FERRY), add(intake, API)
+    answer = add(intake, SAME["tags"], replaces=old.document_id, title="Limits")
+    assert (answer.document_id, answer.existed) == (fact.document_id, True)
+    with store.read() as tx:
+        document = tx.documents.get(fact.document_id)
+    assert (document.replaces, document.title) == (old.document_id, "Limits")
 
 
 OTHER = {
@@ -356,7 +372,7 @@ def test_a_fact_is_known_again_after_its_note_was_changed_deleted_and_restored(s
     assert add(intake, API).document_id == note
     discard(store, note, tmp_path)
     restore(store, gate, note)
-    assert add(intake, SAME["another date"]).document_id == note
+    assert add(intake, SAME["tags"]).document_id == note
     update_note(store, gate, note, NoteChange(edit=Edit(text=FERRY)))
     assert add(intake, API).document_id != note
 

@@ -119,6 +119,13 @@ def test_a_changed_page_is_rendered_again(folder):
     assert guide.page_named("one").title == "Two"
 
 
+def test_a_page_that_an_upgrade_removes_is_missing_and_stops_no_search(folder):
+    assert guide.page_named("one")
+    (folder / "one.md").unlink()
+    assert guide.page_named("one") is None
+    assert [page.name for page, _, _ in guide.search("same")] == ["reference/all"]
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -23,17 +23,18 @@ def save(
     """Write incoming content; return the document's id, and whether it already held this content (requirement E-11).
 
     The same content at the same path is the same document and adds its tags. So does a note without a path that says
-    what another one says, but has another title, date or tags in its front matter, unless it is in a thread: the turns
-    of a conversation are events, not facts. New content at a known path, a new title,
-    or a new reading of the same file replaces the content of that document and removes the tags that only the old
-    content set. A file that returns, with the path or content of a document in the bin, restores that document.
+    what another one says in other front matter (`known_fact`). New content at a known path, a new title, or a new
+    reading of the same file replaces the content of that document and removes the tags that only the old content set.
+    A file that returns, with the path or content of a document in the bin, restores that document.
     Everything else is a new document. `part_of` is the document whose file contained the content.
 
     A new reading of the same file does not count as a change: it makes no version and keeps `updated_at`.
     """
     same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
     if same is None and (known := known_fact(tx, content, source_path, tags)):
-        if not set(known.tags).issuperset([*tags, *content.own_tags]):
+        if _says_more(content, known):
+            merge(tx, known, content, tags, is_same=False, author=author)
+        elif not set(known.tags).issuperset([*tags, *content.own_tags]):
             tx.history.keep(known.id, author)
             tx.documents.change_tags(known.id, add=[*tags, *content.own_tags], remove=())
         return known.id, True
@@ -50,11 +51,24 @@ def save(
 
 
 def known_fact(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:
-    """Return the note that says what a new one without a path says, in other front matter."""
+    """Return the note that says what a new one without a path says, in other front matter.
+
+    Turns of a conversation, and notes with two different dates, are two events and not one fact.
+    """
     is_turn = any(tag.startswith(THREAD) for tag in (*tags, *content.own_tags))
     if content.body_hash is None or source_path is not None or is_turn:
         return None
-    return tx.documents.with_body(content.body_hash)
+    known = tx.documents.with_body(content.body_hash)
+    if known is None or content.date == known.date:
+        return known
+    would_lose_date = content.date is None and _says_more(content, known)
+    return None if would_lose_date or None not in (content.date, known.date) else known
+
+
+def _says_more(content: Content, known: Document) -> bool:
+    """Return whether a note with a known text has a title, an origin or a date that the known note lacks."""
+    is_dated = content.date not in (None, known.date)
+    return is_dated or _has_other_title(content, known) or _has_other_origin(content, known)
 
 
 def known_note(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:

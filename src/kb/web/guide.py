@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from math import log
@@ -101,7 +102,9 @@ def files() -> dict[str, Path]:
 def page_named(name: str) -> GuidePage | None:
     """Return a page, rendered again if its file has changed; None if the guide has no such page."""
     file = files().get(f"{name}.md")
-    return _page(name, file, file.stat().st_mtime_ns) if file else None
+    with suppress(FileNotFoundError):  # an upgrade may remove pages while kb runs
+        return _page(name, file, file.stat().st_mtime_ns) if file else None
+    return None
 
 
 @lru_cache(256)

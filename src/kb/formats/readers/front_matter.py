@@ -16,7 +16,7 @@ from kb.formats.text.encoding import one_line
 INLINE_TAGS: Final = "inline_tags"
 """A field; if false, a # in the text does not make a tag."""
 # Between --- (YAML) or +++ (TOML), before anything else.
-_BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
+_BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\r?\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 _TAG_NAMES: Final = ("tags", "tag")
 _ALIAS_NAMES: Final = ("aliases", "alias")
 _ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w /.-]{0,60}?)[ \t]*+(?:=|:(?=[ \t]|$))(?P<value>.*)$")
@@ -72,7 +72,7 @@ def front_matter(text: str) -> FrontMatter:
     block = _BLOCK.match(text)
     if not block:
         return FrontMatter()
-    matter = block["matter"]
+    matter = block["matter"].replace("\r\n", "\n")
     values = _values(matter, is_toml=text.startswith("+"))
     if values is None:
         return _rescued(matter, block.end())

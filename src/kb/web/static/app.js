@@ -221,7 +221,7 @@
     find("#sent").append(item);
     return { item, state, title, progress, reason };
   };
-    const draw = (line, status, part, reason) => {
+  const draw = (line, status, part, reason) => {
     line.state.className = `state ${status}`;
     line.item.className = status;
     line.state.textContent = status;
