@@ -96,7 +96,7 @@ class NoteIntake:
             alike = ready.alike(tx)
             if if_new and (answer := ready.refused(tx, alike)):
                 return answer
-        with self.store.write(self.checkpoint) as tx:
+        with self.store.write(self.checkpoint, urgent=True) as tx:
             if before := with_key(tx, job):
                 return receipt_again(before, job)
             if if_new and (answer := ready.refused(tx, ready.alike(tx))):  # somebody else was faster
