@@ -265,8 +265,8 @@ class CallerDocuments:
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> rows.Document | None:
         return self.inner.with_content(content_hash, source_path, note=note, limit=self.tx.limit)
 
-    def with_body(self, body_hash: str) -> rows.Document | None:
-        return self.inner.with_body(body_hash, self.tx.limit)
+    def with_body(self, body_hash: str, most: int) -> Iterator[rows.Document]:
+        return self.inner.with_body(body_hash, most, self.tx.limit)
 
     def at_path(self, source_path: str) -> rows.Document | None:
         """Return the document at a path, for writing.
