@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from kb.api.errors import AlreadyReplaced, Forbidden, JobDone, KeyReused, ModelC
 from kb.api.models import ENDED, NoteRequest
 from kb.api.rights import Caller, Limit
 from kb.blobs.folder import FolderBlobs
+from kb.documents import alike
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
@@ -512,6 +513,45 @@ def test_of_many_who_say_the_same_at_once_one_is_stored(store, intake):
         answers = list(threads.map(lambda text: add(intake, text, if_new=True), texts))
     assert [answer.stored for answer in answers].count(True) == 1
     assert count(store) == (1, 0)
+
+
+class Raced:
+    """A store in which somebody else adds a note before each write."""
+
+    def __init__(self, store, add_other):
+        self._store = store
+        self._add_other = add_other
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def write(self, checkpoint):
+        self._add_other()
+        return self._store.write(checkpoint)
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_if_new_sees_what_came_while_the_note_was_prepared_and_searches_in_no_write(
+    store, intake, gate, monkeypatch, is_busy
+):
+    others = [FERRY, "Bruno prefers tea.", API.replace("60", "90")]
+    add(intake, others[0])
+    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 0.01 if is_busy else 20)
+    raced = replace(intake, store=Raced(store, lambda: [add(intake, other) for other in others]))
+    searched = []
+    monkeypatch.setattr(alike, "_candidates", record_and(alike._candidates, searched))
+    with closed(gate) if is_busy else nullcontext():
+        answer = add(raced, API, if_new=True)
+    assert (answer.stored, [note.text for note in answer.alike]) == (False, [others[2]])
+    assert len(searched) == 1 + len(others)
+
+
+def record_and(act, calls):
+    def recorded(*arguments):
+        calls.append(arguments)
+        return act(*arguments)
+
+    return recorded
 
 
 def test_a_limited_key_learns_nothing_of_notes_beyond_its_limit(store, intake):

@@ -217,6 +217,9 @@ class CallerDocuments:
         self.tx.check(document_id)
         return self.inner.chunk_places(document_id)
 
+    def chunk_ids(self, document_ids: Sequence[int], most: int) -> list[tuple[int, int]]:
+        return self.inner.chunk_ids([document_id for document_id in document_ids if self.get(document_id)], most)
+
     def extent(self, document_id: int) -> rows.Extent:
         self.tx.check(document_id)
         return self.inner.extent(document_id)
