@@ -145,7 +145,7 @@ class Bridge:
     Args:
         endpoint: receives the messages.
         output: gets the responses.
-        answers: yields the responses to a message, by default those of the endpoint.
+        answers: yields the responses to a message, by default the endpoint's responses.
     """
 
     def __init__(

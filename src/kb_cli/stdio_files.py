@@ -1,6 +1,8 @@
-"""Files of this machine for agents behind `kb stdio`: kb_upload_start takes a path below allowed folders."""
+"""Files of this machine for agents that use `kb stdio`: kb_upload_start takes a path below allowed folders."""
 
 import json
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -8,6 +10,9 @@ from typing import Any, BinaryIO, Final
 Message = dict[str, Any]
 Post = Callable[[Message], Iterator[Message]]
 Put = Callable[[str, BinaryIO, int], tuple[int, bytes]]
+
+NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Flags that refuse a link, and open a named pipe without waiting for its writer."""
 
 TOOL: Final = "kb_upload_start"
 PARAMETER: Final = {"type": "string", "description": "File on this machine, instead of total_size: /home/ann/a.pdf."}
@@ -41,13 +46,15 @@ class LocalFiles:
 
     def _send(self, message: Message, params: Message, arguments: Message) -> Iterator[Message]:
         try:
+            if both := [name for name in ("text", "url") if arguments.get(name)]:
+                raise ValueError(f"give it without {both[0]}.")
             path = self._allowed(str(arguments["path"]))
-            size = path.stat().st_size
-            file = path.open("rb")
+            file = _opened(path)
         except (OSError, ValueError) as error:
             yield _result(message, f"path: {error}", is_error=True)
             return
         with file:
+            size = os.fstat(file.fileno()).st_size
             given = {name: value for name, value in arguments.items() if name != "path"}
             started = {"filename": path.name, "source_path": str(path)} | given | {"total_size": size}
             for answer in self._post(message | {"params": params | {"arguments": started}}):
@@ -65,24 +72,46 @@ class LocalFiles:
         return answer | {"result": result | ({"structuredContent": receipt} if "structuredContent" in result else {})}
 
     def _allowed(self, name: str) -> Path:
-        """Return the path of a regular file below a root, without links that lead out of it.
+        """Return the path of a regular file below a root, without links that lead out of it and hidden names.
 
         Raises:
             OSError: the file does not exist.
-            ValueError: it is not below a root.
+            ValueError: it is not below a root, or hidden there.
         """
         given = Path(name).expanduser()
         if not given.is_absolute():
             raise ValueError("give an absolute path: /home/ann/a.pdf.")
         path = given.resolve()
-        if not any(path.is_relative_to(root) for root in self._roots):
+        below = [path.relative_to(root).parts for root in self._roots if path.is_relative_to(root)]
+        if not below:
             roots = ", ".join(map(str, self._roots))
             raise ValueError(f"{name} is outside of the folders that the user allows: {roots}.")
+        if all(any(part.startswith(".") for part in parts) for parts in below):
+            raise ValueError(f"{name} is hidden. kb adds no hidden files, because they may contain passwords or keys.")
         if not path.exists():
             raise ValueError(f"{name} does not exist.")
         if not path.is_file():
             raise ValueError(f"{name} is not a regular file.")
         return path
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | NO_LINK)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file whose path has just been checked.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: a link or another file has taken its place.
+    """
+    file = open(path, "rb", opener=_without_links)  # noqa: SIM115 - the caller closes it
+    opened = os.fstat(file.fileno())
+    if stat.S_ISREG(opened.st_mode) and path.resolve() == path and os.path.samestat(opened, path.stat()):
+        return file
+    file.close()
+    raise ValueError(f"{path} was replaced at this moment. Try again.")
 
 
 def _with_path(answer: Message) -> Message:

@@ -19,6 +19,15 @@ from kb.api.errors import Invalid
 
 SECONDS: Final = 60
 MOST_REDIRECTS: Final = 5
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+ASSIGNED: Final = ipaddress.IPv6Network("2000::/3")
+EXAMPLES: Final = ipaddress.IPv6Network("3fff::/20")
+TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
+"""IPv4 addresses through a translator (RFC 6052), which may also pass on private ones."""
+
+SPECIAL: Final = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("192.88.99.0/24"))
+"""Networks for protocols, which Python counts as global."""
+
 OFF: Final = "url: this gateway fetches no files. Send the file itself, or ask the user to set KB_MCP_FETCH_HOSTS."
 
 
@@ -97,6 +106,11 @@ class Fetcher:
         return content
 
 
-def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
-    return bool(inner.is_global and not inner.is_multicast)
+def _is_public(address: Address) -> bool:
+    """Whether an address is public: for IPv6, in the assigned range, or with a public IPv4 address inside."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not (address.is_multicast or any(address in special for special in SPECIAL))
+    inner = address.ipv4_mapped or address.sixtofour
+    if address in TRANSLATED:
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return _is_public(inner) if inner else address in ASSIGNED and address.is_global and address not in EXAMPLES

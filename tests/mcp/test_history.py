@@ -66,9 +66,8 @@ async def test_an_agent_undoes_only_its_own_changes_since_a_time_and_sees_them_f
         await call(agent, "kb_update_note", document_ids=[kept, others], tags_add=[f"wrong-{word}"])
         shown = await agent.call_tool("kb_undo", {"since": "10 minutes ago"})
         assert {step["document_id"] for step in shown.structured_content["steps"]} == {kept, others, own}
-        assert "call again with confirm=true" in shown.content[0].text
         assert (await call(agent, "kb_list", tags=[f"wrong-{word}"]))["total"] == 2
-        undone = await agent.call_tool("kb_undo", {"since": "10 minutes ago", "confirm": True})
+        undone = await agent.call_tool("kb_undo", confirmation(shown))
         assert undone.content[0].text.endswith("Undone: 1 added, 2 changed.")
         listed = await call(agent, "kb_list", tags=[word])
         assert {(each["id"], tuple(each["tags"])) for each in listed["documents"]} == {
@@ -76,6 +75,39 @@ async def test_an_agent_undoes_only_its_own_changes_since_a_time_and_sees_them_f
             (others, (word,)),
         }
         assert (await call(agent, "kb_undo", document_id=own))["id"] == own
+
+
+def confirmation(shown):
+    """Return the arguments of the call that an answer names."""
+    since, confirm = re.findall(r"kb_undo\(since='(\S+)', confirm='(\w+)'\)", shown.content[0].text)[0]
+    return {"since": since, "confirm": confirm}
+
+
+async def test_an_undo_leaves_changes_alone_that_it_did_not_show(server, word):
+    info = Implementation(name=f"session-{word}", version="1")
+    async with (
+        Client(f"{server.url}/mcp", auth=MCP_KEY, client_info=info) as agent,
+        Client(f"{server.url}/mcp", auth=MCP_KEY, client_info=info) as another_session,
+    ):
+        own = (await noted(agent, text=f"{word} of the agent", tags=[word]))["document_id"]
+        shown = await agent.call_tool("kb_undo", {"since": "10 minutes ago"})
+        later = (await noted(another_session, text=f"{word} of the other session", tags=[word]))["document_id"]
+        for arguments in (confirmation(shown), {"since": "10 minutes ago", "confirm": "true"}):
+            refused = await agent.call_tool("kb_undo", arguments)
+            assert refused.content[0].text.splitlines()[-1].startswith("Nothing is undone yet, ")
+            assert {step["document_id"] for step in refused.structured_content["steps"]} == {own, later}
+            assert (await call(agent, "kb_list", tags=[word]))["total"] == 2
+        undone = await agent.call_tool("kb_undo", confirmation(refused))
+        assert undone.content[0].text.endswith("Undone: 2 added.")
+
+
+async def test_tags_of_several_documents_change_although_one_refuses_them(agent, word):
+    full = [f"{word}-{number}" for number in range(100)]
+    tags = ([word], full, [word])
+    ids = [(await noted(agent, text=f"{word} {number}", tags=each))["document_id"] for number, each in enumerate(tags)]
+    changed = await call(agent, "kb_update_note", document_ids=ids, tags_add=[f"new-{word}"])
+    assert [document["id"] for document in changed["documents"]] == [ids[0], ids[2]]
+    assert changed["rest"].startswith(f"Document {ids[1]} is unchanged: ")
 
 
 async def test_the_bin_is_listed_with_the_time_of_deletion(agent, word):

@@ -83,15 +83,26 @@ async def test_a_file_is_added_by_its_url(gateway_with, site, word):
     [
         "file:///etc/passwd", "ftp://127.0.0.1/a", "http://user:pass@127.0.0.1/", "http://", "not a url",
         "http://[::ffff:127.0.0.1]/", "http://169.254.169.254/latest", "http://10.0.0.1/", "http://[::1]/",
-        "http://0.0.0.0/", "http://2130706433/",
+        "http://0.0.0.0/", "http://2130706433/", "http://[64:ff9b::7f00:1]/", "http://[64:ff9b:1::7f00:1]/",
+        "http://[::7f00:1]/", "http://[::ffff:0:7f00:1]/", "http://[fec0::1]/", "http://[2002:7f00:1::]/",
+        "http://[3fff::1]/", "http://192.0.0.8/", "http://0x7f.1/",
     ],
 )  # fmt: skip
 async def test_private_addresses_and_other_schemes_are_refused(address):
     from kb.api.errors import Invalid
     from kb_mcp.url_fetch import Fetcher
 
-    with pytest.raises(Invalid, match=r"^url: "):
+    with pytest.raises(Invalid, match=r"^url: (give an http|.* has a private address)"):
         await Fetcher(["*"], 1 << 20).fetch(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8"])
+def test_public_addresses_are_allowed(address):
+    import ipaddress
+
+    from kb_mcp.url_fetch import _is_public
+
+    assert _is_public(ipaddress.ip_address(address))
 
 
 async def test_a_wildcard_does_not_allow_a_name_with_a_private_address(site):

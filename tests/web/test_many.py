@@ -230,6 +230,29 @@ def test_all_that_match_are_deleted_only_while_they_are_as_many_as_the_page_said
     assert not tagged(site, tag)
 
 
+@pytest.mark.parametrize("way", ["added", "restored", "tagged"])
+def test_a_document_that_took_the_place_of_another_is_not_deleted_with_all_that_match(site, batch, way):
+    tag, ids = batch
+    late = add(site, f"{tag}/old/late.md", f"# Late\n\nA late file of {tag}.", tag) if way == "restored" else 0
+    if way == "restored":
+        site.engine.delete(f"documents/{late}").raise_for_status()
+    if way == "tagged":
+        late = add(site, f"{tag}/old/late.md", f"# Late\n\nA late file of {tag}.", "")
+    reader = reader_at(site, f"documents?tag={tag}")
+    site.engine.delete(f"documents/{ids[0]}").raise_for_status()
+    if way == "added":
+        late = add(site, f"{tag}/old/late.md", f"# Late\n\nA late file of {tag}.", tag)
+    elif way == "restored":
+        site.engine.post(f"documents/{late}/restore").raise_for_status()
+    else:
+        site.engine.patch(f"documents/{late}/tags", json={"add": [tag]}).raise_for_status()
+    send(reader, act="delete", all="1", total="5")
+    assert reader.answer.status_code == 422
+    assert "the list has changed" in reader.text
+    assert tagged(site, tag) == {*ids[1:], late}
+    site.engine.delete(f"documents/{late}").raise_for_status()
+
+
 def test_a_form_that_is_sent_twice_keeps_its_undo(browser, site, batch):
     tag, ids = batch
     browser.get(f"{site.url}/documents?tag={tag}")

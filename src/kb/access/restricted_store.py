@@ -72,13 +72,13 @@ class CallerStore:
         return tx if self._caller.limit is None else cast("Transaction", mine)
 
     @contextmanager
-    def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[Transaction]:
+    def write(self, checkpoint: Callable[[], None] = lambda: None, *, urgent: bool = False) -> Iterator[Transaction]:
         """A write transaction within the caller's limit, with its lines in the audit log.
 
         Raises:
             Forbidden: a document would be outside the caller's limit; nothing is written.
         """
-        with self._store.write(checkpoint) as tx, as_caller(tx, self._caller, self._author) as mine:
+        with self._store.write(checkpoint, urgent=urgent) as tx, as_caller(tx, self._caller, self._author) as mine:
             yield mine
 
 

@@ -111,7 +111,7 @@ class NoteIntake:
             if if_new and (answer := ready.refused(tx, alike)):
                 return answer
             newest = _notes(tx, 1)
-        with self.store.write(self.checkpoint) as tx:
+        with self.store.write(self.checkpoint, urgent=True) as tx:
             if before := with_key(tx, job):
                 return receipt_again(before, job)
             # A search would take long here, and other writes wait for it.

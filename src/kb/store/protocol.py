@@ -522,8 +522,12 @@ class Store(Protocol):
             StoreUnavailable: the replica failed; use `read` instead.
         """
 
-    def write(self, checkpoint: Callable[[], None] = lambda: None) -> AbstractContextManager[Transaction]:
+    def write(
+        self, checkpoint: Callable[[], None] = lambda: None, *, urgent: bool = False
+    ) -> AbstractContextManager[Transaction]:
         """Commit durably when the block ends; roll back if it raises.
+
+        An `urgent` write, for which somebody waits, may go before other waiting writes.
 
         The store calls `checkpoint` between the chunks that it writes; `checkpoint` may end the block by raising.
 

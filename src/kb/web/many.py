@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from starlette.datastructures import FormData, QueryParams
@@ -29,6 +31,7 @@ DONE: Final = {
     "dismiss": "Dismissed",
 }
 OF_JOBS: Final = ("retry", "dismiss")
+SECONDS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{3}")
 ALL_PAGES: Final = 500
 """Number of rows of a page when all rows are read."""
 
@@ -49,11 +52,9 @@ async def many(request: Request, visit: Visit) -> Response:
     if act not in DONE:
         raise Invalid("act: choose an action for the selected rows.")
     ids = await chosen(visit, form, act)
-    if act == "delete" and form.get("all") == "1" and len(ids) != number_in(str(form.get("total", ""))):
-        raise Invalid(f"all: the list has {count(len(ids), 'document')} now. Go back, look at it again, then delete.")
     if act == "delete" and form.get("sure") != "1" and (synced := await synced_files(visit, ids)):
         return render(request, "delete_many.html", ids=ids, synced=synced, back=back, is_all=form.get("all") == "1",
-                      where=str(form.get("where", "")))  # fmt: skip
+                      where=str(form.get("where", "")), seen=str(form.get("seen", "")))  # fmt: skip
     if act in OF_JOBS:  # nothing to undo: they change no document
         visit.leave_notice(Notice(told(act, await carry_out(ids, await action(visit, act, form)))))
         return redirect(visit, back)
@@ -74,18 +75,23 @@ async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
     """Return the ids of the selected rows, or of all that match.
 
     Raises:
-        Invalid: no row is selected.
+        Invalid: no row is selected, or the list has changed.
     """
     if form.get("all") == "1":
-        return [number async for number in every(visit, act, QueryParams(str(form.get("where", ""))))]
+        params, total = QueryParams(str(form.get("where", ""))), number_in(str(form.get("total", "")))
+        return [number async for number in every(visit, act, params, total, str(form.get("seen", "")))]
     ids = [number for each in form.getlist("id") if (number := number_in(str(each))) is not None]
     if not ids:
         raise Invalid("id: select at least one row first.")
     return list(dict.fromkeys(ids))
 
 
-async def every(visit: Visit, act: str, params: QueryParams) -> AsyncIterator[int]:
-    """Yield the ids of all rows of a list; of failed jobs, only the ids of jobs that the action can change."""
+async def every(visit: Visit, act: str, params: QueryParams, total: int | None, seen: str) -> AsyncIterator[int]:
+    """Yield the ids of all rows of a list; of failed jobs, only the ids of jobs that the action can change.
+
+    Raises:
+        Invalid: documents to delete differ from the page with `total` documents that was made at `seen`.
+    """
     if act in OF_JOBS:
         failed = [job async for job in visit.engine.iter_jobs(status="failed")]
         for job in failed:
@@ -100,9 +106,41 @@ async def every(visit: Visit, act: str, params: QueryParams) -> AsyncIterator[in
                 yield document["id"]
             if (cursor := page["next_cursor"]) is None:
                 return
-    documents = [document["id"] async for document in visit.engine.iter_documents(**documents_asked(params))]
-    for document_id in documents:
-        yield document_id
+    documents = [document async for document in visit.engine.iter_documents(**documents_asked(params))]
+    if act == "delete":
+        check_unchanged(documents, total, seen)
+    for document in documents:
+        yield document["id"]
+
+
+def check_unchanged(documents: list[Row], total: int | None, seen: str) -> None:
+    """Refuse to delete all documents of a list that differs from the list on the page.
+
+    Args:
+        documents: the documents now.
+        total: their number on the page.
+        seen: the time of the page in seconds.
+
+    Raises:
+        Invalid: documents were added, changed or removed since then.
+    """
+    if len(documents) != total:
+        now = f"has {count(len(documents), 'document')} now"
+    elif any(last_change(document) > seconds_in(seen) for document in documents):
+        now = "has changed"
+    else:
+        return
+    raise Invalid(f"all: the list {now}. Go back, look at it again, then delete.")
+
+
+def last_change(document: Row) -> float:
+    """Return the time of a document's last change in seconds."""
+    return datetime.fromisoformat(document["updated_at"] or document["created_at"]).timestamp()
+
+
+def seconds_in(text: str) -> float:
+    """Return the number of seconds in a text, 0 without one."""
+    return float(text) if SECONDS.fullmatch(text) else 0.0
 
 
 async def action(visit: Visit, act: str, form: FormData) -> Act:

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.date_parsing import day, moment
-from kb.api.errors import Changed, Forbidden, Invalid, NotFound
+from kb.api.errors import Changed, Invalid, KbError, Unauthorized
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -314,8 +314,10 @@ class DocumentTools:
             try:
                 document = await self._engine.change_tags(document_id, add=add, remove=remove)
                 documents.append(compact_answers.listed_document(document))
-            except (NotFound, Forbidden, Invalid) as error:
-                refused.append(error.detail)
+            except KbError as error:
+                if isinstance(error, Unauthorized | Invalid) and not documents:
+                    raise
+                refused.append(f"Document {document_id} is unchanged: {error.detail}")
         return with_notice({"documents": documents} | compact_answers.given(rest=" ".join(refused)))
 
     async def _full_hash(self, document_id: int, version: str) -> str | None:

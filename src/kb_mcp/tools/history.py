@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Final
 
 from fastmcp.tools import ToolResult
 from pydantic import Field
+from pydantic_core import to_json
 
 from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
@@ -17,6 +19,8 @@ from kb_mcp.tools.token_budget import AnswerLimiter, with_notice
 
 MOST_STEPS: Final = 100
 """Maximum number of documents that an answer lists."""
+
+OTHER_CHANGES: Final = "Nothing is undone yet, because confirm does not belong to these changes."
 
 
 class HistoryTools:
@@ -45,11 +49,11 @@ class HistoryTools:
         document_id: Annotated[int, Field(ge=0, description="From the bin, or to revert."), WHOLE] = 0,
         version: Annotated[int, Field(ge=0, description="To revert to."), WHOLE] = 0,
         since: Annotated[str, Field(description="Time: 2 hours ago.")] = "",
-        confirm: Annotated[bool, Field(description="After since showed them.")] = False,
+        confirm: Annotated[str, Field(description="Code from since.")] = "",
     ) -> ToolResult:
-        """Restore a document, revert it to a version, or undo all your own changes since a time.
+        """Restore a document, revert it to a version, or undo your own changes since a time.
 
-        since first shows the changes; confirm=true undoes them. kb_list(deleted=true) lists the bin, kb_history
+        since shows the changes, and the call that undoes them. kb_list(deleted=true) lists the bin, kb_history
         versions.
         """
         if bool(document_id) == bool(since):
@@ -69,9 +73,13 @@ class HistoryTools:
             )
         return rendered("kb_undo", with_notice(compact_answers.document(document)))
 
-    async def _since(self, since: str, *, confirm: bool) -> JSON:
-        """Return the changes of this key and program since a time, undone if `confirm`."""
-        undone = await self._engine.undo(since, mine=True, dry_run=not confirm)
+    async def _since(self, since: str, *, confirm: str) -> JSON:
+        """Return the changes of this key and program since a time, undone if `confirm` is their code."""
+        undone = await self._engine.undo(since, mine=True, dry_run=True)
+        code = _code(undone)
+        is_confirmed = bool(undone["steps"]) and confirm == code
+        if is_confirmed:
+            undone = await self._engine.undo(since, mine=True)
         steps = [
             {"document_id": step["document_id"], "title": step["title"], "effect": describe_step(step)}
             for step in undone["steps"]
@@ -79,11 +87,19 @@ class HistoryTools:
         shown = steps[: min(MOST_STEPS, self._limiter.count_fitting(steps))]
         skipped = sum(bool(step["skipped"]) for step in undone["steps"])
         what = count_changes(undone)
-        rest = "Nothing to undo." if not steps else f"Undone: {what}." if confirm else f"Would be undone: {what}."
+        rest = "Nothing to undo." if not steps else f"Undone: {what}." if is_confirmed else f"Would be undone: {what}."
         if skipped:
             rest += f" {skipped} cannot be undone, for the reasons above."
         if len(shown) < len(steps):
             rest += f" {len(steps) - len(shown)} more documents are not listed."
-        if steps and not confirm:
-            rest += " To undo these changes, call again with confirm=true."
+        if steps and not is_confirmed:
+            rest = (
+                f"Nothing is undone yet, because confirm does not belong to these changes. {rest}" if confirm else rest
+            )
+            rest += f" To undo these changes, call kb_undo(since={since!r}, confirm={code!r})."
         return with_notice({"steps": shown, "rest": rest})
+
+
+def _code(undone: JSON) -> str:
+    """Return a code for the steps of an undo, so that only shown changes are undone."""
+    return hashlib.sha256(to_json(undone["steps"])).hexdigest()[:8]
