@@ -542,9 +542,9 @@ class Raced:
     def __getattr__(self, name):
         return getattr(self._store, name)
 
-    def write(self, checkpoint):
+    def write(self, *arguments, **options):
         self._add_other()
-        return self._store.write(checkpoint)
+        return self._store.write(*arguments, **options)
 
 
 @pytest.mark.parametrize("is_busy", [False, True])
