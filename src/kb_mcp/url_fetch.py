@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import ipaddress
+import re
 import socket
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ import httpx2
 from kb import __version__
 from kb.api.errors import Invalid
 
+HOST: Final = re.compile(r"[a-z0-9.:_-]{1,253}")
 SECONDS: Final = 60
 MOST_REDIRECTS: Final = 5
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -66,29 +68,28 @@ class Fetcher:
                     if not answer.has_redirect_location:
                         return await self._content(answer)
                     url = str(httpx2.URL(url).join(answer.headers["location"]))
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            reason = str(error) or type(error).__name__
-            raise Invalid(f"url: the gateway cannot fetch it: {reason}.") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
+            raise Invalid(f"url: the gateway cannot fetch it: {_reason(error)}.") from error
         raise Invalid(f"url: it redirects more than {MOST_REDIRECTS} times.")
 
     async def _request(self, client: httpx2.AsyncClient, url: str) -> httpx2.Request:
         """Return a request to the checked address of the host, so that a second lookup cannot change it."""
         parsed = httpx2.URL(url)
-        host = parsed.host.lower().rstrip(".")
-        if parsed.scheme not in ("http", "https") or not host or parsed.userinfo:
+        host, name = parsed.host.lower().rstrip("."), parsed.raw_host.decode().lower().rstrip(".")
+        if parsed.scheme not in ("http", "https") or not HOST.fullmatch(name) or parsed.userinfo:
             raise Invalid("url: give an http or https address without a user name: https://example.org/report.pdf.")
         if not any(fnmatchcase(host, pattern) for pattern in self._hosts):
-            raise Invalid(f"url: this gateway may not fetch from {host}. Ask the user to add it to KB_MCP_FETCH_HOSTS.")
+            raise Invalid(f"url: this gateway may not fetch from {name}. Ask the user to add it to KB_MCP_FETCH_HOSTS.")
         port = parsed.port or (443 if parsed.scheme == "https" else 80)
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
         addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
         if host not in self._hosts and not all(_is_public(address) for address in addresses):
             raise Invalid(
-                f"url: {host} has a private address. The user can list this host by name in KB_MCP_FETCH_HOSTS."
+                f"url: {name} has a private address. The user can list this host by name in KB_MCP_FETCH_HOSTS."
             )
         headers = {"Host": parsed.netloc.decode(), "User-Agent": f"kb/{__version__}"}
         pinned = parsed.copy_with(host=str(addresses[0]), fragment=None)
-        return client.build_request("GET", pinned, headers=headers, extensions={"sni_hostname": host})
+        return client.build_request("GET", pinned, headers=headers, extensions={"sni_hostname": name})
 
     async def _content(self, answer: httpx2.Response) -> BinaryIO:
         if not answer.is_success:
@@ -104,6 +105,17 @@ class Fetcher:
             raise
         content.seek(0, io.SEEK_SET)
         return content
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason of a failure, without words of the server."""
+    if isinstance(error, TimeoutError | httpx2.TimeoutException):
+        return f"it takes more than {SECONDS} seconds"
+    if isinstance(error, httpx2.InvalidURL | UnicodeError):
+        return "it leads to an invalid address"
+    if isinstance(error, httpx2.ConnectError | OSError):
+        return str(error) or type(error).__name__
+    return f"the connection failed ({type(error).__name__})"
 
 
 def _is_public(address: Address) -> bool:

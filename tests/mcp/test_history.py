@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import httpx2
 import pytest
 from fastmcp import Client
 from mcp_types import Implementation
 
-from kb.api.errors import Invalid
-from kb_mcp.tools.token_budget import NOTICE
+from kb.api.errors import Invalid, NotFound
+from kb_mcp.tools.documents import DocumentTools
+from kb_mcp.tools.token_budget import NOTICE, AnswerLimiter
 from tests.conftest import MCP_KEY
 from tests.mcp.conftest import ERAS, call, done, noted, refusal
 
@@ -108,6 +110,21 @@ async def test_tags_of_several_documents_change_although_one_refuses_them(agent,
     changed = await call(agent, "kb_update_note", document_ids=ids, tags_add=[f"new-{word}"])
     assert [document["id"] for document in changed["documents"]] == [ids[0], ids[2]]
     assert changed["rest"].startswith(f"Document {ids[1]} is unchanged: ")
+
+
+async def test_a_list_with_texts_leaves_out_a_document_that_is_deleted_meanwhile(engine, word, monkeypatch):
+    ids = [(await engine.add_note(text=f"{word} {number}", tags=[word], wait=30))["document_id"] for number in (1, 2)]
+    listed = engine.documents
+
+    async def and_delete(**filters):
+        reply = await listed(**filters)
+        with suppress(NotFound):
+            await engine.delete_document(ids[0])
+        return reply
+
+    monkeypatch.setattr(engine, "documents", and_delete)
+    answer = await DocumentTools(engine, AnswerLimiter(10_000)).kb_list(tags=[word], text=50)
+    assert [document["id"] for document in answer.structured_content["documents"]] == [ids[1]]
 
 
 async def test_the_bin_is_listed_with_the_time_of_deletion(agent, word):

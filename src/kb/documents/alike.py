@@ -31,7 +31,7 @@ SHOWN: Final = 120
 NEAR, SHARED = 0.82, 0.25
 """The least cosine of alike notes by the default model, and their least share of common words among the words of both.
 
-Of 32 pairs of notes about one fact, said otherwise or changed, 27 are above both; of 33 pairs about two facts, one is.
+27 of 32 pairs of notes about one fact, in other words or changed, are above both, and one of 33 pairs about two facts.
 """
 
 MOSTLY_SHARED: Final = 0.65

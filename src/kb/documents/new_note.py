@@ -34,7 +34,7 @@ class Ready(NamedTuple):
     has_vectors: bool
 
     def alike(self, tx: Transaction, among: Sequence[int] | None = None) -> list[Alike]:
-        """Return the notes that say nearly the same, without those that this note replaces; only some of `among`."""
+        """Return the similar notes, except the notes that this note replaces; only some of `among`."""
         occupant = tx.documents.at_path(self.job.source_path) if self.job.source_path else None
         besides = {self.job.replaces, occupant.id if occupant else None}
         return find_alike(tx, self.content, has_vectors=self.has_vectors, besides=besides, among=among)

@@ -27,8 +27,8 @@ def save(
 ) -> tuple[int, bool]:
     """Write incoming content; return the document's id, and whether it already held this content (requirement E-11).
 
-    The same content at the same path is the same document and adds its tags. So does a note without a path that says
-    what another one says in other front matter (`known_fact`). New content at a known path, a new title, or a new
+    The same content at the same path is the same document and adds its tags. So does a note without a path if
+    another note has its text with other front matter (`known_fact`). New content at a known path, a new title, or a new
     reading of the same file replaces the content of that document and removes the tags that only the old content set.
     A file that returns, with the path or content of a document in the bin, restores that document.
     Everything else is a new document. `part_of` is the document whose file contained the content.
@@ -57,7 +57,7 @@ def save(
 
 
 def known_fact(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:
-    """Return the note that says what a new one without a path says, in other front matter.
+    """Return the note with the text of a new note without a path, and with other front matter.
 
     Turns of a conversation, and notes with two different titles or dates, are two events and not one fact.
     """

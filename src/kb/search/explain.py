@@ -64,7 +64,7 @@ def _leg(
 ) -> Callable[[int, int], ExplainedLeg | None]:
     """Return a function that explains a leg's score of a candidate, given its row and id.
 
-    If a leg that ran `alone` has no score of a candidate, the share is the score that the candidate got instead.
+    If a leg that ran `alone` has no score, the share is the score that the candidate got instead.
     """
     if np.isnan(scores).all():
         return lambda _row, _chunk_id: None

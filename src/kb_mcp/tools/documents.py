@@ -5,6 +5,7 @@ Agents read the docstring of a tool as its description.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
@@ -13,7 +14,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.date_parsing import day, moment
-from kb.api.errors import Changed, Invalid, KbError, Unauthorized
+from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -191,8 +192,9 @@ class DocumentTools:
         reply, corrected = await retried(self._engine, reply, documents, request)
         is_by_change = sort == "changed" or bool(updated_after)
         described = partial(self._described, is_by_change=is_by_change, characters=text, has_kinds=bool(updated_after))
-        data = self._limiter.document_list(await described(reply))
-        if len(data["documents"]) < len(reply["documents"]):
+        whole = await described(reply)
+        data = self._limiter.document_list(whole)
+        if len(data["documents"]) < len(whole["documents"]):
             data = self._limiter.document_list(await described(await documents(request, len(data["documents"]))))
         data["total"] = reply["total"]
         data["rest"] = _list_end(data, corrected, sort if sort in ("date", "id") or not is_by_change else "")
@@ -207,11 +209,12 @@ class DocumentTools:
             extra: JSON = {}
             if is_by_change:
                 extra["changed"] = document["updated_at"] or document["created_at"]
-            if has_kinds:
-                extra["change"] = await self._last_change(document)
-            if characters:
-                extra["text"] = await self._beginning(document["id"], characters)
-            documents.append(document | extra)
+            with suppress(NotFound):  # it was just deleted
+                if has_kinds:
+                    extra["change"] = await self._last_change(document)
+                if characters:
+                    extra["text"] = await self._beginning(document["id"], characters)
+                documents.append(document | extra)
         return reply | {"documents": documents}
 
     async def _last_change(self, document: JSON) -> str:
