@@ -64,7 +64,7 @@ async def test_several_documents_are_read_at_once_and_share_the_length(agent, wo
 
 
 async def test_a_short_answer_cuts_no_text_without_a_call_that_reads_on(agent, word):
-    ids = [(await noted(agent, text=f"{word} {number} " + "and so on " * 60, date="2026-01-02"))["document_id"]
+    ids = [(await noted(agent, text=f"{word} {number} " + "and so on " * 40, date="2026-01-02"))["document_id"]
            for number in range(6)]  # fmt: skip
     seen, left = [], ids
     while left:

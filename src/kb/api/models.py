@@ -608,7 +608,7 @@ class JobAccepted(Reply):
     `document_id` is the stored note, which keyword search finds at once; while the job of a note is queued, only its
     vectors are missing. `existed` is true if a document already had this content. `omitted` counts content that kb did
     not read, as in `Document`. `alike` lists notes that say nearly the same as the new note, the nearest first.
-    `stored` is false if kb stored nothing because of `if_new`; then there is no job.
+    `stored` is false if kb stored nothing because of `if_new`; then no job exists.
     """
 
     job_id: int | None
@@ -918,7 +918,7 @@ class Reembedding(Reply):
 
 
 class ReplicaStatus(Reply):
-    """Whether a replica answers searches; if not, `behind` counts the seconds since one was up to date."""
+    """Whether a replica answers searches; if not, `behind` has the seconds since one was up to date."""
 
     answers: bool
     behind: float
