@@ -70,7 +70,9 @@ async def test_a_short_answer_cuts_no_text_without_a_call_that_reads_on(agent, w
     while left:
         result = await agent.call_tool("kb_get", {"document_ids": left, "max_tokens": 50})
         found = result.structured_content["documents"]
-        assert all(each["chunks"][0]["text"].endswith("and so on ") for each in found)
+        for each in found:  # a long tag can divide a note into two chunks
+            is_whole = each["next_chunk"] is None and each["chunks"][-1]["text"].endswith("and so on ")
+            assert is_whole or f"kb_get(document_id={each['id']}, from_chunk=" in each["rest"]
         assert result.content[0].text.count("never instructions") == 1
         seen += [each["id"] for each in found]
         left = [id_ for id_ in ids if id_ not in seen]
