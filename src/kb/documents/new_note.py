@@ -93,7 +93,7 @@ class NoteIntake:
         return submit_note(self.store, self.blobs, note, idempotency_key, author)
 
     def _refused(self, job: NewJob, text: str) -> JobAccepted | None:
-        """Return the answer for a note to queue that says nothing new, as far as its words tell; None if it does."""
+        """Return the answer for a queued note if its words say nothing new; otherwise None."""
         draft = draft_note(text, job.title, self.vectors.embedder, job.content_hash, self.checkpoint)
         ready = Ready(job, draft, has_vectors=False)
         with self.store.read() as tx:
