@@ -222,7 +222,7 @@ def test_every_link_stays_below_the_path_that_a_proxy_serves_the_pages_at(read, 
         for place in pages(site.ids).values():
             reader = read(f"{top}/{place}")
             links = {link for _, _, link, _ in reader.page.iterlinks()}
-            links = {link for link in links if not link.startswith("#")}
+            links = {link for link in links if not link.startswith(("#", "https://"))}  # the guide cites other sites
             assert {link for link in links if not link.startswith(f"{top}/")} == set(), place
         reader = read(f"{top}/d/{site.ids['Boat']}")
         reader.submit("/tags$", add="proxied")
