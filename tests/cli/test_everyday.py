@@ -250,9 +250,8 @@ def test_a_search_says_that_no_word_occurs_where_the_filters_let_it_look(kb, tag
 def test_a_search_that_finds_nothing_says_why_and_what_is_still_on_the_way_in(start_server, outside, tmp_path):
     with start_server(tmp_path / "idle", KB_API_KEY=KEY) as server:
         env = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY}
-        outside(
-            "addnote", "-", text="Many words about ledgers keep the engine busy for a long while. " * 3_000, env=env
-        )
+        (tmp_path / "long.txt").write_text("Many words about ledgers keep the engine busy for a long while. " * 3_000)
+        outside("add", str(tmp_path / "long.txt"), env=env)
         assert outside("search", "key", "--tags", "absent", env=env).stderr == (
             "kb: nothing found: no document has the tag 'absent'; 1 job is unfinished\n"
         )

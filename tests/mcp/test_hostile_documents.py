@@ -152,6 +152,7 @@ def calls_of_every_tool(ids, mode):
         *(("kb_update_note", {"document_id": each, "tags_add": [f"{mode}-seen"]}) for each in ids[:4]),
         *(("kb_history", {"document_id": each}) for each in ids[:12]),
         *(("kb_history", {"document_id": each, "version": 1}) for each in ids[:12]),
+        ("kb_undo", {"since": "1 hour ago"}),
     ]
 
 

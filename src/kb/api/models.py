@@ -356,6 +356,12 @@ TWO_SCOPES: dict[str, Any] = {
     ],
 }
 
+MINE_ALONE: dict[str, Any] = {
+    "required": ["mine"],
+    "properties": {"mine": {"const": True}},
+    "not": {"required": ["since"], "properties": {"since": {"type": "string"}}},
+}
+
 
 class UndoRequest(Request):
     """The operation to undo: the one with this number, or by default the caller's last one.
@@ -365,7 +371,7 @@ class UndoRequest(Request):
     changes. With `mine`, `since` undoes only the changes made by the same key and program as this request.
     """
 
-    model_config = ConfigDict(json_schema_extra={"not": TWO_SCOPES})
+    model_config = ConfigDict(json_schema_extra={"not": {"anyOf": [TWO_SCOPES, MINE_ALONE]}})
 
     operation: Annotated[DocumentId | None, Field(description="The number of an operation.")] = None
     since: Instant | None = None
