@@ -25,9 +25,9 @@ from kb.documents.submit import drop, retry
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.documents.update import NoteChange, update_note
 from kb.formats.readers.front_matter import fact_of
-from kb.ingest import prompt_vectors
+from kb.ingest import note_vectors
 from kb.ingest.active_model import ActiveModel
-from kb.ingest.prompt_vectors import PromptVectors
+from kb.ingest.note_vectors import NoteVectors
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
@@ -80,9 +80,9 @@ def pool():
 
 @pytest.fixture
 def intake(store, gate, pool, tmp_path, monkeypatch):
-    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 20)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 20)
     (tmp_path / "staging").mkdir(exist_ok=True)
-    return NoteIntake(store, FolderBlobs(tmp_path), PromptVectors(gate, pool))
+    return NoteIntake(store, FolderBlobs(tmp_path), NoteVectors(gate, pool))
 
 
 def add(intake, text, key=None, **fields):
@@ -101,7 +101,7 @@ def closed(gate):
 
 def late(intake, gate, monkeypatch, text=FERRY, **fields):
     """The answer for a note that came while the model was busy."""
-    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01)
     with closed(gate):
         return add(intake, text, **fields)
 
@@ -263,7 +263,7 @@ def test_a_note_whose_vectors_failed_stays_and_its_job_can_be_tried_again_or_dis
 
 
 def test_an_undo_takes_back_a_note_that_waits_for_vectors(store, intake, gate, tmp_path, monkeypatch):
-    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01)
     me = Author("me", operation_key="one")
     with closed(gate):
         answer = intake.add(NoteRequest(text=FERRY), author=me)
@@ -310,7 +310,7 @@ def test_a_note_comes_after_what_is_queued_for_its_path(store, intake, gate, tmp
 
 def test_a_note_that_only_waits_for_vectors_keeps_none_from_its_path(store, intake, gate, tmp_path, monkeypatch):
     first = late(intake, gate, monkeypatch, source_path="trips/ferry")
-    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 20)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 20)
     second = add(intake, "The ferry leaves at noon.", source_path="trips/ferry")
     assert (second.status, second.document_id) == ("done", first.document_id)
     assert worked_off(store, gate, tmp_path, first.job_id).status == "done"
@@ -553,7 +553,7 @@ def test_if_new_sees_what_came_while_the_note_was_prepared_and_searches_in_no_wr
 ):
     others = [FERRY, "Bruno prefers tea.", API.replace("60", "90")]
     add(intake, others[0])
-    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 0.01 if is_busy else 20)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01 if is_busy else 20)
     raced = replace(intake, store=Raced(store, lambda: [add(intake, other) for other in others]))
     searched = []
     monkeypatch.setattr(alike, "_candidates", record_and(alike._candidates, searched))
@@ -597,7 +597,7 @@ def test_an_engine_with_another_model_in_use_than_the_note_was_cut_for_starts_ag
     model = ActiveModel(embedder)
     tried = []
 
-    class Changing(PromptVectors):
+    class Changing(NoteVectors):
         def content(self, draft):
             tried.append(1)
             if len(tried) == 1:

@@ -18,7 +18,7 @@ from kb.documents.submit import check_replaced, note_job, receipt, receipt_again
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import Draft, draft_note
-from kb.ingest.prompt_vectors import PromptVectors
+from kb.ingest.note_vectors import NoteVectors
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Content, Document, Filter, Job, NewJob, optional_fields
 
@@ -67,7 +67,7 @@ class NoteIntake:
 
     store: Store
     blobs: Blobs
-    vectors: PromptVectors
+    vectors: NoteVectors
     checkpoint: Callable[[], None] = lambda: None
 
     def add(self, note: NoteRequest, idempotency_key: str | None = None, author: Author = NOBODY) -> JobAccepted:

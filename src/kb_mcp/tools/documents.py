@@ -64,7 +64,7 @@ AllTags = Annotated[list[str], Field(fail_fast=True, description="With all.")]
 AnyTags = Annotated[list[str], Field(fail_fast=True, description="With any.")]
 NoTags = Annotated[list[str], Field(fail_fast=True, description="With none.")]
 DocType = Annotated[str, Field(description="Such as note or pdf.")]
-SourcePrefix = Annotated[str, Field(description="Start of path: /work/.")]
+SourcePrefix = Annotated[str, Field(description="Start of path: /docs/.")]
 Name = Annotated[str, Field(description="File name: memo*.")]
 After = Annotated[str, Field(description="Document date from: 2026-11, monday.")]
 Before = Annotated[str, Field(description="Document date before.")]
@@ -333,7 +333,7 @@ class DocumentTools:
     async def kb_get(
         self,
         document_id: Annotated[int, Field(ge=0, description="Or give source_path."), WHOLE] = 0,
-        source_path: Annotated[str, Field(description="Exact path: /work/plan.pdf.")] = "",
+        source_path: Annotated[str, Field(description="Exact path: /docs/plan.pdf.")] = "",
         from_chunk: Annotated[int, Field(ge=0, description="Read on from here: next_chunk."), WHOLE] = 0,
         chunk_id: Annotated[int, Field(ge=0, description="From a search result."), WHOLE] = 0,
         page: Annotated[int, Field(ge=0, description="Page of a PDF."), WHOLE] = 0,

@@ -59,7 +59,7 @@ class UploadTools:
         total_size: Annotated[int, Field(ge=0, description="In bytes."), WHOLE] = 0,
         text: Annotated[str, Field(description="Text of a text file, without total_size.")] = "",
         tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="Path, such as /work/plan.pdf; replaces the file there.")] = "",
+        source_path: Annotated[str, Field(description="Path, such as /docs/plan.pdf; replaces the file there.")] = "",
         sha256: Digest = "",
         url: Annotated[str, Field(description="Fetch the file from here.")] = "",
     ) -> ToolResult:
