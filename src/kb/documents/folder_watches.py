@@ -97,6 +97,9 @@ def begin(tx: Transaction, watch_id: str, request: WatchRequest) -> rows.SyncedF
     before = read(folder)
     if before is None or before.id != watch_id:
         before = WatchRecord(id=watch_id, tags=[], delete=False)
+    for other, record in watched(tx):
+        if record.id == watch_id and other.prefix != folder.prefix:  # it had another name
+            tx.folders.set_watch(other.prefix, None)
     return write(tx, folder, before.model_copy(update={"tags": request.tags, "delete": request.delete}))
 
 
