@@ -105,7 +105,11 @@ def test_every_body_has_an_example(description, operations):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_what_it_is_an_example_of(name):
-    model = next(getattr(module, name) for module in (models, folder_models, key_models, overview_models) if hasattr(module, name))
+    model = next(
+        getattr(module, name)
+        for module in (models, folder_models, key_models, overview_models)
+        if hasattr(module, name)
+    )
     assert model.model_validate(EXAMPLES[name]).model_dump(exclude_unset=True, mode="json") == EXAMPLES[name]
 
 

@@ -129,7 +129,8 @@ def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> rows.S
                 },
             )
         for other in others:
-            tx.folders.remove(other.prefix)
+            if other.prefix != folder.prefix:
+                tx.folders.remove(other.prefix)
         tx.folders.put(folder)
         return next(known for known in tx.folders.all() if known.prefix == folder.prefix)
 

@@ -9,7 +9,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -161,14 +160,22 @@ class FolderThread:
         async with make_client() as client:
             self._reporter = Reporter(client, self.record)
             folder, digests = self.record.folder(), DigestCache()
-            guard, reporter = partial(alone, self.record.lock), self._reporter
-            follower = Follower(client, folder, digests, reporter, reporter.is_asked, guard, quiet=True)
+            reporter = self._reporter
+            follower = Follower(client, folder, digests, reporter, reporter.is_asked, self._round, quiet=True)
             while True:
                 try:
                     await follower.run()
                 except Exception as error:  # noqa: BLE001 - one folder must not end silently
                     await reporter.on_failure(f"A sync failed: {type(error).__name__}: {error}")
                 await asyncio.sleep(RETRY_SECONDS)
+
+    @asynccontextmanager
+    async def _round(self) -> AsyncIterator[None]:
+        """Hold the lock of the rounds of the folder. End the thread if its record was removed or changed."""
+        async with alone(self.record.lock):
+            if load_records().get(self.record.id) != self.record:
+                raise asyncio.CancelledError
+            yield
 
 
 class Watcher:
