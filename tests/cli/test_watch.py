@@ -112,7 +112,8 @@ def test_a_folder_that_is_away_is_said_and_followed_again_when_it_is_back(kb, en
     until_synced(kb, tag, files=2)
     away = watched.rename(watched.with_name("away"))
     said = eventually("it is said", lambda: row(kb, tag)["watch"], lambda watch: watch["state"] == "failing")
-    assert said["error"] == f"The folder {watched} does not exist."
+    moved = f"If you moved it, run 'kb watch add NEW_FOLDER --as {tag}'."
+    assert said["error"] == f"The folder {watched} does not exist. {moved}"
     assert f"{tag}: The folder {watched} does not exist." in kb("watch", "list").stderr
     assert len(paths(engine, tag)) == 2, "nothing was deleted"
     (away / "new.md").write_text(f"New in {tag}.")

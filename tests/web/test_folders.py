@@ -51,7 +51,7 @@ def test_the_page_says_how_each_folder_is(read, site):
     assert "14 of 44 documents would be deleted" in scans
     assert "kb watch now scans --yes" in scans
     assert "1 failed file" in scans
-    assert "Not in sync since just now: The folder /media/ada/disk does not exist." in section(reader, "disk")
+    assert "The folder /media/ada/disk does not exist. First failed just now." in section(reader, "disk")
     assert "No program has watched this folder yet. On lamp, start kb serve" in section(reader, "laptop")
 
 
@@ -108,7 +108,7 @@ def test_who_may_only_read_sees_no_buttons(read, guarded):
 def test_a_folder_is_synced_with_the_keyboard_and_the_page_follows(browser, site):
     id_ = watch(site.engine, "keyed", {"result": {"files": 1}})
     browser.get(f"{site.url}/folders")
-    [button] = find(browser, "button[aria-label='Sync keyed now']")
+    [button] = find(browser, "button[aria-label='Sync now: keyed']")
     button.send_keys(Keys.ENTER)
     find(browser, "progress[aria-label='Syncing keyed']")
     answers = watch_of(site, id_)["asked_at"]

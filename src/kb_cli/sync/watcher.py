@@ -72,7 +72,9 @@ class Reporter:
 
     async def on_failure(self, reason: str) -> None:
         """Report why a round did not run: again only after a while, or if somebody asked for it."""
-        now = asyncio.get_running_loop().time()
+        now, record = asyncio.get_running_loop().time(), self._record
+        if reason == f"The folder {record.path} does not exist.":
+            reason += f" If you moved it, run 'kb watch add NEW_FOLDER --as {record.name}'."
         if reason != self._failure:
             print_error(f"{self._record.name}: {reason}")
         if reason != self._failure or self._answers or now - self._failed_at > REPEAT_SECONDS:
