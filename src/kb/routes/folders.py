@@ -89,20 +89,20 @@ def sync_now(watch_id: Id, services: ServicesDep) -> SyncedFolder:
     responses=problems(400, 404, 413, 507),
 )
 def report_round(watch_id: Id, watch_report: WatchReport, services: ServicesDep) -> SyncedFolder:
-    """Record the result of a round, or why there was none."""
+    """Record the result of a round, or the reason why it did not run."""
     with services.store.write() as tx:
         return folder_watches.shown(folder_watches.report(tx, watch_id, watch_report))
 
 
 @router.post("/seen", summary="Report running watches", dependencies=[WRITE], responses=problems(400, 413, 507))
 def note_running(seen_watches: SeenWatches, services: ServicesDep) -> KnownWatches:
-    """Record which watches a program runs, and return those that kb knows. A program calls this every few seconds."""
+    """Record which watches a program runs, and return the known watches. A program calls this every few seconds."""
     seen = {watch.id: watch.is_syncing for watch in seen_watches.watches}
     with services.store.view() as tx:
         known = [record for _, record in folder_watches.watched(tx) if record.id in seen]
     for record in known:
         if not folder_watches.is_noted(record, is_syncing=seen[record.id]):
-            with suppress(NotFound), services.store.write() as tx:  # it may end meanwhile
+            with suppress(NotFound), services.store.write() as tx:  # it may have ended
                 folder_watches.note(tx, record.id, is_syncing=seen[record.id])
     return KnownWatches(watches=[KnownWatch.model_validate(record) for record in known])
 

@@ -72,7 +72,7 @@ def watch(
     each change. 'list' shows the last sync of each folder, as does the page Folders of the web interface. 'now' syncs
     at once. 'remove' stops watching a folder and keeps its documents.
 
-    The options are those of 'kb sync'. kb remembers the folders of a machine in ~/.config/kb/watched. For an engine on
+    The options have the same meaning as in 'kb sync'. kb remembers the folders of a machine in ~/.config/kb/watched. For an engine on
     another machine, start 'kb watch run' where the folders are; it runs until you stop it.
     """
     action, *folders = words
@@ -174,7 +174,7 @@ async def wait_until_seen(client: EngineClient, watch_id: str) -> bool:
 
 
 def list_watched(*, json: bool) -> int:
-    """Print the watched folders that the engine knows, and those of this machine that it does not know."""
+    """Print the watched folders that the engine knows, and folders of this machine that it does not know."""
     rows = [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
     known = {row["watch"]["id"] for row in rows}
     unknown = [record for record in load_records().values() if record.id not in known]

@@ -201,7 +201,7 @@ class Watcher:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def _look(self, client: EngineClient) -> None:
-        """Compare the running threads with the records and with what the engine knows."""
+        """Compare the running threads with the records and with the folders that the engine knows."""
         records = await asyncio.to_thread(load_records)
         for id_, thread in list(self._threads.items()):
             if thread.record != records.get(id_) or not thread.is_alive:
@@ -256,7 +256,7 @@ async def alone(lock: Path, on_wait: Callable[[], None] = lambda: None) -> Async
 
 
 def end_with_parent() -> None:
-    """End this program when the one that started it closes the pipe to it, or ends in any way."""
+    """End this program when its parent closes the pipe to it, or ends in any way."""
 
     def wait() -> None:
         while sys.stdin.buffer.read(1):
