@@ -22,6 +22,7 @@ from kb.store.rows import (
     AuditEvent,
     AuditLine,
     Author,
+    Backlink,
     Binned,
     Chunk,
     ChunkPlace,
@@ -40,6 +41,7 @@ from kb.store.rows import (
     NewJob,
     Operation,
     OperationCounts,
+    OutgoingLink,
     ReplicaState,
     SecondSpace,
     SyncedFolder,
@@ -145,6 +147,16 @@ class Documents(Protocol):
 
     def take_unneeded_files(self) -> list[str]:
         """Return the hashes of the files that lost their last document, and clear this list."""
+
+
+class Links(Protocol):
+    """The links in documents. What they lead to is looked up at each call."""
+
+    def outgoing(self, document: Document, limit: Limit | None = None) -> list[OutgoingLink]:
+        """Return the links in a document, in order. Of web addresses, it returns only those of documents."""
+
+    def incoming(self, document: Document, limit: Limit | None = None) -> list[Backlink]:
+        """Return the documents with a link to a document, each once."""
 
 
 class History(Protocol):
@@ -433,6 +445,8 @@ class Transaction(Protocol):
     def documents(self) -> Documents: ...
     @property
     def history(self) -> History: ...
+    @property
+    def links(self) -> Links: ...
     @property
     def jobs(self) -> Jobs: ...
     @property

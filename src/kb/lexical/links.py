@@ -1,0 +1,234 @@
+"""The links of a Markdown text, and the documents that they lead to, by Obsidian's rules."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from kb.lexical.document_names import IS_URL, file_name, file_stem, folded
+
+MOST: Final = 1000
+"""The number of links kept of a document."""
+
+LONGEST: Final = 500
+"""The maximum length of a target."""
+
+DOCUMENT: Final = "kb://documents/"
+MARKDOWN: Final = ".md"
+
+_FENCE: Final = re.compile(r"[ >]*(`{3,}|~{3,})")
+_TICKS: Final = re.compile(r"`+")
+_LINK: Final = re.compile(
+    r"\[\[(?P<wiki>[^\[\]\n]{1,1000})\]\]"
+    r"|\]\([ \t]*(?:<(?P<quoted>[^<>\n]{1,2000})>|(?P<plain>(?:[^\s()<>]|\([^\s()]{0,500}\)){1,2000}))"
+    r"(?:[ \t]+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?[ \t]*\)"
+    r"|^[ ]{0,3}\[[^\[\]\n]{1,200}\]:[ \t]*<?(?P<reference>[^\s<>]{1,2000})"
+    r"|(?P<address>(?:https?|kb)://[^\s<>\[\]()\"'`|]{1,2000})",
+    re.MULTILINE,
+)
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_BEHIND: Final = ".,;:!?*_~"
+"""Marks after an address that do not belong to it."""
+
+
+class Link(NamedTuple):
+    """A link: its target as written, the key by which documents are found, and its place in characters.
+
+    The key is the folded name of a file without its folders, an address, or empty for a link to the document itself.
+    """
+
+    target: str
+    key: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that a key finds; `rank` says by what: see `names_of`."""
+
+    document_id: int
+    title: str
+    source_path: str | None
+    rank: int
+
+
+BY_NAME, BY_STEM, BY_ALIAS, BY_TITLE = range(4)
+
+
+def names_of(
+    title: str, source_path: str | None, other_names: Iterable[tuple[str, int]], *, is_part: bool = False
+) -> dict[str, int]:
+    """Return the keys that find a document, with the best rank of each.
+
+    The ranks are the name of a file, or of a Markdown file without its extension; the name of another file without its
+    extension; an alias; the title of a note. A document without a path has its title as its name.
+    """
+    names = [*other_names]
+    if source_path and IS_URL.match(source_path):
+        names.append((address_key(source_path), BY_NAME))
+    elif source_path:
+        name, stem = file_name(source_path, is_part=is_part), file_stem(source_path, is_part=is_part)
+        own = name[: -len(MARKDOWN)] if folded(name).endswith(MARKDOWN) else name
+        names += [(name, BY_NAME), (own, BY_NAME), (stem, BY_STEM)]
+    else:
+        names.append((title, BY_NAME))
+    ranks: dict[str, int] = {}
+    for name, rank in names:
+        key = folded(name.replace("\0", "").strip())[:LONGEST]
+        if key:
+            ranks[key] = min(rank, ranks.get(key, rank))
+    return ranks
+
+
+def links_in(text: str) -> list[Link]:
+    """Return the links in a Markdown text, each target once, without those in code."""
+    links: dict[str, Link] = {}
+    for match in _LINK.finditer(_without_code(text)):
+        if link := _parse(match):
+            links.setdefault(link.target, link)
+        if len(links) == MOST:
+            break
+    return list(links.values())
+
+
+def _parse(match: re.Match[str]) -> Link | None:
+    if wiki := match["wiki"]:
+        target = wiki.partition("|")[0].removesuffix("\\").strip()
+        key = _name_key(target)
+    else:
+        target = match["quoted"] or match["plain"] or match["reference"] or match["address"].rstrip(_BEHIND)
+        if target.lower().startswith(("http://", "https://", DOCUMENT)):
+            key = address_key(target)
+        elif _SCHEME.match(target) or target.startswith("//"):
+            return None
+        else:
+            target = unquote(target)
+            key = _name_key(target)
+    if not target or len(target) > LONGEST or "\x00" in target:
+        return None
+    return Link(target, key, match.start())
+
+
+def _name_key(target: str) -> str:
+    return folded(_path(target).rpartition("/")[2].strip())
+
+
+def _path(target: str) -> str:
+    """Return the path of a target, without its heading or block, and with slashes."""
+    return target.partition("#")[0].replace("\\", "/").strip()
+
+
+def address_key(address: str) -> str:
+    """Return the form in which addresses are compared: case-folded, without a fragment and a final slash."""
+    if folded(address).startswith(DOCUMENT):
+        return DOCUMENT + address[len(DOCUMENT) :].partition("#")[0].partition("/")[0]
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return folded(address)
+    return folded(urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), parts.query, "")))
+
+
+def is_address(key: str) -> bool:
+    """Return whether a key is a web address."""
+    return key.startswith(("http://", "https://"))
+
+
+def resolve(target: str, source_path: str | None, root: str, candidates: Iterable[Candidate]) -> Candidate | None:
+    """Return the document that a link by name leads to; None if no candidate has its path.
+
+    By path, then name, then alias and title. If the target has folders, the document at this path from the root comes
+    first; then those in the folder of the linking document or below it, the shortest path first; then those that share
+    most folders with it.
+
+    Args:
+        target: the target as written.
+        source_path: the path of the linking document.
+        root: the folder, such as a vault, that it belongs to.
+        candidates: the documents that the key of the link finds.
+    """
+    path = folded(_path(target)).removesuffix(MARKDOWN)
+    here = folded(source_path or "").replace("\\", "/").rpartition("/")[0]
+    top = folded(root).rstrip("/")
+    is_relative = path.startswith(("./", "../"))
+    if is_relative:
+        path = posixpath.normpath(posixpath.join(here, path))
+    elif path.startswith("/"):
+        path = path.lstrip("/")
+        is_relative = bool(top)
+        path = f"{top}/{path}" if top else path
+    found = [(rank, each) for each in candidates if (rank := _rank(each, path, here, top, is_exact=is_relative))]
+    return min(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _rank(candidate: Candidate, path: str, here: str, top: str, *, is_exact: bool) -> tuple[object, ...] | None:
+    """Return the order of a candidate, the best first; None if it has another path."""
+    own = folded(candidate.source_path or "").replace("\\", "/")
+    if "/" in path and not any(_ends(form, path, is_exact=is_exact) for form in _forms(own)):
+        return None
+    shared = len(posixpath.commonpath([f"/{here}", f"/{own}"]).split("/")) if own else 0
+    is_at_root = "/" in path and bool(top) and own.removesuffix(MARKDOWN) == f"{top}/{path}"
+    is_below = bool(here) and own.startswith(f"{here}/")
+    is_inside = bool(top) and own.startswith(f"{top}/")
+    distance = 0 if is_below else -shared
+    return (candidate.rank, not is_at_root, not is_inside, not is_below, distance, len(own), own, candidate.document_id)
+
+
+def _forms(own: str) -> Iterator[str]:
+    """Yield a path, and the path without the extension."""
+    folder, slash, name = own.rpartition("/")
+    yield own
+    yield own.removesuffix(MARKDOWN)
+    yield f"{folder}{slash}{file_stem(name)}"
+
+
+def _ends(own: str, path: str, *, is_exact: bool) -> bool:
+    return own == path or (not is_exact and own.endswith(f"/{path}"))
+
+
+def _without_code(text: str) -> str:
+    """Return a text of the same length with blanks in place of code."""
+    lines = text.splitlines(keepends=True)
+    fence = ""
+    pieces: list[str] = []
+    for line in lines:
+        mark = _FENCE.match(line)
+        if fence:
+            pieces.append(_blank(line))
+            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+                fence = ""
+        elif mark and not (mark[1][0] == "`" and "`" in line[mark.end() :]):
+            fence = mark[1]
+            pieces.append(_blank(line))
+        else:
+            pieces.append(line)
+    return "\n\n".join(map(_without_spans, "".join(pieces).split("\n\n")))
+
+
+def _blank(line: str) -> str:
+    return "\n".join(" " * len(part) for part in line.split("\n"))
+
+
+def _without_spans(paragraph: str) -> str:
+    """Return a paragraph with blanks in place of code spans, which end with as many backticks as they begin with."""
+    if "`" not in paragraph:
+        return paragraph
+    runs = list(_TICKS.finditer(paragraph))
+    closing: dict[int, list[int]] = {}
+    for index, run in reversed(list(enumerate(runs))):
+        closing.setdefault(len(run[0]), []).append(index)
+    pieces: list[str] = []
+    place = index = 0
+    while index < len(runs):
+        later = closing[len(runs[index][0])]
+        while later and later[-1] <= index:
+            later.pop()
+        end = later[-1] if later else index
+        span = paragraph[runs[index].start() : runs[end].end()]
+        pieces += [paragraph[place : runs[index].start()], _blank(span)]
+        place, index = runs[end].end(), end + 1
+    return "".join([*pieces, paragraph[place:]])
