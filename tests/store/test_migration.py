@@ -12,6 +12,7 @@ import pytest
 
 import kb.store.sqlite.store as store_module
 from kb.api.errors import StoreError
+from kb.store.migrations import FIRST
 from kb.store.rows import ChunkPosition, Content, Filter, NewChunk, NewJob
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
@@ -511,7 +512,7 @@ def version_of(path):
     new = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")} & {"generation", "last_ids"}
     assert (version, len(new), "updated_at" in store_v2.names(connection, "documents")) in [
         (2, 0, False),
-        (SCHEMA_VERSION, 2, True),
+        *((version, 2, True) for version in range(FIRST, SCHEMA_VERSION + 1)),
     ]
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert store_v2.words(connection, "lamp") == [(13, 3, DOCUMENTS[3][0], DOCUMENTS[3][1][1])]

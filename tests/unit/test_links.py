@@ -79,7 +79,7 @@ def candidates(target):
     key = links_in(f"[[{target}]]")[0].key
     files = {f"{VAULT}{path}": aliases for path, aliases in FILES.items()} | OUTSIDE
     return [
-        Candidate(number, path, path, ranks[key])
+        Candidate.of(number, path, path, ranks[key])
         for number, (path, aliases) in enumerate(files.items(), 1)
         if key in (ranks := names_of("A title", path, [(alias, BY_ALIAS) for alias in aliases]))
     ]

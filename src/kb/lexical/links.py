@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os.path
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -48,12 +49,28 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A document that a key finds; `rank` says by what: see `names_of`."""
+    """A document that a key finds. `rank` says by which name: see `names_of`. `path` is its folded path."""
 
     document_id: int
     title: str
-    source_path: str | None
+    path: str
     rank: int
+
+    @classmethod
+    def of(cls, document_id: int, title: str, source_path: str | None, rank: int) -> Candidate:
+        """Return the candidate for a document."""
+        return cls(document_id, title, folded(source_path or "").replace("\\", "/"), rank)
+
+    def is_at(self, path: str, *, is_exact: bool) -> bool:
+        """Return whether its path, with or without the extension, is `path` or, if not `is_exact`, ends with it."""
+        return any(form == path or (not is_exact and form.endswith(f"/{path}")) for form in _forms(self.path))
+
+    def order(self, here: str) -> tuple[int, int, str, int]:
+        """Return its order among other documents for a link in the folder `here`, the nearest first."""
+        shared = 0
+        if not self.path.startswith(f"{here}/"):
+            shared = os.path.commonprefix([f"{here}/", self.path]).count("/")  # noqa: RUF071 - by letters
+        return -shared, len(self.path), self.path, self.document_id
 
 
 BY_NAME, BY_STEM, BY_ALIAS, BY_TITLE = range(4)
@@ -161,21 +178,20 @@ def resolve(target: str, source_path: str | None, root: str, candidates: Iterabl
         path = path.lstrip("/")
         is_relative = bool(top)
         path = f"{top}/{path}" if top else path
-    found = [(rank, each) for each in candidates if (rank := _rank(each, path, here, top, is_exact=is_relative))]
-    return min(found, key=lambda pair: pair[0])[1] if found else None
-
-
-def _rank(candidate: Candidate, path: str, here: str, top: str, *, is_exact: bool) -> tuple[object, ...] | None:
-    """Return the order of a candidate, the best first; None if it has another path."""
-    own = folded(candidate.source_path or "").replace("\\", "/")
-    if "/" in path and not any(_ends(form, path, is_exact=is_exact) for form in _forms(own)):
-        return None
-    shared = len(posixpath.commonpath([f"/{here}", f"/{own}"]).split("/")) if own else 0
-    is_at_root = "/" in path and bool(top) and own.removesuffix(MARKDOWN) == f"{top}/{path}"
-    is_below = bool(here) and own.startswith(f"{here}/")
-    is_inside = bool(top) and own.startswith(f"{top}/")
-    distance = 0 if is_below else -shared
-    return (candidate.rank, not is_at_root, not is_inside, not is_below, distance, len(own), own, candidate.document_id)
+    has_folder = "/" in path
+    found = [each for each in candidates if not has_folder or each.is_at(path, is_exact=is_relative)]
+    best = min((each.rank for each in found), default=BY_NAME)
+    found = [each for each in found if each.rank == best]
+    preferences: list[Callable[[Candidate], bool]] = []
+    if top:
+        at_root, inside = f"{top}/{path}", f"{top}/"
+        preferences += [lambda each: each.path.removesuffix(MARKDOWN) == at_root] * has_folder
+        preferences.append(lambda each: each.path.startswith(inside))
+    if here:
+        preferences.append(lambda each: each.path.startswith(f"{here}/"))
+    for is_preferred in preferences:
+        found = [*filter(is_preferred, found)] or found
+    return min(found, key=lambda each: each.order(here), default=None) if len(found) > 1 else next(iter(found), None)
 
 
 def _forms(own: str) -> Iterator[str]:
@@ -184,10 +200,6 @@ def _forms(own: str) -> Iterator[str]:
     yield own
     yield own.removesuffix(MARKDOWN)
     yield f"{folder}{slash}{file_stem(name)}"
-
-
-def _ends(own: str, path: str, *, is_exact: bool) -> bool:
-    return own == path or (not is_exact and own.endswith(f"/{path}"))
 
 
 def _without_code(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from kb.api.rights import Limit
@@ -68,7 +69,7 @@ class Links:
         root = self._root(document.source_path)
         found = []
         for link in links:
-            to = _destination(link, document.id, document.source_path, root, candidates)
+            to = _destination(link, document.source_path, root, candidates)
             if to is None and is_address(link.key):
                 continue  # an address of the web that kb does not hold is not broken
             is_self = link.key == ""
@@ -82,14 +83,15 @@ class Links:
         sql = self._sql["select_linking"].format(condition=condition)
         rows = self._execute(sql, (keys, document.id, *parameters, MOST_LINKING)).fetchall()
         candidates = self._candidates({key for *_, key, _ in rows}, limit) if rows else {}
+        leads_here: dict[tuple[str, str], bool] = {}
         found: dict[int, Backlink] = {}
         for document_id, title, source_path, target, key, place in rows:
-            if document_id in found:
-                continue
-            root = self._root(source_path)
-            to = _destination(Link(target, key, place), document_id, source_path, root, candidates)
-            if to and to.document_id == document.id:
-                found[document_id] = Backlink(document_id, title, target, place)
+            folder = (source_path or "").rpartition("/")[0]
+            if (folder, target) not in leads_here:
+                to = _destination(Link(target, key, place), source_path, self._root(source_path), candidates)
+                leads_here[folder, target] = to is not None and to.document_id == document.id
+            if leads_here[folder, target]:
+                found.setdefault(document_id, Backlink(document_id, title, target, place))
         return list(found.values())
 
     def _candidates(self, keys: Iterable[str], limit: Limit | None) -> dict[str, list[Candidate]]:
@@ -101,17 +103,21 @@ class Links:
         sql = self._sql["select_candidates"].format(condition=condition)
         found: dict[str, list[Candidate]] = {}
         for key, *candidate in self._execute(sql, (wanted, *parameters)):
-            found.setdefault(key, []).append(Candidate(*candidate))
+            found.setdefault(key, []).append(Candidate.of(*candidate))
         return found
 
     def _root(self, source_path: str | None) -> str:
         """Return the synced folder that a path is in; empty if there is none."""
-        prefixes = [prefix for (prefix,) in self._execute(self._sql["select_roots"])] if source_path else []
-        return max((each for each in prefixes if (source_path or "").startswith(each)), key=len, default="")
+        within = (prefix for prefix in self._prefixes if source_path and source_path.startswith(prefix))
+        return max(within, key=len, default="")
+
+    @cached_property
+    def _prefixes(self) -> list[str]:
+        return [prefix for (prefix,) in self._execute(self._sql["select_roots"])]
 
 
 def _destination(
-    link: Link, document_id: int, source_path: str | None, root: str, candidates: Mapping[str, list[Candidate]]
+    link: Link, source_path: str | None, root: str, candidates: Mapping[str, list[Candidate]]
 ) -> Candidate | None:
     found = candidates.get(link.key, [])
     if is_address(link.key) or link.key.startswith(DOCUMENT):
