@@ -102,8 +102,8 @@ ALIASES: Final = {
 HELP: Final = (
     "A fully local knowledge base for people and their AI agents.\n\n"
     "kb connects to the engine at KB_ENGINE_URL or, if that is not set, to the engine on this machine "
-    "(http://127.0.0.1:8000). It sends the key in KB_API_KEY. You can also set both in ~/.config/kb/config.toml, "
-    "as engine_url and api_key, or for each profile there, such as [profiles.work]; "
+    "(by default http://127.0.0.1:8000). It sends the key in KB_API_KEY. You can also set both in "
+    "~/.config/kb/config.toml, as engine_url and api_key, or for each profile there, such as [profiles.work]; "
     "--profile or KB_PROFILE chooses a profile. 'kb config' shows the settings in effect."
 )
 EPILOG: Final = (

@@ -39,7 +39,7 @@ def test_device_tells_scripts_the_same_as_json(outside, here):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"KB_DEVICE": "cuda"}, "kb: KB_DEVICE: cuda cannot be used: the installed ONNX Runtime has only"),
+        ({"KB_DEVICE": "cuda"}, "kb: KB_DEVICE: kb cannot use cuda: the installed ONNX Runtime has only"),
         ({"KB_DEVICE": "cpu", "KB_PRECISION": "fp16"}, "kb: KB_PRECISION: cpu does not compute in fp16"),
         ({"KB_DEVICE": "abacus"}, "kb: KB_DEVICE: "),
     ],

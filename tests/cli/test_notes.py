@@ -33,8 +33,21 @@ def test_a_note_can_come_on_standard_input(kb, tag):
 
 
 def test_without_wait_the_receipt_is_printed(kb, tag):
-    assert kb.json("addnote", tag)["job_id"] > 0
-    assert kb("addnote", tag).stdout.startswith("job ")
+    receipt = kb.json("addnote", tag)
+    assert min(receipt["job_id"], receipt["document_id"]) > 0
+    assert kb("addnote", tag).stdout == f"note {receipt['document_id']} already has this text\n"
+
+
+def test_a_note_that_says_nearly_the_same_is_named_and_with_if_new_nothing_is_stored(kb, tag):
+    text = f"The {tag} ferry leaves the southern pier at {{}}."
+    first = kb.note(text.format("six"))
+    similar = f"similar: note {first}: {text.format('six')}\n"
+    assert kb("addnote", text.format("seven"), "--if-new").stdout == f"nothing stored: kb has a similar note\n{similar}"
+    assert kb.json("addnote", text.format("seven"), "--if-new", "--wait")["stored"] is False
+    later = kb("addnote", text.format("seven"), "--wait").stdout.splitlines(keepends=True)
+    assert similar in later[1:]
+    again = kb("addnote", f"---\ndate: 2026-04-01\n---\n{text.format('six')}", "--if-new").stdout
+    assert again.startswith(f"note {first} already has this text\n")
 
 
 def test_an_empty_note_is_refused(kb):

@@ -96,10 +96,11 @@ async def test_after_three_deaths_of_the_engine_a_job_is_failed_and_those_behind
         with start_server(tmp_path, port=port) as server:
             async with EngineClient(server.url) as client:
                 if deadly is None:
-                    deadly = (await client.add_note(text=LONG, source_path="/deadly"))["job_id"]
+                    deadly = (await client.add_file("deadly.txt", io.BytesIO(LONG.encode())))["job_id"]
+                    files = [io.BytesIO(f"File {number}.".encode()) for number in range(BEHIND)]
                     jobs = [
-                        (await client.add_note(text=f"Note {number}.", source_path=f"/{number}"))["job_id"]
-                        for number in range(BEHIND)
+                        (await client.add_file("a.txt", file, source_path=f"/{number}"))["job_id"]
+                        for number, file in enumerate(files)
                     ]
                 await running(client, deadly)
                 server.kill()
@@ -111,7 +112,7 @@ async def test_after_three_deaths_of_the_engine_a_job_is_failed_and_those_behind
             assert (queue["done"], queue["failed"]) == (BEHIND, 1)
             page = html.fromstring(httpx2.get(f"{server.url}/jobs?status=failed").text)
             assert page.xpath("//ul[contains(@class, 'jobs')]//button/text()") == ["Try again", "Discard"]
-            assert (await client.status())["documents"] == {"note": BEHIND}
+            assert (await client.status())["documents"] == {"text": BEHIND}
             assert (await client.retry_job(deadly))["status"] == "queued"
             await running(client, deadly)
             assert await client.drop_job(deadly) == {"status": "dropped", "job_id": deadly, "was": "running"}
@@ -119,7 +120,7 @@ async def test_after_three_deaths_of_the_engine_a_job_is_failed_and_those_behind
                 await client.job(deadly)
             with pytest.raises(JobDone, match="is done, and its document is "):
                 await client.drop_job((await finished(client, {"job_id": jobs[0]}))["id"])
-            assert (await client.status())["documents"] == {"note": BEHIND}
+            assert (await client.status())["documents"] == {"text": BEHIND}
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ SENTENCES = {
 """Picked by hand: for each file something that a person reads there."""
 
 REASONS = {
-    "MEDRPT-2024-PAT-3847_medical_report_scan.pdf": "its 3 pages hold only images (a scan)",
+    "MEDRPT-2024-PAT-3847_medical_report_scan.pdf": "its 3 pages have only images (a scan)",
 }
 
 

@@ -106,7 +106,9 @@ async def test_passages_of_a_document_come_together_when_asked(api, word):
 
 
 async def test_search_says_how_much_is_not_searchable_yet(api, word):
-    accepted = [await api.add_note(text=f"{word} {number} " + "ledger " * 900) for number in range(8)]
+    text = "ledger " * 900
+    files = [io.BytesIO(f"{word} {number} {text}".encode()) for number in range(8)]
+    accepted = [await api.add_file(f"{number}.txt", file) for number, file in enumerate(files)]
     assert (await api.search(query=word))["pending"] > 0
     for each in accepted:
         await finished(api, each)

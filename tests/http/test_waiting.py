@@ -38,11 +38,8 @@ async def test_there_is_no_waiting_for_what_is_not_there_or_for_less_than_no_tim
 @pytest.mark.requirement("E-2")
 async def test_each_of_many_who_wait_hears_of_the_end_of_the_job_that_is_his(http):
     async def submit_and_wait(number):
-        text = f"{uuid4()} note {number}"
-        waited = (
-            http.post("/jobs?wait=30", json={"text": text}) if number % 2 else http.post("/jobs", json={"text": text})
-        )
-        accepted = (await waited).json()
+        path = "/jobs?wait=30" if number % 2 else "/jobs"
+        accepted = (await http.post(path, files={"file": (f"{number}.txt", f"{uuid4()} file".encode())})).json()
         jobs = await asyncio.gather(*(http.get(f"/jobs/{accepted['job_id']}?wait=30") for _ in range(4)))
         return accepted, [job.json() for job in jobs]
 

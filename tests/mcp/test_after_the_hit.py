@@ -300,9 +300,14 @@ async def test_what_is_in_the_knowledge_base_is_in_the_instructions_and_the_stat
 async def test_a_new_note_is_answered_with_those_that_say_nearly_the_same(agent, word):
     ferry = await noted(agent, text=f"The {word} ferry leaves the southern pier at six.")
     later = await noted(agent, text=f"The {word} ferry leaves the southern pier at seven.")
-    title = f"The {word} ferry leaves the southern pier at six."
-    assert {"document_id": ferry["document_id"], "title": title} in later["alike"]
+    text = f"The {word} ferry leaves the southern pier at six."
+    assert {"document_id": ferry["document_id"], "text": text} in later["alike"]
     assert later["notice"] == NOTICE
+    refused = await call(agent, "kb_addnote", text=text.replace("six", "nine"), if_new=True)
+    assert (refused["stored"], "document_id" in refused, "job_id" in refused) == (False, False, False)
+    assert {"document_id": ferry["document_id"], "text": text} in refused["alike"]
+    known = await call(agent, "kb_addnote", text=text, date="2026-04-01")
+    assert (known["document_id"], known["existed"]) == (ferry["document_id"], True)
     other = await noted(agent, text="Boil the potatoes for twenty minutes and mash them with butter.")
     assert ferry["document_id"] not in [each["document_id"] for each in other.get("alike", [])]
 

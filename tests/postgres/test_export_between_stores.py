@@ -203,7 +203,7 @@ def eventually_imported(target, folder):
         try:
             return imported(target, folder)
         except StoreError as error:
-            if "An engine uses" not in str(error):
+            if "An engine is using" not in str(error):
                 raise
             time.sleep(0.1)
 
@@ -222,7 +222,7 @@ def test_no_engine_starts_on_half_an_import_into_postgresql(filled, in_postgres,
 def test_an_engine_that_starts_while_an_import_begins_is_found(filled, in_postgres, tmp_path, monkeypatch):
     folder = exported(filled, tmp_path / "export")
     monkeypatch.setattr(opening, "refuse_engines", lambda _: None)  # it looked a moment too early
-    with started(in_postgres), pytest.raises(StoreError, match="An engine uses the database"):
+    with started(in_postgres), pytest.raises(StoreError, match="An engine is using the database"):
         imported(in_postgres, folder)
     assert imported(in_postgres, folder).there == 0
 
@@ -270,7 +270,7 @@ def test_a_target_that_holds_something_else_or_has_an_engine_is_refused_and_stay
     with open_store(in_postgres) as store:
         with store.write() as tx:
             Library(store, in_postgres, DIMENSIONS).add(tx, 1)
-        with pytest.raises(StoreError, match="An engine uses the database"):
+        with pytest.raises(StoreError, match="An engine is using the database"):
             imported(in_postgres, folder)
     with pytest.raises(StoreError, match="is not empty"):
         imported(in_postgres, folder)

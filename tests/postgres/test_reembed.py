@@ -270,7 +270,7 @@ async def test_an_engine_that_does_not_find_the_model_says_so_leaves_the_work_to
                     shutil.move(gone, away)
                     lost.process.send_signal(signal.SIGCONT)
                     error = await eventually_async("it is refused", lambda: refused(api))
-                    assert (error.status, "The vectors are of gone" in error.detail) == (503, True)
+                    assert (error.status, "The vectors are now of gone" in error.detail) == (503, True)
                     assert (await api.search(query="key mat", fts_only=True))["results"]
                     told = await eventually_async("it says why", api.reembedding, lambda state: state["error"])
                     assert "cannot find the model" in told["error"]

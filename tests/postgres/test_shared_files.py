@@ -137,7 +137,7 @@ def test_while_s3_is_down_uploads_are_told_to_come_back_files_wait_and_all_else_
         assert api.found("bucket") == {note}
         refused = api("POST", "jobs", files={"file": ("other.txt", b"text")})
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
-        assert refused.json()["detail"].startswith("The place of the files does not answer")
+        assert refused.json()["detail"].startswith("The storage of the files does not respond")
         for job_id in (waiting["job_id"], after["job_id"]):
             assert api.ok("GET", f"jobs/{job_id}")["status"] in ("queued", "running")
         s3.start()
@@ -184,7 +184,7 @@ def test_a_shared_folder_that_is_gone_or_full_loses_nothing(start_server, url, t
             (disk / "kb").rename(disk / "away")
             for answer in (api("POST", "jobs", files={"file": ("a.txt", b"text")}), api("GET", path)):
                 assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
-                assert "Is it mounted?" in answer.json()["detail"]
+                assert "Check that it is mounted" in answer.json()["detail"]
             (disk / "kb").mkdir()  # as a mount point is there without what should be mounted
             assert api("POST", "jobs", files={"file": ("a.txt", b"text")}).status_code == 503
             assert list((disk / "kb").iterdir()) == []
@@ -213,7 +213,7 @@ def test_a_place_is_one_databases_alone(url, tmp_path):
         with pytest.raises(SettingError, match="of another database are there"):
             open_blobs(outside, other, tmp_path)
         open_blobs(None, other, tmp_path).put(staged_as("a"), io.BytesIO(b"content"))
-        with pytest.raises(SettingError, match="are in it, and cannot be moved out yet"):
+        with pytest.raises(SettingError, match="kb cannot move them out"):
             open_blobs(empty, other, tmp_path)
     assert list((tmp_path / "empty").iterdir()) == []
 
@@ -440,4 +440,4 @@ def test_a_file_of_keys_is_taken_in_once_and_gives_way_to_what_is_there(url, tmp
             assert second.identify(token_digest(token)).name == "of-the-file"
             second.flush()
         assert {key.name: bool(key.used_at) for key in store.keys.all()} == {"of-the-file": True, "both": False}
-    assert "not: ['both']" in caplog.text
+    assert "ignores those in the file: ['both']" in caplog.text

@@ -259,6 +259,21 @@ def test_in_a_well_place_nothing_is_found(settings, query):
     assert answers(settings, query) == [mat, [], mat]
 
 
+@pytest.mark.parametrize(("status", "is_fault"), [("queued", False), ("running", False), ("failed", True)])
+def test_vectors_that_a_job_will_make_are_no_fault_until_it_has_failed(settings, status, is_fault):
+    job = f"INSERT INTO jobs (status, text, document_id, created_at) VALUES ('{status}', 'text', 3, '2026-01-01 00:00:00')"
+    zeros = "UPDATE {} SET {} = {} WHERE chunk_id IN (SELECT id FROM chunks WHERE document_id = 3)"
+    change(
+        settings.data_dir,
+        "INSERT OR REPLACE INTO last_ids VALUES ('jobs', 9)",
+        job,
+        zeros.format("chunks_vec", "embedding", "zeroblob(1536)"),
+        "DELETE FROM vector_copies WHERE chunk_id IN (SELECT id FROM chunks WHERE document_id = 3)",
+    )
+    found = {name for name, (faults, _) in check_data(settings).items() if faults}
+    assert found == ({"vectors", "model"} if is_fault else set())
+
+
 @pytest.mark.parametrize("fault", REPAIRED)
 def test_what_can_be_repaired_is_found_and_repaired(settings, query, fault):
     right = answers(settings, query)

@@ -417,7 +417,7 @@ def test_a_chunk_that_has_no_vector_is_found_by_its_words(path):
     with store.read() as tx:
         found = look(tx, ("lamp", "lighthouses"), vector(15), Filter(), 10)
         assert {13, 21} <= set(found.ids.tolist())
-        assert not np.isnan(found.vec).any()
+        assert found.ids[np.isnan(found.vec)].tolist() == [13, 21]
     with store.write() as tx:
         tx.documents.delete(9)
         tx.documents.delete(3)
@@ -496,7 +496,7 @@ def test_killed_before_any_statement_it_is_of_one_version_or_the_other(tmp_path,
     versions = [version_of(path) for path in killed]
     assert versions == sorted(versions)
     assert version_of(finished) == SCHEMA_VERSION
-    assert set(versions) == {2, SCHEMA_VERSION}
+    assert {2, SCHEMA_VERSION} <= set(versions) <= {2, *range(FIRST, SCHEMA_VERSION + 1)}
     for path in killed[:: 20 // every]:
         store = opened(path)
         with store.read() as tx:
@@ -512,7 +512,7 @@ def version_of(path):
     new = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")} & {"generation", "last_ids"}
     assert (version, len(new), "updated_at" in store_v2.names(connection, "documents")) in [
         (2, 0, False),
-        *((version, 2, True) for version in range(FIRST, SCHEMA_VERSION + 1)),
+        *((number, 2, True) for number in range(FIRST, SCHEMA_VERSION + 1)),
     ]
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert store_v2.words(connection, "lamp") == [(13, 3, DOCUMENTS[3][0], DOCUMENTS[3][1][1])]

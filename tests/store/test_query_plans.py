@@ -14,7 +14,7 @@ from kb.store.sqlite.store import SqliteStore
 from tests.support.spaces import space
 
 DIMENSIONS = 8
-TABLES = ("documents", "chunks", "tags", "document_tags", "jobs")
+TABLES = ("documents", "chunks", "tags", "document_tags", "jobs", "note_bodies")
 
 # The order of a list without a filter is the order of the table, or of the index: reading it ends at the limit.
 IN_ORDER = {
@@ -96,6 +96,7 @@ ACTS = {
     "the first page below a folder": page(Filter(source_prefix="/1")),
     "the next page below a folder": page(Filter(source_prefix="/1"), next_=True),
     "a document by its content": lambda tx: tx.documents.with_content("hash5", None, note=True),
+    "a note by what it says": lambda tx: tx.documents.with_body("hash5"),
     "a document by its path": lambda tx: tx.documents.at_path("/5"),
     "adding": lambda tx: tx.documents.add(a_note("new"), "/new", ["common", "new"]),
     "updating": lambda tx: tx.documents.replace(6, a_note("newer")),
@@ -112,6 +113,8 @@ ACTS = {
     "stalled jobs": lambda tx: tx.jobs.release_stalled(10),
     "finishing a job": lambda tx: (tx.jobs.finish(2, 1), tx.jobs.fail(3, "no")),
     "claiming short notes": lambda tx: tx.jobs.claim_short(5, 1000, lambda _: True),
+    "whether a path is awaited": lambda tx: tx.jobs.awaits("/5", 30),
+    "the document of a job": lambda tx: tx.jobs.set_document(4, 1, existed=False, omitted={}),
     "staged files": lambda tx: tx.jobs.staged(),
     "the jobs whose time has come": lambda tx: tx.jobs.expire(30, 1000),
 }

@@ -178,15 +178,15 @@ def test_a_gpu_that_cannot_open_the_model_is_refused_and_auto_takes_the_cpu(gpu,
         name: object() for name in ("libonnxruntime_providers_shared.so", "libonnxruntime_providers_cuda.so")
     }
     machine = machine_with(CUDA.provider, loadable)
-    with pytest.raises(ModelError, match=r"KB_DEVICE: cuda cannot be used: (Available memory|CUDNN failure 4000)"):
+    with pytest.raises(ModelError, match=r"KB_DEVICE: kb cannot use cuda: (Available memory|CUDNN failure 4000)"):
         OnnxEmbedder(model_files, "cuda", machine=machine)
     assert OnnxEmbedder(model_files, machine=machine).device == "cpu"
-    assert "cuda cannot be used" in caplog.text
+    assert "kb cannot use cuda" in caplog.text
 
 
 def test_a_gpu_that_opens_the_model_and_cannot_compute_is_refused_too(gpu, model_files, caplog):
     gpu.error = state.Fail("CUDA failure 209: no kernel image is available for execution on the device ; GPU=0")
-    with pytest.raises(ModelError, match=r"cannot be used: it computes nothing .CUDA failure 209: no kernel image"):
+    with pytest.raises(ModelError, match=r"kb cannot use cuda: it computes nothing .CUDA failure 209: no kernel image"):
         on_gpu(model_files)
     machine = machine_with(CUDA.provider, {"libcuda.so.1": Driver()})
     assert OnnxEmbedder(model_files, machine=machine).device == "cpu"

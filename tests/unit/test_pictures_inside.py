@@ -112,9 +112,9 @@ def test_a_picture_that_is_shown_twice_is_read_once(read):
 
 def test_a_document_may_be_nothing_but_pictures(read):
     assert lines(read(SAYS, word(ONE, TWO, words=False), "scan.docx")) == ["found words", "PNG"] * 2
-    with pytest.raises(Unreadable, match="holds no text"):
+    with pytest.raises(Unreadable, match="contains no text"):
         read("audio=cat", word(ONE, TWO, words=False), "scan.docx")
-    with pytest.raises(Unreadable, match="holds no text"):
+    with pytest.raises(Unreadable, match="contains no text"):
         read("image=true", word(ONE, TWO, words=False), "scan.docx")
 
 

@@ -7,7 +7,7 @@ store, so a document outside the limit does not exist for them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -278,6 +278,9 @@ class CallerDocuments:
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> rows.Document | None:
         return self.inner.with_content(content_hash, source_path, note=note, limit=self.tx.limit)
 
+    def with_body(self, body_hash: str) -> rows.Document | None:
+        return self.inner.with_body(body_hash, self.tx.limit)
+
     def at_path(self, source_path: str) -> rows.Document | None:
         """Return the document at a path, for writing.
 
@@ -496,6 +499,15 @@ class CallerJobs:
 
     def pending(self) -> int:
         return self.inner.pending(self._of)
+
+    def set_document(self, job_id: int, document_id: int, *, existed: bool, omitted: Mapping[str, int]) -> None:
+        self.inner.set_document(job_id, document_id, existed=existed, omitted=omitted)
+
+    def finish(self, job_id: int, document_id: int, *, existed: bool, omitted: Mapping[str, int]) -> None:
+        self.inner.finish(job_id, document_id, existed=existed, omitted=omitted)
+
+    def awaits(self, source_path: str, before: int) -> bool:
+        return self.inner.awaits(source_path, before)
 
     def later(self, job_id: int) -> int | None:
         return self.inner.later(job_id) if self.get(job_id) else None

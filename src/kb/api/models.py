@@ -277,6 +277,9 @@ class NoteRequest(Request):
     ] = None
     source: Annotated[Source | None, Field(description="The origin of the note: a URL, a book, a person.")] = None
     replaces: Annotated[DocumentId | None, Field(description="The id of the note that this note supersedes.")] = None
+    if_new: Annotated[
+        bool, Field(description="Store nothing if a note says nearly the same. The answer names it in `alike`.")
+    ] = False
 
     @property
     def all_tags(self) -> list[str]:
@@ -585,19 +588,31 @@ class Deleted(Reply):
     title: str
 
 
+class Alike(Reply):
+    """A note that says nearly the same as a new one, with the beginning of its text."""
+
+    document_id: int
+    title: str
+    text: str
+
+
 class JobAccepted(Reply):
     """The receipt for a note or a file, whose content is safely on disk. If the job has ended, it has the job's result.
 
-    `existed` is true if the document already had this content. `omitted` counts content that kb did not read, as in
-    `Document`.
+    `document_id` is the stored note, which keyword search finds at once; while the job of a note is queued, only its
+    vectors are missing. `existed` is true if a document already had this content. `omitted` counts content that kb did
+    not read, as in `Document`. `alike` lists notes that say nearly the same as the new note, the nearest first.
+    `stored` is false if kb stored nothing because of `if_new`; then there is no job.
     """
 
-    job_id: int
+    job_id: int | None
     status: JobStatus
     document_id: int | None = None
     existed: bool = False
     omitted: dict[str, int] = {}
     error: str | None = None
+    stored: bool = True
+    alike: list[Alike] = []
 
 
 class JobDropped(Reply):

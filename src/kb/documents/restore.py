@@ -13,7 +13,7 @@ from kb.documents.replacement import drop_taken_link
 from kb.embed.protocol import Embedder
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.chunk import Chunker
-from kb.ingest.draft import NO_VECTORS, Draft, embed_draft
+from kb.ingest.draft import NO_VECTORS, Draft, body_hash_of, embed_draft
 from kb.lexical.language import guessed
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import (
@@ -121,6 +121,7 @@ def restored_content(
         "inputs": [chunker.passage(chunk.header, chunk.text) for chunk in chunks],
         "space": VectorSpace.of(embedder.spec),
         "language": guessed([chunk.text for chunk in chunks]),
+        "body_hash": body_hash_of(document.doc_type, chunks),
     }
     draft = Draft(**content_fields(document) | made)
     return embed_draft(draft, embedder, checkpoint)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
 
-from kb.api.models import NOTE
+from kb.api.models import NOTE, THREAD
 from kb.store.protocol import Transaction
 from kb.store.rows import NOBODY, Author, Binned, Content, Document, optional_fields
 
@@ -22,7 +22,9 @@ def save(
 ) -> tuple[int, bool]:
     """Write incoming content; return the document's id, and whether it already held this content (requirement E-11).
 
-    The same content at the same path is the same document and adds its tags. New content at a known path, a new title,
+    The same content at the same path is the same document and adds its tags. So does a note without a path that says
+    what another one says, but has another title, date or tags in its front matter, unless it is in a thread: the turns
+    of a conversation are events, not facts. New content at a known path, a new title,
     or a new reading of the same file replaces the content of that document and removes the tags that only the old
     content set. A file that returns, with the path or content of a document in the bin, restores that document.
     Everything else is a new document. `part_of` is the document whose file contained the content.
@@ -30,6 +32,11 @@ def save(
     A new reading of the same file does not count as a change: it makes no version and keeps `updated_at`.
     """
     same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
+    if same is None and (known := known_fact(tx, content, source_path, tags)):
+        if not set(known.tags).issuperset([*tags, *content.own_tags]):
+            tx.history.keep(known.id, author)
+            tx.documents.change_tags(known.id, add=[*tags, *content.own_tags], remove=())
+        return known.id, True
     document = same or (tx.documents.at_path(source_path) if source_path is not None else None)
     if source_path is not None:
         tx.folders.let_in(source_path)
@@ -40,6 +47,20 @@ def save(
         return tx.documents.add(linked, source_path, [*tags, *linked.own_tags], part_of, author), False
     merge(tx, document, content, tags, is_same=same is not None, author=author)
     return document.id, same is not None
+
+
+def known_fact(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:
+    """Return the note that says what a new one without a path says, in other front matter."""
+    is_turn = any(tag.startswith(THREAD) for tag in (*tags, *content.own_tags))
+    if content.body_hash is None or source_path is not None or is_turn:
+        return None
+    return tx.documents.with_body(content.body_hash)
+
+
+def known_note(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:
+    """Return the note that `save` would keep instead of this new one."""
+    same = tx.documents.with_content(content.content_hash, source_path, note=True)
+    return same or known_fact(tx, content, source_path, tags)
 
 
 def merge(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import BinaryIO, Final
 
 from kb.api.errors import JobDone, KeyReused, NotRetryable, Unconfirmed
-from kb.api.models import NOTE, FileRequest, JobAccepted, JobDropped, NoteRequest
+from kb.api.models import NOTE, Alike, FileRequest, JobAccepted, JobDropped, NoteRequest
 from kb.blobs.protocol import Blobs
 from kb.documents.lookup import existing_job
 from kb.documents.replacement import check_current, check_replaceable
@@ -17,11 +17,30 @@ from kb.documents.staging import discard, stage
 from kb.formats.text.base64_data import without_embedded
 from kb.formats.text.batches import filename_from_title
 from kb.ingest.draft import first_line
-from kb.store.protocol import Store
+from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Job, NewJob, optional_fields
 
 ORIGINAL_FIELDS: Final = {"text", "title", "tags", "source_path"}
 """The fields that notes always had: if the others are None, the hash of a note stays the same."""
+
+
+def note_job(note: NoteRequest, idempotency_key: str | None = None, author: Author = NOBODY) -> NewJob:
+    """Return the job of a note."""
+    return NewJob(
+        NOTE,
+        note.title,
+        note.source_path,
+        _distinct(note.all_tags),
+        text=note.text,
+        idempotency_key=idempotency_key,
+        request_hash=_sha256(
+            note.model_dump_json(exclude={name for name, value in note if value in (None, False)} - ORIGINAL_FIELDS)
+        ),
+        content_hash=_sha256(note.text),
+        author=author,
+        replaces=note.replaces,
+        **optional_fields(note),
+    )
 
 
 def submit_note(
@@ -35,21 +54,7 @@ def submit_note(
         AlreadyReplaced: another note replaces that note.
         DiskFull, FilesUnavailable: a file cannot be kept now.
     """
-    job = NewJob(
-        NOTE,
-        note.title,
-        note.source_path,
-        _distinct(note.all_tags),
-        text=note.text,
-        idempotency_key=idempotency_key,
-        request_hash=_sha256(
-            note.model_dump_json(exclude={name for name, value in note if value is None} - ORIGINAL_FIELDS)
-        ),
-        content_hash=_sha256(note.text),
-        author=author,
-        replaces=note.replaces,
-        **optional_fields(note),
-    )
+    job = note_job(note, idempotency_key, author)
     shown = without_embedded(note.text)
     if shown == note.text:
         accepted, _ = _submit(store, job)
@@ -118,7 +123,7 @@ def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
     """
     with store.write() as tx:
         job = existing_job(tx, job_id)
-        if job.status == "done":
+        if job.document_id is not None and job.status != "failed":
             raise JobDone(f"Job {job_id} is done, and its document is {job.document_id}. Delete that document instead.")
         tx.jobs.delete(job_id)
     if job.status != "running":
@@ -126,8 +131,8 @@ def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
     return JobDropped(job_id=job_id, was=job.status)
 
 
-def receipt(job: Job) -> JobAccepted:
-    """Return the receipt for the sender of a job."""
+def receipt(job: Job, alike: Sequence[Alike] = ()) -> JobAccepted:
+    """Return the receipt for the sender of a job, with the notes that say nearly the same."""
     return JobAccepted(
         job_id=job.id,
         status=job.status,
@@ -135,6 +140,7 @@ def receipt(job: Job) -> JobAccepted:
         existed=job.existed,
         omitted=dict(job.omitted),
         error=job.error,
+        alike=list(alike),
     )
 
 
@@ -157,13 +163,27 @@ def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:
     with store.write() as tx:
         before = tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
         if before is None:
-            if job.replaces is not None:
-                check_replaceable(tx, job.replaces)
-                check_current(tx, job.replaces, job.content_hash or "", job.source_path)
+            check_replaced(tx, job)
             return JobAccepted(job_id=tx.jobs.add(job), status="queued"), True
+    return receipt_again(before, job), False
+
+
+def check_replaced(tx: Transaction, job: NewJob) -> None:
+    """Refuse a note that replaces what it cannot replace. Raises as `submit_note`."""
+    if job.replaces is not None:
+        check_replaceable(tx, job.replaces)
+        check_current(tx, job.replaces, job.content_hash or "", job.source_path)
+
+
+def receipt_again(before: Job, job: NewJob) -> JobAccepted:
+    """Return the receipt of the job that has the key of another request.
+
+    Raises:
+        KeyReused: they are not the same request.
+    """
     if before.request_hash != job.request_hash:
         raise KeyReused
-    return receipt(before), False
+    return receipt(before)
 
 
 def _why_not_retried(job: Job) -> str:

@@ -73,5 +73,5 @@ class Embedder(Tokenizer, Protocol):
         Unless `alone`, the CPU uses one core and leaves the others to other work; the vectors are the same.
         """
 
-    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of passages, in the same form."""
+    def embed_passages(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
+        """Return the vectors of passages, in the same form; `alone` as for queries."""

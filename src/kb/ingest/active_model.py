@@ -70,8 +70,8 @@ class ActiveModel:
     def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         return self.current.embed_queries(texts, alone=alone)
 
-    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self.current.embed_passages(texts)
+    def embed_passages(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
+        return self.current.embed_passages(texts, alone=alone)
 
 
 def again_if_model_changed(act: Callable[P, T]) -> Callable[P, T]:

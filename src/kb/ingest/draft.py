@@ -17,14 +17,14 @@ from kb.api.errors import ModelChanged, Unreadable
 from kb.api.models import MAX_TITLE, NOTE
 from kb.api.omissions import phrase, together
 from kb.embed.protocol import Embedder
-from kb.formats.readers.front_matter import front_matter
+from kb.formats.readers.front_matter import fact_of, front_matter
 from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Attachment, Extracted
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.document_names import with_aliases
 from kb.lexical.language import guessed
 from kb.parser.sandbox import Sandbox
-from kb.store.rows import Content, NewChunk, VectorSpace
+from kb.store.rows import Chunk, Content, NewChunk, VectorSpace
 
 NOT_READ = "Not read: "
 """The beginning of a document's last line if parts of its file were not read."""
@@ -95,6 +95,7 @@ def draft_note(
         title_given=title is not None,
         space=space,
         omitted={"front_matter": 1} if matter.is_lost else {},
+        body_hash=body_hash(text),
     )
 
 
@@ -148,6 +149,16 @@ def draft_file(
         space=VectorSpace.of(embedder.spec),
         omitted=extracted.omitted,
     )
+
+
+def body_hash(text: str) -> str:
+    """Return the SHA-256 of what a note says, whatever the title, date and tags in its front matter."""
+    return sha256(fact_of(text).encode()).hexdigest()
+
+
+def body_hash_of(doc_type: str, chunks: Iterable[NewChunk | Chunk]) -> str | None:
+    """Return the `body_hash` of a stored note; None for a file."""
+    return body_hash("".join(chunk.text for chunk in chunks)) if doc_type == NOTE else None
 
 
 def most_attachments(depth: int) -> int:

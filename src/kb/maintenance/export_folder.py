@@ -24,6 +24,7 @@ from kb.blobs.protocol import Blobs, kept_as, staged_as
 from kb.documents.originals import Originals
 from kb.documents.staging import discard, stage
 from kb.filesystem import open_regular
+from kb.ingest.draft import body_hash_of
 from kb.lexical.language import guessed
 from kb.maintenance.backup_storage import LARGEST_MANIFEST, stream_digest
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
@@ -110,7 +111,7 @@ class ExportedDocument:
         """Return the current content of the document."""
         language = guessed([chunk.text for chunk in self.chunks])
         fields = content_fields(self.document) | {"chunks": self.chunks, "vectors": vectors, "language": language}
-        return Content(**fields)
+        return Content(**fields, body_hash=body_hash_of(self.document.doc_type, self.chunks))
 
 
 class ExportFolder:

@@ -74,8 +74,8 @@ def exported_vectors(tx: MovedTransaction) -> Iterator[bytes]:
         with np.errstate(over="ignore", invalid="ignore"):
             if not (np.isfinite(vectors).all() and vectors.any(axis=1).all()):
                 raise StoreError(
-                    f"Document {document['id']}: a vector is missing or damaged. Run 'kb reindex', which recomputes it,"
-                    " or export without --vectors."
+                    f"Document {document['id']}: a vector is missing or damaged. If jobs are queued, wait until they"
+                    " are done. Otherwise run 'kb reindex', which recomputes it, or export without --vectors."
                 )
         yield vectors.astype("<f4").tobytes()
 

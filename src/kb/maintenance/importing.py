@@ -19,6 +19,7 @@ from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
+from kb.ingest.draft import body_hash_of
 from kb.lexical.language import guessed
 from kb.maintenance.export import DOCUMENTS, VERSIONS
 from kb.maintenance.export_folder import SLICE, ExportFolder, Imported, slices
@@ -297,7 +298,15 @@ def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.
     chunks = [chunk.row() for chunk in line.chunks]
     ids = [chunk.id for chunk in line.chunks if chunk.id]
     tx.transfer.insert(export_tables.DOCUMENTS, dict(line) | {"language": language})
-    content = Content(line.doc_type, line.title, line.content_hash, chunks, vectors, language=language)
+    content = Content(
+        line.doc_type,
+        line.title,
+        line.content_hash,
+        chunks,
+        vectors,
+        language=language,
+        body_hash=body_hash_of(line.doc_type, chunks),
+    )
     tx.documents.add_chunks(line.id, content, ids if len(ids) == len(chunks) else None)
     tx.documents.add_tags(line.id, line.tags)
 

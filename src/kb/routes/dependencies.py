@@ -22,6 +22,7 @@ from kb.documents.disk_use import DiskUse
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
+from kb.ingest.prompt_vectors import PromptVectors
 from kb.ingest.stop_signal import StopSignal
 from kb.routes.admission import Admission
 from kb.search.document_map import DocumentMapper
@@ -55,6 +56,7 @@ class Services:
     settings: Settings
     store: Store
     embedder: Embedder
+    note_vectors: PromptVectors
     worker: Worker
     originals: Originals
     search: SearchService

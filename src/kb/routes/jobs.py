@@ -13,9 +13,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
-from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
+from kb.api.models import DEFAULT_PAGE, ENDED, NOTE, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
 from kb.documents.lookup import existing_job
-from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
+from kb.documents.new_note import NoteIntake
+from kb.documents.submit import drop, receipt, retry, submit_file
 from kb.routes.dependencies import MAX_ID, READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
 from kb.routes.problems import problems
 from kb.routes.submissions import BODIES, basename, parse_form, parse_note, read_form
@@ -51,7 +52,7 @@ class SubmitQuery(WaitQuery):
 
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"model": JobAccepted, "description": "The job has ended."},
+    200: {"model": JobAccepted, "description": "The job has ended, or `if_new` stored nothing."},
     202: {
         "description": "The job is accepted.",
         "links": {"job": {"operationId": "get_job", "parameters": {"job_id": "$response.body#/job_id"}}},
@@ -82,17 +83,23 @@ async def submit(
 ) -> JobAccepted:
     """Add a note (JSON) or a file (form). Accepted content survives a crash.
 
-    The status is 202, or 200 if the call waited and the job is done or failed.
+    kb stores a note before it answers: the answer has the note's `document_id` and similar notes (`alike`), and keyword
+    search finds the note at once. If the model is busy, the note's vectors follow later, and its job stays queued
+    until then.
+
+    The status is 202, or 200 if the call waited and the job is done or failed, or if `if_new` stored nothing.
     """
     accepted = await _accept(request, services, idempotency_key, author_from(request, query.why))
     logger.info("job accepted", extra={"job_id": accepted.job_id})
-    services.worker.wake()
     seconds = query.wait or preferred_wait(prefer)
     if seconds and not query.wait:
         response.headers["Preference-Applied"] = f"wait={seconds}"
-    if seconds and accepted.status not in ENDED:
-        accepted = receipt(await awaited_job(services, accepted.job_id, seconds))
-    if accepted.status in ENDED:
+    if accepted.job_id and accepted.status not in ENDED:
+        services.worker.wake()
+        if seconds:
+            alike = accepted.alike
+            accepted = receipt(await awaited_job(services, accepted.job_id, seconds), alike)
+    if (seconds or not accepted.stored) and accepted.status in ENDED:
         response.status_code = 200
     return accepted
 
@@ -151,7 +158,11 @@ async def _accept(request: Request, services: Services, idempotency_key: str | N
 
 def _accept_note(services: Services, body: bytes, idempotency_key: str | None, author: Author) -> JobAccepted:
     note = parse_note(body, services.settings)
-    return submit_note(services.store, services.originals.blobs, note, idempotency_key, author)
+    intake = NoteIntake(services.store, services.originals.blobs, services.note_vectors, services.stop.check)
+    accepted = intake.add(note, idempotency_key, author)
+    if accepted.status == "done" and accepted.stored:
+        services.instruments.ingested(NOTE, "done")
+    return accepted
 
 
 def _accept_file(services: Services, form: FormData, idempotency_key: str | None, author: Author) -> JobAccepted:

@@ -56,8 +56,9 @@ class Scale(NamedTuple):
 class Candidates:
     """The union of the two legs' best chunks, by ascending id, each with both scores; higher is better.
 
-    A score is NaN if the leg did not run, and in `fts` also if no word of the query matched. The chunks in `context`
-    are ranked by their scores together with their neighbours. `scale` is the scale of other candidates whose scores
+    A score is NaN if the leg did not run, in `fts` also if no word of the query matched, and in `vec` also if the
+    vector of a new note is still to be made. The chunks in `context` are ranked by their scores together with their
+    neighbours. `scale` is the scale of other candidates whose scores
     must be comparable; None to compute it from these.
     """
 
@@ -114,8 +115,8 @@ class Ranking:
 def fuse(candidates: Candidates) -> Fused:
     """Return the scores of candidates, without the bonus for words that appear as typed.
 
-    A missing score counts as the lowest possible one: without a matching word, BM25 is 0. If only one leg ran, its
-    scores are returned unchanged.
+    Without a matching word, BM25 is 0. A missing vector counts as an average one. If only one leg ran, its scores are
+    returned unchanged.
     """
     nothing, typed = np.full(candidates.ids.size, np.nan), np.zeros(candidates.ids.size)
     if (alone := _leg_alone(candidates)) is not None:
@@ -170,6 +171,9 @@ def _in_context(candidates: Candidates) -> tuple[NDArray[np.float64], NDArray[np
     fts, vec = _or_zero(candidates.fts), candidates.vec.copy()
     places = np.searchsorted(candidates.ids, candidates.context.ids)
     fts[places], vec[places] = _or_zero(candidates.context.fts), candidates.context.vec
+    unmade = np.isnan(candidates.vec)
+    if unmade.any():  # what a note means is not known yet: that neither raises nor lowers its score
+        vec[unmade] = vec[~unmade].mean()
     return fts, vec
 
 

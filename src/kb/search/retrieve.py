@@ -225,7 +225,7 @@ class Retriever:
         score_words = partial(self._selection.full_text_scores, self._query.terms)
         vectors = np.full(ids.size, np.nan)
         if self._vector is not None:
-            vectors = filled(vec, ids, partial(self._selection.cosines, self._vector.result()))
+            vectors = nan_if_none(filled(vec, ids, partial(self._selection.cosines, self._vector.result())))
         return replace(candidates, ids=ids, fts=filled(fts, ids, score_words), vec=vectors)
 
     def _candidates(self, limit: int, scale: Scale | None) -> Candidates:
@@ -237,10 +237,10 @@ class Retriever:
             return Candidates(matches.ids, matches.scores, np.full(matches.ids.size, np.nan))
         vector = self._vector.result()
         with self._instruments.search("vectors"):
-            near = self._selection.nearest(vector, limit, exact=self._query.exact)
+            near = with_vectors(self._selection.nearest(vector, limit, exact=self._query.exact))
             ids = np.union1d(near.ids, matches.ids)
             scores = filled(matches, ids, partial(self._selection.full_text_scores, terms))
-            cosines = filled(near, ids, partial(self._selection.cosines, vector))
+            cosines = nan_if_none(filled(near, ids, partial(self._selection.cosines, vector)))
             candidates = Candidates(ids, scores, cosines, scale=scale)
             return candidates if np.isnan(scores).all() else self._in_context(candidates, vector)
 
@@ -316,6 +316,17 @@ class Retriever:
             )
             for hit, score, words, meaning, lent in zip(hits, *scores, strict=True)
         ]
+
+
+def with_vectors(near: ScoredChunks) -> ScoredChunks:
+    """Return the chunks that have a vector; the cosine of one whose vector is still to be made is 0."""
+    made = near.scores != 0
+    return near if made.all() else ScoredChunks(near.ids[made], near.scores[made])
+
+
+def nan_if_none(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cosines with NaN for chunks without a vector."""
+    return np.where(cosines == 0, np.nan, cosines)
 
 
 def filled(

@@ -80,6 +80,9 @@ class Documents(Protocol):
     ) -> Document | None:
         """Return the note, or the file, that has this content at this path (requirement E-11)."""
 
+    def with_body(self, body_hash: str, limit: Limit | None = None) -> Document | None:
+        """Return the note without a path that says the same, whatever the title, date and tags in its front matter."""
+
     def at_path(self, source_path: str) -> Document | None: ...
     def named(self, tokens: Collection[str], most: int, limit: int, within: Limit | None = None) -> list[Named]:
         """Return at most `limit` documents whose names contain some of these words, matches of rare words first.
@@ -111,6 +114,9 @@ class Documents(Protocol):
 
         The file name stays if the content has none.
         """
+
+    def set_vectors(self, document_id: int, content: Content) -> None:
+        """Write the chunks of a document again, with new ids and the vectors of this content. It does not change."""
 
     def rename(self, document_id: int, filename: str) -> None:
         """Set the name of the document's file, and nothing else."""
@@ -221,7 +227,7 @@ class Jobs(Protocol):
         """Return the job that was accepted with this key."""
 
     def pending(self, of: Caller | None = None) -> int:
-        """Return the number of queued and running jobs, of all callers or of one."""
+        """Return the number of queued and running jobs whose document is not stored, of all callers or of one."""
 
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
         """Return jobs with an id below `before`, newest first, of all callers or of one."""
@@ -273,6 +279,12 @@ class Jobs(Protocol):
         Raises:
             LeaseLost: another engine has the job.
         """
+
+    def set_document(self, job_id: int, document_id: int, *, existed: bool, omitted: Mapping[str, int]) -> None:
+        """Record the document of a queued job that is stored already: only its vectors are missing."""
+
+    def awaits(self, source_path: str, before: int) -> bool:
+        """Return whether a queued or running job with an id below `before` will write to this path."""
 
     def fail(self, job_id: int, error: str, *, drop: bool = False) -> None:
         """Mark a job as failed, for a reason in plain words; `drop` deletes its content, which is of no further use.

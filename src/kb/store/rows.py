@@ -96,7 +96,8 @@ class Content(OptionalFields):
     `filename` is the name of its file. `title_given` is True if a person or program set the title, and False if the
     title comes from the content. `space` is the space of the vectors if it may differ from the store's. `replaces` is
     the document that this one replaces. `omitted` counts the unread parts of the file by kind. `language` is the ISO
-    639-1 code of the text's language, if that is clear.
+    639-1 code of the text's language, if that is clear. `body_hash` is of a note's text without the title, date and
+    tags in its front matter.
     """
 
     doc_type: str
@@ -112,6 +113,7 @@ class Content(OptionalFields):
     replaces: int | None = None
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
     language: str | None = None
+    body_hash: str | None = None
 
 
 class OutgoingLink(NamedTuple):

@@ -91,7 +91,7 @@ async def show(request: Request, visit: Visit) -> Response:
 
 @cache
 def files() -> dict[str, Path]:
-    """Return the pages and pictures of the guide by their path in it. No other file is ever served."""
+    """Return the guide's pages and pictures by their path in it. No other file is ever served."""
     folder = next((folder for folder in FOLDERS if (folder / FIRST).is_file()), None)
     if folder is None:
         return {}
@@ -145,7 +145,7 @@ def _sections(tokens: list[Any], folder: str) -> Iterator[Section]:
             token.attrSet("id", anchor)
             section = Section(heading, anchor, int(token.tag[1]))
         elif token.type in ("th_open", "td_open"):
-            token.attrs.pop("style", None)  # the policy of the pages allows no inline style
+            token.attrs.pop("style", None)  # the policy of the web interface allows no inline style
         elif token.type == "inline":
             links = list(_links(token.children, folder))
             if section and tokens[index - 1].type != "heading_open":
@@ -172,7 +172,7 @@ def _text(inline: Any) -> str:  # noqa: ANN401 - the library's own
 
 
 def _links(children: list[Any], folder: str) -> Iterator[tuple[str, str]]:
-    """Fit the links of a paragraph to the guide; yield page and text of those that lead to one of its pages."""
+    """Fit the links of a paragraph to the guide; yield page and text of each link to one of its pages."""
     is_outside = False
     for index, token in enumerate(children):
         if token.type == "link_open":

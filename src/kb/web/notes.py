@@ -37,8 +37,10 @@ async def new(request: Request, visit: Visit) -> Response:
     form = await note_form(request, visit)
     draft = sent(form)
     try:
-        note = {name: value for name, value in draft.items() if name != "tags" and value}
-        job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]), wait=WAIT_SECONDS)
+        note: dict[str, Any] = {name: value for name, value in draft.items() if name != "tags" and value}
+        job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]))
+        if job["document_id"] is None:  # a note with pictures, which become a file
+            job = await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
     except (Invalid, TooLarge) as error:
         return _form(request, draft, error=error)
     saved = f"d/{job['document_id']}" if job["document_id"] else "jobs"

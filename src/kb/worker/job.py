@@ -278,6 +278,10 @@ class Ingestion:
             tx.jobs.fail(job.id, "The message or archive that contained it was deleted.", drop=True)
             self._discard(attached)
             return "failed"
+        if job.document_id is not None:
+            add_vectors(tx, job.document_id, content)
+            tx.jobs.finish(job.id, job.document_id, existed=job.existed, omitted=job.omitted)
+            return "done"
         with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
             try:
                 if content.replaces is not None:
@@ -356,6 +360,16 @@ def is_there(tx: Transaction, job: Job) -> bool:
     """Return whether a job was not dropped. After a failover that lost the job, its id may belong to another one."""
     now = tx.jobs.get(job.id)
     return now is not None and now.created_at == job.created_at
+
+
+def add_vectors(tx: Transaction, document_id: int, content: Content) -> None:
+    """Give a stored note the vectors that were not ready when it was written, unless its text is another one now."""
+    note = tx.documents.get(document_id)
+    if note is None or note.content_hash != content.content_hash:
+        return
+    chunks = [(chunk.header, chunk.text) for chunk in tx.documents.chunks(document_id)]
+    if chunks == [(chunk.header, chunk.text) for chunk in content.chunks]:
+        tx.documents.set_vectors(document_id, content)
 
 
 def group_progress(group: Sequence[DraftedJob], done: int) -> Mapping[int, float]:

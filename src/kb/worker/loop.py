@@ -1,7 +1,7 @@
 """The background worker: claim, work, wait (requirement S-5).
 
 A job leaves the queue in the same transaction that writes its document, so a crash at any point loses nothing and
-writes nothing twice.
+writes nothing twice. A note may be a document already when its job is queued: then the job only adds its vectors.
 
 Jobs have two lanes. Jobs of the main lane are claimed together, oldest first, and processed in slices: short notes
 first, long texts last. After each slice, and while a file is read, the worker processes short notes that have arrived

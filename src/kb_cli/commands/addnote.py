@@ -44,18 +44,22 @@ def addnote(
         int | None,
         typer.Option(metavar="ID", min=1, help="The note that this one replaces; kb ranks it below this one."),
     ] = None,
+    if_new: Annotated[
+        bool, typer.Option("--if-new", help="Store nothing if a note says nearly the same; print that note instead.")
+    ] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
     """Add a note.
 
     Without TEXT, kb reads the note from a pipe, or opens $VISUAL or $EDITOR for you to write it. Words such as #roof
-    or #house/roof become tags.
+    or #house/roof become tags. kb stores the note at once and prints notes that say nearly the same.
 
     With --json, prints the engine's receipt, or with --wait the finished job.
     """
     note: dict[str, Any] = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
-    note |= {name: value for name, value in (("source", source), ("replaces", replaces)) if value is not None}
+    options = {"source": source, "replaces": replaces, "if_new": if_new or None}
+    note |= {name: value for name, value in options.items() if value is not None}
     given = read_text(text)
     if given is not None and not given.strip():
         raise Invalid("The note is empty; kb sent nothing.")
@@ -64,12 +68,25 @@ def addnote(
         output.print_json(answer)
     elif answer["status"] == "failed":
         output.print_error(answer["error"])
-    elif wait:
-        outcome = "already has this text" if answer["existed"] else "is searchable"
-        output.print_line(f"note {answer['document_id']} {outcome}")
     else:
-        output.print_line(f"job {answer['job_id']} adds the note")
+        output.print_line(outcome(answer))
+        for note in answer["alike"]:
+            output.print_line(f"similar: note {note['document_id']}: {note['text']}")
     return exit_codes.FAILURE if answer["status"] == "failed" else exit_codes.OK
+
+
+def outcome(answer: dict[str, Any]) -> str:
+    """Return what became of a note."""
+    note = f"note {answer['document_id']}"
+    if answer["existed"]:
+        return f"{note} already has this text"
+    if not answer["stored"]:
+        return "nothing stored: kb has a similar note"
+    if answer["document_id"] is None:
+        return f"job {answer['job_id']} adds the note"
+    if answer["status"] == "done":
+        return f"{note} is searchable"
+    return f"{note} is stored; keyword search finds it, semantic search in a moment (job {answer['job_id']})"
 
 
 def inline_tags(text: str) -> list[str]:
@@ -91,6 +108,8 @@ def send(note: dict[str, Any], wait: bool) -> dict[str, Any]:
 
     async def add(client: "EngineClient") -> dict[str, Any]:
         receipt = await client.add_note(**note)
-        return await client.wait_for_job(receipt["job_id"]) if wait else receipt
+        if not (wait and receipt["job_id"]):
+            return receipt
+        return receipt | await client.wait_for_job(receipt["job_id"])
 
     return (call_async if wait else call)(add)

@@ -19,7 +19,7 @@ def export(
         bool, typer.Option("--vectors", help="Also export vectors, so that an import need not compute them.")
     ] = False,
 ) -> int:
-    """Export everything to files that other programs can read.
+    """Export everything, for 'kb import' or other programs.
 
     The engine may keep running. 'kb import' imports the export into another knowledge base, in a file or in PostgreSQL.
     'kb add' adds an export that you made with --plain. An export contains hashes of keys: keep it as secret as a

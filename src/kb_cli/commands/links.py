@@ -15,7 +15,7 @@ def links(
     broken: Annotated[bool, typer.Option("--broken", help="Only links that lead to no document.")] = False,
     json: Json = False,
 ) -> int:
-    """List the links in a document, and the documents that link to it.
+    """List the links in a document and to it.
 
     Links are [[Note]], ![[embed]], Markdown links to files, kb://documents/ID, and web addresses that kb holds. A name
     leads to the nearest document of that name, as in Obsidian.

@@ -25,7 +25,7 @@ def build_command(app: Typer) -> Any:  # noqa: ANN401 - a command's type is not 
             parameter.display_type_rich = hide_type  # type: ignore[method-assign,assignment] # only Typer calls it
         if isinstance(parameter, (TyperArgument, TyperOption)):
             annotation: Any = parameter.type_descriptor.annotation
-            element = get_args(annotation)[0] if get_origin(annotation) is list else annotation
+            element = get_args(annotation)[0] if get_origin(annotation) in (list, tuple) else annotation
             if convert := converter_for(element, parameter.min):
                 parameter.get_runtime_param = Coercion(convert)  # type: ignore[method-assign,assignment] # see above
     return command
@@ -50,7 +50,7 @@ class Coercion:
 
     def coerce(self, value: Any, param: TyperArgument | TyperOption, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
         """Return the value of the given words or of the default."""
-        many = param.multiple or param.nargs == -1
+        many = param.multiple or param.nargs != 1
         if value is None:
             return () if many else None
         try:

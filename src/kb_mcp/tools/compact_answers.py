@@ -146,8 +146,9 @@ def chunk(record: JSON) -> JSON:
 
 
 def receipt(accepted: JSON) -> JSON:
-    """Return the receipt, with `existed` only if it is true."""
-    return given(**accepted | {"existed": accepted.get("existed") or None})
+    """Return the receipt, with `existed` only if it is true, and `stored` only if it is false."""
+    flags = {"existed": accepted.get("existed") or None, "stored": None if accepted.get("stored", True) else False}
+    return given(**accepted | flags)
 
 
 def job(record: JSON) -> JSON:

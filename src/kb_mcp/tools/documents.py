@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.date_parsing import day, moment
-from kb.api.errors import Changed, Invalid, KbError
+from kb.api.errors import Changed, Invalid
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -28,14 +28,9 @@ MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
 """Seconds that an answer waits for the job of a note."""
 
-ALIKE: Final = 0.85
-"""Minimum similarity of notes about the same thing.
+MAX_ALIKE: Final = 120
+"""Maximum characters of a title or a text of a note that says nearly the same."""
 
-"The ferry leaves at six" and "… at seven" have 0.87; two wordings of one statement have 0.80 to 0.93.
-"""
-
-MAX_ALIKE: Final = 3
-MAX_ALIKE_TITLE: Final = 80
 NO_WORD: Final = "Nothing found: no document contains any word of the query."
 LIST_END: Final = "No more documents: the list ended before this cursor."
 FRONT_MATTER: Final = ("---\n", "+++\n")
@@ -201,13 +196,14 @@ class DocumentTools:
         thread: Annotated[str, Field(description="Links notes on one matter: trip-oslo.")] = "",
         source: Annotated[str, Field(description="A URL or person: Ada, by phone.")] = "",
         replaces: Annotated[int, Field(ge=0, description="Note that this one makes outdated."), WHOLE] = 0,
+        if_new: Annotated[bool, Field(description="Store nothing if a note says nearly the same.")] = False,
     ) -> ToolResult:
         """Store a note: a fact, decision, preference or summary.
 
         Search first: if a note already covers it, change that note with kb_update_note; if a new decision makes an old
         one outdated, pass the old note as replaces. The note must make sense on its own: who, what, when, why. Returns
-        document_id, or job_id for kb_jobs if it takes over a second; existed if kb already had this text; and alike,
-        the notes that say nearly the same.
+        document_id; existed if kb already had this text; alike, the notes that say nearly the same; and stored=false if
+        if_new stored nothing.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)
@@ -216,27 +212,13 @@ class DocumentTools:
             title=title or None,
             tags=tags,
             source_path=source_path or None,
-            wait=WAIT_SECONDS,
-            **compact_answers.given(thread=thread, source=source, replaces=replaces or None),
+            **compact_answers.given(thread=thread, source=source, replaces=replaces or None, if_new=if_new or None),
         )
-        alike = await self._alike(accepted.get("document_id"))
-        answer = compact_answers.receipt(accepted) | compact_answers.given(date=day(date, "date"), alike=alike)
-        return tool_result(with_notice(answer) if alike else answer)
-
-    async def _alike(self, document_id: int | None) -> list[JSON]:
-        """Return the notes whose meaning is closest to the new note, the closest first."""
-        if document_id is None:
-            return []
-        try:
-            nearest = (await self._engine.similar(document_id, top=MAX_ALIKE))["results"]
-        except KbError:  # the note is stored in any case
-            return []
-        notes = (note for note in nearest if note["doc_type"] == "note" and not note.get("replaced_by"))
-        return [
-            {"document_id": note["document_id"], "title": quoted(note["title"], MAX_ALIKE_TITLE)[1:-1]}
-            for note in notes
-            if note["score"] >= ALIKE
-        ]
+        if accepted["document_id"] is None and accepted["stored"]:  # a note with pictures, which become a file
+            accepted |= await self._engine.job(accepted["job_id"], wait=WAIT_SECONDS)
+        accepted["alike"] = [_alike(note) for note in accepted["alike"]]
+        answer = compact_answers.receipt(accepted) | compact_answers.given(date=day(date, "date"))
+        return tool_result(with_notice(answer) if accepted["alike"] else answer)
 
     async def kb_update_note(
         self,
@@ -450,6 +432,14 @@ def dated_text(text: str, date: str) -> str:
             "date: the text already begins with front matter. Add the date there, as a line such as date: 2026-11-17."
         )
     return f"---\ndate: {day(date, 'date') or ''}\n---\n{text}"
+
+
+def _alike(note: JSON) -> JSON:
+    """Return a note that says nearly the same, without a title that its text begins with."""
+    is_titled = not note["text"].startswith(note["title"].removesuffix("…"))
+    shown = {"title": note["title"] if is_titled else "", "text": note["text"]}
+    quotes = {name: quoted(value, MAX_ALIKE)[1:-1] for name, value in shown.items()}
+    return compact_answers.given(document_id=note["document_id"], **quotes)
 
 
 def rendered(tool: str, data: JSON) -> ToolResult:

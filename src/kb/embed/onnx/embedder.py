@@ -35,7 +35,7 @@ MOST_AT_ONCE = 8
 
 GPU_BATCHES = 2
 """The maximum number of batches on a GPU at once: while one is computed, the next one is copied. More would take more
-memory, because what one thread has freed is not free for another one at once.
+memory, because another thread cannot use freed memory at once.
 """
 SMALL_BATCH = 512
 """The maximum number of tokens of a batch, such as a query, that need not wait for others."""
@@ -131,9 +131,9 @@ class OnnxEmbedder:
         """
         return self._embed(self.spec.query_prefix, texts, alone=alone)
 
-    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of passages, in the same form."""
-        return self._embed(self.spec.passage_prefix, texts)
+    def embed_passages(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
+        """Return the vectors of passages, in the same form; `alone` as for queries."""
+        return self._embed(self.spec.passage_prefix, texts, alone=alone)
 
     def _embed(self, prefix: str, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         prefixed = [prefix + text for text in texts] if prefix else list(texts)

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
+from unicodedata import normalize
 
 from kb.formats.text.encoding import one_line
 
@@ -26,6 +27,8 @@ _DEEPEST: Final = 64
 """The maximum number of dots on a line of TOML: the time for a key grows with the square of its parts."""
 _DATES: Final = ("date", "created", "created_at", "date created", "creation date", "published")
 _MODIFIED: Final = ("updated", "updated_at", "modified", "date modified", "lastmod")
+_NOT_COMPARED: Final = frozenset({"title", *_TAG_NAMES, *_DATES, *_MODIFIED})
+"""The fields that do not make another fact of the same text."""
 _TICKS: Final = re.compile(r"(\\[`#])|`+")
 # As in Obsidian: after white space; letters, digits, - _ and /, but not only digits.
 _INLINE: Final = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])(?P<tag>[\w/-]+)(?![^\w\s/.,;:!?)\]}'\"*_~|»”’-])")
@@ -82,6 +85,22 @@ def front_matter(text: str) -> FrontMatter:
         is_understood=True,
         inline_tags=str(values.get(INLINE_TAGS)).lower() != "false",
     )
+
+
+def fact_of(text: str) -> str:
+    """Return a text without the title, dates and tags in its front matter, and without white space around it.
+
+    Texts that differ only in their line ends or in how Unicode composes their letters are the same.
+    """
+    text = normalize("NFC", text.replace("\r\n", "\n"))
+    block = _BLOCK.match(text)
+    body = text[block.end() :].strip() if block else ""
+    if not block or not body:
+        return text.strip()
+    entries = _entries(block["matter"])
+    lines = ((name, line.strip()) for name in sorted(entries.keys() - _NOT_COMPARED) for line in entries[name])
+    others = [f"{name}: {line}" for name, line in lines if line]
+    return "\n".join(["---", *others, "---", body]) if others else body
 
 
 def _rescued(matter: str, length: int) -> FrontMatter:

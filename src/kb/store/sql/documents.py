@@ -127,6 +127,11 @@ class Documents(ABC):
         ids = self._execute(self._sql["find_by_content"], parameters).fetchall()
         return filter(None, (self.get(document_id) for (document_id,) in ids))
 
+    def with_body(self, body_hash: str, limit: Limit | None = None) -> Document | None:
+        ids = self._execute(self._sql["find_by_body"], {"body_hash": body_hash}).fetchall()
+        notes = filter(None, (self.get(document_id) for (document_id,) in ids))
+        return next((note for note in notes if limit is None or limit.admits(note.tags, note.source_path)), None)
+
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""
         document_id: int | None = self._execute(self._sql["find_by_path"], {"source_path": source_path}).get
@@ -292,6 +297,8 @@ class Documents(ABC):
         if ids is None:
             ids = self.new_chunk_ids(len(content.chunks))
         self.write_chunks(document_id, content, ids)
+        if content.body_hash not in (None, content.content_hash):
+            self._execute(self._sql["insert_body"], {"id": document_id, "body_hash": content.body_hash})
         precision = (content.space or self.space).precision
         self._execute(self._statements("vectors")["count_precision"], (precision, len(ids)))
 
@@ -299,7 +306,15 @@ class Documents(ABC):
         """Delete the chunks of a document, but keep a copy for an earlier version that needs them."""
         if self._execute(self._statements("history")["is_content_missing"], {"id": document_id}).get:
             self.keep_content(document_id, self.chunks(document_id))
+        self._delete_chunks(document_id)
+
+    def set_vectors(self, document_id: int, content: Content) -> None:
+        self._delete_chunks(document_id)
+        self.add_chunks(document_id, content)
+
+    def _delete_chunks(self, document_id: int) -> None:
         self.delete_chunks(document_id)
+        self._execute(self._sql["delete_body"], {"id": document_id})
 
     def keep_content(self, document_id: int, chunks: Sequence[Chunk]) -> None:
         """Keep the chunks for the earlier versions that have this content; see docs/adr/0019-history.md."""

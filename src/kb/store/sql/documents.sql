@@ -47,6 +47,23 @@ WHERE content_hash = :content_hash AND source_path || '' IS NOT DISTINCT FROM CA
   AND (doc_type = 'note') = :note
 ORDER BY id
 
+-- name: find_by_body
+-- The notes without a path that say the same, the oldest first.
+SELECT id FROM documents
+WHERE content_hash = :body_hash AND source_path || '' IS NULL AND doc_type = 'note'
+UNION
+SELECT documents.id FROM note_bodies JOIN documents ON documents.id = document_id
+WHERE body_hash = :body_hash AND source_path || '' IS NULL AND doc_type = 'note'
+ORDER BY id
+
+-- name: insert_body
+-- What a note says, if its content_hash does not tell.
+INSERT INTO note_bodies (document_id, body_hash) VALUES (:id, :body_hash)
+
+-- name: delete_body
+-- Nothing is known of what a note says.
+DELETE FROM note_bodies WHERE document_id = :id
+
 -- name: find_by_path
 -- Find the oldest document at a path.
 SELECT id FROM documents WHERE source_path = :source_path ORDER BY id LIMIT 1

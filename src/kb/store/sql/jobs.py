@@ -112,6 +112,12 @@ class Jobs:
         self._end("finish", job_id, document_id=document_id, existed=existed, omitted=counts(omitted))
         self._ask("forget_failed", id=job_id)
 
+    def set_document(self, job_id: int, document_id: int, *, existed: bool, omitted: Mapping[str, int]) -> None:
+        self._ask("set_document", id=job_id, document_id=document_id, existed=existed, omitted=counts(omitted))
+
+    def awaits(self, source_path: str, before: int) -> bool:
+        return bool(self._ask("is_path_awaited", source_path=source_path, before=before).get)
+
     def fail(self, job_id: int, error: str, *, drop: bool = False) -> None:
         self._end("fail", job_id, error=error, drop=drop)
 

@@ -80,8 +80,8 @@ INSERT INTO jobs (
 ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id $tell_job
 
 -- name: count_pending
--- Count the queued and running jobs that meet the condition.
-SELECT count(*) FROM jobs WHERE status IN ('queued', 'running') AND {condition}
+-- The number of queued or running jobs whose document is not stored; the condition is put in.
+SELECT count(*) FROM jobs WHERE status IN ('queued', 'running') AND document_id IS NULL AND {condition}
 
 -- name: count_by_status
 -- Count the jobs in each state that meet the condition.
@@ -140,6 +140,17 @@ UPDATE jobs SET
   text = NULL, staged = NULL
 WHERE id = :id AND $is_held RETURNING id $tell_end
 
+-- name: set_document
+-- The document of a queued job is stored; its vectors are missing.
+UPDATE jobs SET document_id = :document_id, existed = :existed, omitted = :omitted WHERE id = :id
+
+-- name: is_path_awaited
+-- Whether a job will write to a path; one with a document writes only vectors.
+SELECT EXISTS (
+  SELECT 1 FROM jobs
+  WHERE status IN ('queued', 'running') AND source_path = :source_path AND id < :before AND document_id IS NULL
+)
+
 -- name: fail
 -- End a job as failed. Its staged file may be useless from now on.
 UPDATE jobs SET
@@ -194,7 +205,7 @@ DELETE FROM jobs WHERE id = :id RETURNING id $tell_end
 -- the document can still be restored. The hash of a request with an idempotency key stays.
 UPDATE jobs SET
   title = NULL, filename = NULL, source_path = NULL, tags = $no_tags, content_hash = NULL, sent_why = NULL,
-  $null_optional_fields,
+  $null_optional_fields, text = CASE WHEN document_id = :id AND :for_good THEN NULL ELSE text END,
   request_hash = CASE WHEN idempotency_key IS NOT NULL THEN request_hash END
 WHERE document_id = :id OR (part_of = :id AND (staged IS NULL OR :for_good))
 

@@ -45,8 +45,9 @@ UNION SELECT document_id FROM versions WHERE operation = :id
 UNION SELECT document_id FROM bin WHERE operation = :id
 
 -- name: select_jobs
--- Select the jobs of an operation that have not ended.
-SELECT id FROM jobs WHERE operation_key = :key AND status IN ('queued', 'running') ORDER BY id
+-- Select the jobs of an operation that have not ended, and whose document is not stored.
+SELECT id FROM jobs
+WHERE operation_key = :key AND status IN ('queued', 'running') AND document_id IS NULL ORDER BY id
 
 -- name: count
 -- Count the documents that an operation added or restored, changed, and deleted. A gap before a version means that the

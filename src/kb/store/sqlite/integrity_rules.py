@@ -146,7 +146,8 @@ RULES: Final = (
     ),
     Rule(
         "queued jobs without content",
-        "SELECT id FROM jobs WHERE status IN ('queued', 'running') AND text IS NULL AND staged IS NULL",
+        "SELECT id FROM jobs WHERE status IN ('queued', 'running') AND text IS NULL AND staged IS NULL"
+        " AND document_id IS NULL",
     ),
     Rule(
         "jobs with unreadable tags",

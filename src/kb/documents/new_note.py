@@ -1,0 +1,132 @@
+"""Store a new note within its request, so that searches by words find it as soon as the sender has the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from kb.api.errors import ModelChanged
+from kb.api.models import Alike, JobAccepted, NoteRequest
+from kb.blobs.protocol import Blobs
+from kb.documents.alike import find_alike
+from kb.documents.lookup import existing_job
+from kb.documents.save import known_note, save
+from kb.documents.submit import check_replaced, note_job, receipt, receipt_again, submit_note
+from kb.formats.text.base64_data import without_embedded
+from kb.ingest.active_model import again_if_model_changed
+from kb.ingest.draft import Draft, draft_note
+from kb.ingest.prompt_vectors import PromptVectors
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import NOBODY, Author, Content, Job, NewJob, optional_fields
+
+
+class Ready(NamedTuple):
+    """A note to store; without `has_vectors`, its vectors are zeros until its job makes them."""
+
+    job: NewJob
+    content: Content
+    has_vectors: bool
+
+    def alike(self, tx: Transaction) -> list[Alike]:
+        """Return the notes that say nearly the same, without those that this note replaces."""
+        occupant = tx.documents.at_path(self.job.source_path) if self.job.source_path else None
+        besides = {self.job.replaces, occupant.id if occupant else None}
+        return find_alike(tx, self.content, has_vectors=self.has_vectors, besides=besides)
+
+    def refused(self, tx: Transaction, alike: list[Alike]) -> JobAccepted | None:
+        """Return the answer for a note that says nothing new; None if it does."""
+        known = known_note(tx, self.content, self.job.source_path, self.job.tags)
+        if known is None and not alike:
+            return None
+        return JobAccepted(
+            job_id=None,
+            status="done",
+            stored=False,
+            document_id=known.id if known else None,
+            existed=known is not None,
+            alike=[note for note in alike if known is None or note.document_id != known.id],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoteIntake:
+    """Stores new notes.
+
+    Args:
+        store: the database.
+        blobs: the place of staged files.
+        vectors: makes the vectors.
+        checkpoint: is called regularly and may stop the work by raising an error.
+    """
+
+    store: Store
+    blobs: Blobs
+    vectors: PromptVectors
+    checkpoint: Callable[[], None] = lambda: None
+
+    def add(self, note: NoteRequest, idempotency_key: str | None = None, author: Author = NOBODY) -> JobAccepted:
+        """Store a note, or queue it if only the worker can make a document of it.
+
+        That is so for a note with embedded base64 pictures, for a note whose path an earlier job is about to write, and
+        while this engine has not loaded the model in use.
+
+        Raises:
+            KeyReused: the key was used for another request.
+            NotFound, NotANote: the document to replace does not exist, or is not a note.
+            AlreadyReplaced: another note replaces that note.
+            Forbidden: the key may not write there.
+            DiskFull, FilesUnavailable: nothing can be kept now.
+        """
+        if without_embedded(note.text) != note.text:
+            return submit_note(self.store, self.blobs, note, idempotency_key, author)
+        try:
+            return self._stored(note_job(note, idempotency_key, author), if_new=note.if_new)
+        except ModelChanged:
+            return submit_note(self.store, self.blobs, note, idempotency_key, author)
+
+    @again_if_model_changed
+    def _stored(self, job: NewJob, *, if_new: bool) -> JobAccepted:
+        with self.store.read() as tx:
+            if before := with_key(tx, job):
+                return receipt_again(before, job)
+        draft = draft_note(job.text or "", job.title, self.vectors.embedder, job.content_hash, self.checkpoint)
+        ready = Ready(job, *self.vectors.content(_with_fields(draft, job)))
+        with self.store.read() as tx:
+            alike = ready.alike(tx)
+            if if_new and (answer := ready.refused(tx, alike)):
+                return answer
+        with self.store.write(self.checkpoint) as tx:
+            if before := with_key(tx, job):
+                return receipt_again(before, job)
+            if if_new and (answer := ready.refused(tx, ready.alike(tx))):  # somebody else was faster
+                return answer
+            check_replaced(tx, job)
+            stored = _write(tx, ready)
+        return receipt(stored, [note for note in alike if note.document_id != stored.document_id])
+
+
+def _write(tx: Transaction, ready: Ready) -> Job:
+    """Write a note, its job and its words; return the job.
+
+    An earlier job for the same path comes first: then the note is queued after it.
+    """
+    job, content, has_vectors = ready
+    queued = existing_job(tx, tx.jobs.add(job))
+    if job.source_path is not None and tx.jobs.awaits(job.source_path, before=queued.id):
+        return queued
+    document_id, existed = save(tx, content, job.source_path, queued.tags, author=job.author)
+    if job.source_path or not existed:
+        tx.history.discard_parts(document_id, keep=(), author=job.author)
+    end = tx.jobs.finish if has_vectors else tx.jobs.set_document
+    end(queued.id, document_id, existed=existed, omitted=content.omitted)
+    return existing_job(tx, queued.id)
+
+
+def with_key(tx: Transaction, job: NewJob) -> Job | None:
+    """Return the job that was accepted with the same idempotency key."""
+    return tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
+
+
+def _with_fields(draft: Draft, job: NewJob) -> Draft:
+    return replace(draft, replaces=job.replaces, **optional_fields(job))
