@@ -84,6 +84,30 @@ async def test_a_note_without_a_path_is_found_by_its_title(api, word):
     assert await leads(api, note) == {f"my TITLE {word}": None, "#here": note}
 
 
+AWKWARD = [
+    "\u0390" * 500, "🐘" * 500, "%00", "a%00b", "%ff%fe", "../" * 100, "/", "//", "..", ".", "#", "#^", "|", "a|b|c#d", "C:\\x\\y",
+    "kb://documents/", "kb://documents/x", "kb://documents/" + "9" * 30, "kb://documents/-1", "https://[", "http://", "https://a b",
+    "\u202e", "\ufeff", "'; DROP TABLE links; --", "%", "_", "*", "x" * 2000,
+]  # fmt: skip
+"""Targets that nobody means, such as some that grow when case is folded."""
+
+
+async def test_a_note_with_any_target_is_kept_and_its_links_are_answered(api, word):
+    text = word + "".join(f"\n[[{target}]] [x]({target}) <{target}> ![]({target})" for target in AWKWARD)
+    note = await added(api, text, title="🐘" * 200)
+    assert "".join(chunk["text"] for chunk in (await api.document(note))["chunks"]) == text
+    assert len((await api.links(note))["links"]) > len(AWKWARD) / 2
+    assert await linking(api, note) == {}
+    for path in (
+        f"/{word}/\u0390.md",
+        f"/{word}/#.md",
+        f"/{word}/a#b.md",
+        f"{word}\\win\\n.md",
+        f"https://[{word}/x.md",
+    ):
+        assert (await api.links(await added(api, f"{path} {word}", source_path=path)))["links"] == []
+
+
 async def test_the_links_of_no_document_are_refused(api):
     with pytest.raises(NotFound):
         await api.links(10**12)

@@ -127,7 +127,7 @@ def _parse(match: re.Match[str]) -> Link | None:
             key = _name_key(target)
     if not target or len(target) > LONGEST or "\x00" in target:
         return None
-    return Link(target, key, match.start())
+    return Link(target, key[:LONGEST], match.start())
 
 
 def _name_key(target: str) -> str:
