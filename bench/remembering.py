@@ -2,8 +2,8 @@
 
     python -m bench.remembering [FILES] [NOTES]      10,000 and 300 when not given
 
-The same engine first gets notes while it is idle, then the files, and notes in between. Each note is searched for by a
-word of its own as soon as it is answered.
+The same engine first gets notes while it is idle, then the files, and notes in between. As soon as a note has
+its answer, the bench searches for a word that only this note contains.
 """
 
 from __future__ import annotations

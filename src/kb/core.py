@@ -21,7 +21,7 @@ from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
 from kb.ingest.active_model import ActiveModel, open_model_for
 from kb.ingest.draft import DOC_TYPES
-from kb.ingest.prompt_vectors import PromptVectors
+from kb.ingest.note_vectors import NoteVectors
 from kb.ingest.stop_signal import StopSignal
 from kb.maintenance.backup_schedule import BackupSchedule
 from kb.maintenance.gauges import Gauges
@@ -202,7 +202,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         settings=settings,
         store=store,
         embedder=embedder,
-        note_vectors=PromptVectors(embedder, stack.enter_context(FollowingPool(1, "kb-notes")), is_alone),
+        note_vectors=NoteVectors(embedder, stack.enter_context(FollowingPool(1, "kb-notes")), is_alone),
         worker=worker,
         originals=originals,
         search=SearchService(store, embedder, pool, instruments, recall, is_alone),

@@ -9,12 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, BinaryIO, Final, TextIO
 from urllib.parse import SplitResult, urlsplit
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
@@ -66,6 +66,23 @@ class Endpoint:
             headers = {**self._headers, **self._headers_of(message)}
             connection.request("POST", self._url.path, json.dumps(message).encode(), headers)
             yield from _answers(connection.getresponse(), message)
+
+    def identify(self, message: Message) -> None:
+        """Send the name of the client, which is only in its first message, with each later one."""
+        params = message.get("params")
+        info = params.get("clientInfo") if isinstance(params, dict) else None
+        if not isinstance(info, dict):
+            return
+        name = " ".join(str(info.get(field, "")) for field in ("name", "version")).strip()
+        if name and name.isascii() and name.isprintable():
+            self._headers["User-Agent"] = name
+
+    def put(self, url: str, file: BinaryIO, size: int) -> tuple[int, bytes]:
+        """Send a file to a URL of the server; return the status and the body of the response."""
+        with closing(self._connect(ANSWER_SECONDS)) as connection:
+            connection.request("PUT", urlsplit(url).path, file, {"Content-Length": str(size)})
+            response = connection.getresponse()
+            return response.status, response.read()
 
     def await_server(self) -> None:
         """Wait until the server is ready; start it unless another process does.
@@ -123,10 +140,19 @@ class Endpoint:
 
 
 class Bridge:
-    """Passes messages on, several at once, and writes each response as one line."""
+    """Passes messages on, several at once, and writes each response as one line.
 
-    def __init__(self, endpoint: Endpoint, output: TextIO) -> None:
+    Args:
+        endpoint: receives the messages.
+        output: gets the responses.
+        answers: yields the responses to a message, by default the endpoint's responses.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, output: TextIO, answers: Callable[[Message], Iterator[Message]] | None = None
+    ) -> None:
         self._endpoint = endpoint
+        self._answers = answers or endpoint.post
         self._output = output
         self._lock = threading.Lock()
 
@@ -139,6 +165,7 @@ class Bridge:
                 if message is None:
                     continue
                 if message.get("method") == "initialize":
+                    self._endpoint.identify(message)
                     self._pass_on(message)  # later messages use the negotiated version
                     continue
                 pending = {future for future in pending if not future.done()} | {pool.submit(self._pass_on, message)}
@@ -162,7 +189,7 @@ class Bridge:
 
     def _pass_on(self, message: Message) -> None:
         try:
-            for answer in self._endpoint.post(message):
+            for answer in self._answers(message):
                 if message.get("method") == "initialize":
                     self._endpoint.version = (answer.get("result") or {}).get("protocolVersion")
                 self._write(answer)

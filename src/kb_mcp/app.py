@@ -40,11 +40,13 @@ from kb_mcp.middleware.body_limit import BoundedBody
 from kb_mcp.middleware.call_metering import CallMetrics, RateLimit
 from kb_mcp.middleware.faceted_instructions import FacetedInstructions
 from kb_mcp.middleware.jsonrpc import FriendlyJSONRPCErrors, JSONResponses, TrimmedHeaders
+from kb_mcp.middleware.text_answers import TextAnswers
 from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
 from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_store import UploadLimits, UploadStore
 from kb_mcp.upload_url import UploadAddresses
+from kb_mcp.url_fetch import Fetcher
 
 logger = logging.getLogger(__name__)
 
@@ -67,16 +69,18 @@ def create_app(context: AppContext | None = None) -> Starlette:
     uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
     metrics = CallMetrics(registry, tracer)
     limit = [RateLimit(GCRA(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
+    text_answers = TextAnswers(listed(settings.mcp_text_clients.lower()))
     checks = [*limit, ArgumentNormalizer(), ArgumentErrors(client)]
 
     def middleware_with(instructions: str) -> list[CallMiddleware]:
         return [metrics, FacetedInstructions(client, instructions), *checks]
 
-    middleware = middleware_with(INSTRUCTIONS)
+    middleware = [text_answers, *middleware_with(INSTRUCTIONS)]
     pause = settings.mcp_upload_seconds / 40
     parts = partial(lifespan, client=client, uploads=uploads, pause=pause, stop_tracing=stop_tracing)
     server = create_server(middleware, lifespan=parts)
-    register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens))
+    fetcher = Fetcher(listed(settings.mcp_fetch_hosts.lower()), settings.mcp_max_upload_mb << 20)
+    register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens), fetcher)
     own = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
     identify = with_named_keys(own, client) if own else None
     over_http = partial(http_app, path="/mcp", settings=settings, identify=identify)
@@ -92,7 +96,9 @@ def create_app(context: AppContext | None = None) -> Starlette:
         from kb_mcp.collections.server import collection_names, create_collections_server
 
         names = collection_names(settings.mcp_collection_names)
-        mount(app, "/collections", over_http(create_collections_server(server, client, names, middleware)))
+        mount(
+            app, "/collections", over_http(create_collections_server(server, client, names, middleware, text_answers))
+        )
     if settings.mcp_chatgpt:
         mount_search_fetch(app, client, uploads, settings, middleware_with, over_http)
     return app

@@ -16,6 +16,7 @@ from kb_mcp.tools.rendering import QUOTES_NOTICE, fence_for, fenced_notice, quot
 NOT_FOUND_HINTS: Final = {
     "version": "kb_history(document_id=…) lists the versions.",
     "document_id": "Find its id with kb_search or kb_list.",
+    "document_ids": "Find their ids with kb_search or kb_list.",
     "job_id": "kb_jobs without job_id lists the latest jobs.",
 }
 """Hints by the argument that was not found."""
@@ -27,9 +28,7 @@ HEADINGS: Final = "headings"
 IN_BIN: Final = re.compile(
     r"(?<=Document )(\d{1,20}) has been in the bin since (\S{10})T(\S{5})[^; ]{0,20}; it can be restored\."
 )
-BROUGHT_BACK: Final = (
-    r'\1 has been in the bin since \2 \3 UTC; kb_history(document_id=\1, action="restore") restores it.'
-)
+BROUGHT_BACK: Final = r"\1 has been in the bin since \2 \3 UTC; kb_undo(document_id=\1) restores it."
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -25,7 +25,7 @@ from kb.asgi.security_headers import FOREIGN_HEADERS, NO_SNIFFING
 from kb.client.client import JSON, EngineClient
 from kb.clock import own_time
 from kb_mcp.auth import acting_for, current_name
-from kb_mcp.server import READ_ONLY, create_server, register_tool, schema
+from kb_mcp.server import READ_ONLY, create_server, register_tool
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.documents import MAX_INTEGER
 from kb_mcp.tools.rendering import NOTICE, UNPRINTABLE, quoted
@@ -160,9 +160,9 @@ def create_search_fetch_server(
 ) -> FastMCP:
     """Return the server with these tools; calls pass the same `middleware` as on the default server."""
     server = create_server(middleware, INSTRUCTIONS)
-    fetched = schema(id="string", title="string", text="string", url="string", metadata="object")
+    fetched = _schema(id="string", title="string", text="string", url="string", metadata="object")
     tools = SearchFetchTools(engine, limiter, addresses)
-    register_tool(server, tools.search, "Search the knowledge base", "read", READ_ONLY, schema(results="array"))
+    register_tool(server, tools.search, "Search the knowledge base", "read", READ_ONLY, _schema(results="array"))
     register_tool(server, tools.fetch, "Read a document", "read", READ_ONLY, fetched)
     return server
 
@@ -183,6 +183,10 @@ def page_route(engine: EngineClient, addresses: Addresses) -> Route:
         return PlainTextResponse("".join(chunk["text"] for chunk in document["chunks"]), headers=headers)
 
     return Route("/documents/{id}/{signature}", page)
+
+
+def _schema(**types: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": type_} for name, type_ in types.items()}}
 
 
 def _number(text: str) -> int:

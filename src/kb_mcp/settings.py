@@ -22,11 +22,17 @@ class GatewaySettings(EngineKey):
         mcp_calls_per_minute: the calls of tools and reads of documents per key and minute in each process; 0 for no
             limit.
         mcp_max_tokens: the maximum length of an answer in estimated tokens.
+        mcp_text_clients: the clients that get answers only as text, separated by commas: the beginning of the name that
+            each one reports, or * for all. These give their model the structured form of an answer, which has more
+            tokens.
         mcp_engine_seconds: the seconds to wait for an answer of the engine.
         mcp_upload_dir: the folder for uploads in progress; processes that serve the same agents must share it. By
             default, each process has a folder of its own and loses its uploads when it ends.
         mcp_upload_seconds: the maximum duration of an upload in seconds.
         mcp_max_upload_mb: the maximum size of an uploaded file in MiB.
+        mcp_fetch_hosts: the hosts from which agents can add files by URL, separated by commas: example.org,
+            *.example.org or * for each host with a public address. A host with a private address must be listed by
+            name. By default, the gateway fetches nothing.
         mcp_chatgpt: serve the tools search and fetch at /chatgpt/mcp, for clients that support no others.
         mcp_collections: also serve the collections surface at /collections/mcp.
         mcp_collection_names: the names of the collections, separated by commas; new documents go to the first.
@@ -38,10 +44,12 @@ class GatewaySettings(EngineKey):
     mcp_allowed_hosts: str = ""
     mcp_calls_per_minute: Annotated[int, Field(ge=0)] = 0
     mcp_max_tokens: Annotated[int, Field(ge=5000)] = 10_000
+    mcp_text_clients: str = "claude-code,codex,github-copilot,copilot,opencode"
     mcp_engine_seconds: Annotated[float, Field(gt=0)] = 60
     mcp_upload_dir: UserPath | None = None
     mcp_upload_seconds: Annotated[float, Field(gt=0)] = 600
     mcp_max_upload_mb: Annotated[int, Field(ge=1)] = 512
+    mcp_fetch_hosts: str = ""
     mcp_chatgpt: bool = False
     mcp_collections: bool = False
     mcp_collection_names: str = "documents,memory,workspace"

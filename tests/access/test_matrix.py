@@ -61,6 +61,7 @@ TOOLS = {
         "kb_upload_finish",
         "kb_update_note",
         "kb_delete",
+        "kb_undo",
         "kb_set_collection",
     },
 }
@@ -175,7 +176,7 @@ def arguments_for(tool):
     properties = tool.input_schema["properties"]
     required = tool.input_schema.get("required", [])
     kinds = {name: properties[name].get("type", "string") for name in required}
-    return {name: min(made[kind], properties[name].get("maximum", made[kind])) for name, kind in kinds.items()}
+    return {name: 0 if name == "chunk_index" else made[kind] for name, kind in kinds.items()}
 
 
 @pytest.mark.parametrize("surface", SURFACES)

@@ -103,6 +103,17 @@ def test_failed_jobs_can_be_dismissed(kb, folder):
     assert failed_jobs(kb, folder / "broken.pdf") == []
 
 
+def test_a_job_that_cannot_be_dismissed_is_answered_with_a_command_that_helps(kb):
+    document_id = kb.json("addnote", "--wait", "a job that is done")["document_id"]
+    done = next(job for job in kb.json("jobs", "--status", "done")["jobs"] if job["document_id"] == document_id)
+    refused = kb("jobs", "dismiss", done["id"])
+    assert (refused.returncode, refused.stdout) == (6, "")
+    assert refused.stderr == f"kb: Job {done['id']} is done. To delete its document, use 'kb delete {document_id}'.\n"
+    assert kb("delete", document_id, "--yes").returncode == 0
+    unknown = kb("jobs", "dismiss", 10**9)
+    assert (unknown.returncode, unknown.stderr) == (6, f"kb: Job {10**9} does not exist.\n")
+
+
 def test_a_renamed_file_is_the_same_document(kb, folder, tag):
     kb("sync", "papers")
     before = {each["source_path"]: each for each in kb.json("list", "--all", "--under", folder)["documents"]}
@@ -239,9 +250,8 @@ def test_a_search_says_that_no_word_occurs_where_the_filters_let_it_look(kb, tag
 def test_a_search_that_finds_nothing_says_why_and_what_is_still_on_the_way_in(start_server, outside, tmp_path):
     with start_server(tmp_path / "idle", KB_API_KEY=KEY) as server:
         env = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY}
-        outside(
-            "addnote", "-", text="Many words about ledgers keep the engine busy for a long while. " * 3_000, env=env
-        )
+        (tmp_path / "long.txt").write_text("Many words about ledgers keep the engine busy for a long while. " * 3_000)
+        outside("add", str(tmp_path / "long.txt"), env=env)
         assert outside("search", "key", "--tags", "absent", env=env).stderr == (
             "kb: nothing found: no document has the tag 'absent'; 1 job is unfinished\n"
         )

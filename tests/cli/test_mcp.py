@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kb_cli.agents.client_config import merge
 from kb_cli.runtime.files import back_up, replace_file
@@ -29,7 +30,9 @@ def printed(outside):
 
 @pytest.mark.parametrize(
     ("client", "table", "address"),
-    [("cursor", "mcpServers", "url"), ("vscode", "servers", "url"), ("gemini", "mcpServers", "httpUrl"),
+    [("cursor", "mcpServers", "url"), ("roo", "mcpServers", "url"), ("kilo", "mcp", "url"), ("kiro", "mcpServers", "url"),
+     ("amp", "amp.mcpServers", "url"), ("qwen", "mcpServers", "httpUrl"), ("crush", "mcp", "url"),
+     ("anythingllm", "mcpServers", "url"), ("gemini", "mcpServers", "httpUrl"),
      ("windsurf", "mcpServers", "serverUrl"), ("opencode", "mcp", "url"), ("zed", "context_servers", "url"),
      ("lmstudio", "mcpServers", "url"), ("copilot-cli", "mcpServers", "url"), ("cline", "mcpServers", "url")],
 )  # fmt: skip
@@ -47,8 +50,31 @@ def test_commands_and_toml_survive_a_key_with_quotes(printed):
         "--header", f"Authorization: Bearer {KEY}",
     ]  # fmt: skip
     codex = tomllib.loads(printed("codex"))["mcp_servers"]["kb"]
-    assert codex == {"url": URL, "http_headers": {"Authorization": f"Bearer {KEY}"}}
+    assert codex == {"url": URL, "bearer_token_env_var": "KB_MCP_API_KEY"}
     assert tomllib.loads(printed("codex", key="")) == {"mcp_servers": {"kb": {"url": URL}}}
+
+
+def test_vscode_asks_for_the_key_and_keeps_the_other_inputs(printed, outside):
+    wanted = json.loads(printed("vscode"))
+    assert wanted["servers"]["kb"]["headers"] == {"Authorization": "Bearer ${input:kb-agent-key}"}
+    assert KEY not in printed("vscode")
+    assert "inputs" not in json.loads(printed("vscode", key=""))
+    file = outside.folder / ".vscode" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"inputs": [{"id": "mine", "type": "promptString"}], "servers": {"other": {"url": "http://o"}}}')
+    for _ in range(2):
+        assert outside("mcp", "vscode", "--write", env={"KB_MCP_API_KEY": KEY}).returncode == 0
+        written = json.loads(file.read_text())
+        assert [each["id"] for each in written["inputs"]] == ["mine", "kb-agent-key"]
+        assert written["servers"].keys() == {"other", "kb"}
+
+
+@pytest.mark.parametrize("client", ["continue", "librechat"])
+def test_clients_that_read_yaml_get_address_and_key(printed, client):
+    servers = yaml.safe_load(printed(client))["mcpServers"]
+    [server] = servers if isinstance(servers, list) else servers.values()
+    assert (server["type"], server["url"]) == ("streamable-http", URL)
+    assert f"Bearer {KEY}" in str(server).replace("\\\\", "\\")
 
 
 def test_clients_that_only_start_programs_start_kb_itself(printed):

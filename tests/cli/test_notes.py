@@ -109,7 +109,8 @@ def test_a_note_that_someone_else_changed_meanwhile_is_not_overwritten_and_no_wo
     ended = kb("updatenote", note, env={"EDITOR": f"{sys.executable} {meanwhile}", "TMPDIR": str(tmp_path)})
     assert ended.returncode == 6
     assert ended.stderr.endswith(
-        f"kb: Someone else changed note {note}. kb kept their change and did not apply yours.\n"
+        f"kb: Note {note} has another version now, not the version that you changed."
+        " kb kept it and did not apply your change.\n"
     )
     [draft] = tmp_path.glob("kb-note-*.md")
     assert draft.read_text() == "mine"

@@ -16,6 +16,7 @@ import mcp.client
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from kb_cli.stdio_files import LocalFiles, _opened
 from tests.conftest import KEY, MCP_KEY, free_port, without_settings
 from tests.support.eventually import eventually, eventually_async
 
@@ -65,11 +66,99 @@ def test_the_start_sequence_of_a_desktop_client_is_answered_line_by_line(server)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def run(url, text, key=MCP_KEY):
+@pytest.mark.parametrize(("name", "is_text"), [("claude-code", True), ("claude-ai", False), ("claude\ncode", False)])
+def test_the_name_of_the_client_reaches_the_gateway(server, name, is_text):
+    lines = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize",
+         "params": INITIALIZE | {"clientInfo": {"name": name, "version": "2.1"}}},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "kb_list", "arguments": {}}},
+    ]  # fmt: skip
+    ended = run(server.url, "\n".join(map(json.dumps, lines)))
+    [listed] = [each["result"] for each in map(json.loads, ended.stdout.splitlines()) if each["id"] == 1]
+    assert ("structuredContent" not in listed) == is_text
+
+
+def run(url, text, key=MCP_KEY, more=()):
     environment = without_settings() | {"KB_MCP_URL": f"{url}/mcp", "KB_MCP_API_KEY": key}
     return subprocess.run(
-        [sys.executable, *COMMAND], input=text, capture_output=True, encoding="utf-8", env=environment, check=False
+        [sys.executable, *COMMAND, *more],
+        input=text,
+        capture_output=True,
+        encoding="utf-8",
+        env=environment,
+        check=False,
     )
+
+
+@pytest.mark.parametrize("name", ["claude-ai", "claude-code"])
+def test_agents_add_files_below_allowed_folders_by_their_path(server, tmp_path, name):
+    (tmp_path / "shelf").mkdir()
+    file = tmp_path / "shelf" / "Häuser.txt"
+    file.write_text("The house at the harbour is blue. " * 5)
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "shelf" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    paths = [file, tmp_path / "secret.txt", tmp_path / "shelf" / "link.txt", tmp_path / "shelf" / "none.txt",
+             tmp_path / "shelf", f"{tmp_path}/shelf/../secret.txt", "shelf/Häuser.txt"]  # fmt: skip
+    lines = [
+        {"jsonrpc": "2.0", "id": 90, "method": "initialize",
+         "params": INITIALIZE | {"clientInfo": {"name": name, "version": "1"}}},
+        {"jsonrpc": "2.0", "id": 91, "method": "tools/list", "params": {}},
+        *({"jsonrpc": "2.0", "id": number, "method": "tools/call",
+           "params": {"name": "kb_upload_start", "arguments": {"path": str(path), "tags": ["shelf"]}}}
+          for number, path in enumerate(paths)),
+    ]  # fmt: skip
+    ended = run(server.url, "\n".join(map(json.dumps, lines)), more=["--root", str(tmp_path / "shelf")])
+    answers = {each["id"]: each["result"] for each in map(json.loads, ended.stdout.splitlines())}
+    [tool] = [tool for tool in answers[91]["tools"] if tool["name"] == "kb_upload_start"]
+    assert "path" in tool["inputSchema"]["properties"]
+    receipt = json.loads(answers[0]["content"][0]["text"])
+    assert receipt["document_id"]
+    assert answers[0].get("structuredContent") == (receipt if name == "claude-ai" else None)
+    for number in range(1, len(paths)):
+        assert answers[number]["isError"], number
+        assert answers[number]["content"][0]["text"].startswith("path: ")
+    assert "is outside of the folders" in answers[2]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("name", [".env", ".ssh/id.txt", "plain.txt"])
+def test_agents_add_no_hidden_files_and_no_path_along_with_a_text(server, tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("password = swordfish")
+    arguments = {"path": str(path), "filename": "x.txt"} | ({"text": "x"} if name == "plain.txt" else {})
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+               "params": {"name": "kb_upload_start", "arguments": arguments}}  # fmt: skip
+    lines = [{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}, message]
+    ended = run(server.url, "\n".join(map(json.dumps, lines)), more=["--root", str(tmp_path)])
+    [answer] = [each["result"] for each in map(json.loads, ended.stdout.splitlines()) if each["id"] == 1]
+    assert answer["isError"]
+    said = "path: give it without text." if name == "plain.txt" else f"path: {path} is hidden."
+    assert answer["content"][0]["text"].startswith(said)
+
+
+def test_a_hidden_folder_can_be_allowed_itself(tmp_path):
+    root = tmp_path / ".notes"
+    root.mkdir()
+    (root / "plan.txt").write_text("x")
+    assert LocalFiles([root], None, None)._allowed(str(root / "plan.txt")) == (root / "plan.txt").resolve()
+
+
+def test_a_file_that_a_link_replaces_after_the_check_is_not_sent(tmp_path):
+    secret, shelf = tmp_path / "secret.txt", tmp_path / "shelf"
+    secret.write_text("secret")
+    shelf.mkdir()
+    (shelf / "a.txt").write_text("plain")
+    (shelf / "below").mkdir()
+    (shelf / "below" / "secret.txt").write_text("plain")
+    files = LocalFiles([shelf], None, None)
+    checked = [files._allowed(str(shelf / "a.txt")), files._allowed(str(shelf / "below" / "secret.txt"))]
+    (shelf / "a.txt").unlink()
+    (shelf / "a.txt").symlink_to(secret)
+    (shelf / "below").rename(shelf / "moved")
+    (shelf / "below").symlink_to(tmp_path)
+    for path in checked:
+        with pytest.raises((OSError, ValueError)):
+            _opened(path)
 
 
 def test_a_wrong_key_is_said_in_the_answer_and_stands_in_no_output(server):

@@ -190,6 +190,6 @@ async def test_nothing_that_was_acknowledged_is_lost_with_what_was_not_synced(st
     power = PowerLoss(shim, tmp_path / "data", tmp_path / "log")
     power.logs.mkdir()
     trial = Trial(start_server, Settings(data_dir=power.root), random.Random(SEED), models, power=power)
-    await trial.run(max(ROUNDS // 4, 1))
+    await trial.run(max(ROUNDS // 4, 2))
     print(f"undone: {dict(trial.undone)}")
     assert trial.undone["writes"]

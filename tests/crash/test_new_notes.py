@@ -57,6 +57,7 @@ async def losses(server, known):
 
 
 @pytest.mark.crash
+@pytest.mark.timeout(7200)
 async def test_no_acknowledged_note_is_lost_or_doubled_while_an_import_is_killed(start_server, tmp_path):
     chance, port, every = random.Random(SEED), free_port(), {}
     for number in range(ROUNDS):

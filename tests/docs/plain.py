@@ -26,7 +26,9 @@ SKIPPED = ("src/kb/embed/models/calibration.txt", "docs/reference/")
 """Files with texts of others, and pages that are made from texts in src, which are checked there."""
 PROGRAM = ("src/", "bench/", "compose/", "containers/", "systemd/", "packaging/", ".github/", ".ci/", "Makefile")
 NOT_TEXT = r"```.*?```|`[^`\n]*`|<!--.*?-->"
-TAGS = r"\{[%{#].*?[%}#]\}|<[^>]+>"
+JINJA = r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}"
+TAGS = r"<[^>]+>"
+ATTRIBUTES = r"\s(?:alt|aria-label|content|data-confirm|data-does|placeholder|title)=\"([^\"]*)\""
 COMMENTS = {
     ".sql": r"--(.*)$",
     ".js": r"//(.*)$|/\*(.*?)\*/|'((?:[^'\\\n]|\\.)* (?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)* (?:[^\"\\\n]|\\.)*)\"|`([^`]* [^`]*)`",
@@ -41,7 +43,15 @@ def texts(path, content):
     if kind == ".md":
         yield 1, blank(NOT_TEXT, content)
     elif kind == ".html":
-        yield 1, blank(TAGS, content)
+        html = blank(JINJA, content)  # before the tags, because an expression may contain >
+        yield 1, blank(TAGS, html)
+        yield from ((html.count("\n", 0, each.start()) + 1, each[1]) for each in re.finditer(ATTRIBUTES, html))
+        for each in re.finditer(JINJA, content):
+            yield from (
+                (content.count("\n", 0, each.start() + text.start()) + 1, text[1])
+                for text in re.finditer(r"\"([^\"]*)\"", each[0])
+                if " " in text[1]
+            )
     elif kind == ".py":
         yield from texts_of_python(content)
     elif kind in (".txt", ".yaml") and path.startswith("src/"):

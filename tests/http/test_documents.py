@@ -95,7 +95,7 @@ async def test_tags_change_in_one_step(api, word):
     assert document["tags"] == ["b", "c"]
     assert document["updated_at"] is not None
     await api.change_tags(document_id, add=[word])
-    assert {"tag": word, "documents": 1} in (await api.tags())["tags"]
+    assert {"tag": word, "documents": 1, "branch": 1} in (await api.tags())["tags"]
 
 
 @pytest.mark.requirement("E-4")

@@ -31,7 +31,7 @@ async def test_several_keys_are_served_and_their_parts_are_not(start_gateway):
     with start_gateway(KB_MCP_API_KEY="old-key,new-key") as gateway:
         for key in ("old-key", "new-key"):
             async with connected(gateway, auth=key) as agent:
-                assert len(await agent.list_tools()) == 12
+                assert len(await agent.list_tools()) == 13
         for wrong in ("old-key,new-key", "old", "OLD-KEY", ","):
             assert await status_for(gateway, wrong) == 401, wrong
 
@@ -177,7 +177,7 @@ async def test_each_key_has_its_own_calls_a_minute_on_all_surfaces_together(star
                 assert said.startswith("Too many calls: this key has 3 per minute (KB_MCP_CALLS_PER_MINUTE). Wait ")
                 with pytest.raises(MCPError, match="Too many calls"):
                     await client.read_resource("kb://documents/1")
-            assert len(await agent.list_tools()) == 12
+            assert len(await agent.list_tools()) == 13
         async with connected(gateway, auth="b") as agent:
             await call(agent, "kb_status")
 

@@ -169,7 +169,7 @@ async def test_of_two_agents_on_one_note_the_later_one_sees_what_the_first_wrote
     await call(agent, "kb_update_note", document_id=note, old="1000", new="2100", if_match=version)
     later = {"text": f"{word}\nbudget: 1500 EUR\nfor lamps", "if_match": version}
     refused = await refusal(agent, "kb_update_note", document_id=note, **later)
-    assert refused.startswith(f"if_match: someone else changed note {note}; it is now version ")
+    assert refused.startswith(f"if_match: note {note} does not have this version; it is now version ")
     assert "-budget: 2100 EUR\n+budget: 1500 EUR" in refused
     now = refused.partition("it is now version ")[2].split()[0]
     await call(agent, "kb_update_note", document_id=note, old="2100", new="2600", if_match=now)

@@ -275,7 +275,7 @@ async def test_an_empty_list_speaks_of_no_word_and_of_what_is_being_read(empty):
         assert (await call(agent, "kb_list"))["rest"] == "kb has no documents yet."
         for number in range(2):  # so long that they are being read yet
             text = f"{number} " + "The okapi is shy, and is seen at dusk where the forest is dense. " * 10_000
-            await call(agent, "kb_addnote", text=text, tags=["okapi"])
+            await call(agent, "kb_upload_start", filename=f"{number}.txt", text=text, tags=["okapi"])
         for filters, reason in (({}, "kb has no documents yet."), ({"tags": ["okapi"]}, 'No tag "okapi" exists.')):
             told = (await call(agent, "kb_list", **filters))["rest"]
             assert told == f"{reason} kb is still reading 2 more documents; they are not searchable yet."

@@ -32,7 +32,7 @@ async def test_engine_unreachable_at_startup(start_gateway, start_server, tmp_pa
     url = f"http://127.0.0.1:{unused_port}"
     with start_gateway(KB_ENGINE_URL=url) as gateway:
         async with connected(gateway) as agent:
-            assert len(await agent.list_tools()) == 12
+            assert len(await agent.list_tools()) == 13
             assert f"The engine at {url} is unreachable" in await refusal(agent, "kb_search", query="x")
             with start_server(tmp_path, port=unused_port, KB_APPS="api"):
                 assert (await call(agent, "kb_status"))["version"] == "3.0.0"
@@ -89,7 +89,7 @@ async def test_basic_search(agent, word):
     await done(agent, await call(agent, "kb_addnote", text=f"{word} pension revaluation", tags=[word]))
     [found] = (await call(agent, "kb_search", query="pension revaluation", top=5, tags=[word]))["results"]
     assert found["text"] == f"{word} pension revaluation"
-    assert {"document_id", "chunk_id", "index", "score", "doc_type", "place", "date"} <= set(found)
+    assert {"document_id", "chunk_id", "score", "doc_type", "date"} <= set(found)
     assert found["tags"] == [word]
 
 
@@ -119,7 +119,7 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
     assert (
         await refusal(agent, "kb_search", query="test", collection="memory") == "collection: no such parameter."
         " kb_search takes query, top, tags, tag_any, tag_not, doc_type, lang, source_prefix, name, document_id, after, before,"
-        " updated_after, sort, group_by, fts_only, vec_only."
+        " updated_after, sort, group_by, fts_only, vec_only, all."
     )
 
 

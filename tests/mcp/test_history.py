@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import httpx2
 import pytest
 from fastmcp import Client
 from mcp_types import Implementation
 
-from kb_mcp.tools.token_budget import NOTICE
+from kb.api.errors import Invalid, NotFound
+from kb_mcp.tools.documents import DocumentTools
+from kb_mcp.tools.token_budget import NOTICE, AnswerLimiter
 from tests.conftest import MCP_KEY
 from tests.mcp.conftest import ERAS, call, done, noted, refusal
 
@@ -23,12 +26,12 @@ async def test_an_agent_takes_its_mistakes_back(agent, word):
         (2, f"{word} two"),
         (1, f"{word} one"),
     ]
-    assert (await call(agent, "kb_history", document_id=id_, action="show", version=1))["text"] == f"{word} one"
-    reverted = await call(agent, "kb_history", document_id=id_, action="revert", version=1)
+    assert (await call(agent, "kb_history", document_id=id_, version=1))["text"] == f"{word} one"
+    reverted = await call(agent, "kb_undo", document_id=id_, version=1)
     assert (reverted["id"], reverted["title"]) == (id_, f"{word} one")
     await call(agent, "kb_delete", document_id=id_)
     assert "deleted_at" in await call(agent, "kb_history", document_id=id_)
-    assert (await call(agent, "kb_history", document_id=id_, action="restore"))["tags"] == [word]
+    assert (await call(agent, "kb_undo", document_id=id_))["tags"] == [word]
     [found] = (await call(agent, "kb_search", query=word, fts_only=True))["results"]
     assert found["text"] == f"{word} one"
 
@@ -40,17 +43,120 @@ async def test_history_says_who_came_by_the_gateway(agent, engine, word):
     assert re.search(r" \(mcp(; .+)?\)$", version["client"])
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [{"action": "show"}, {"action": "revert"}, {"action": "list", "version": 1}, {"action": "restore", "version": 1}],
-)
-async def test_a_version_is_given_where_one_is_needed_and_nowhere_else(agent, arguments):
-    assert "version: " in await refusal(agent, "kb_history", document_id=1, **arguments)
+async def test_undo_takes_either_a_document_or_a_time(agent, word):
+    note = await done(agent, await call(agent, "kb_addnote", text=word))
+    for arguments in ({}, {"document_id": note, "since": "1 hour ago"}):
+        assert (await refusal(agent, "kb_undo", **arguments)).startswith("document_id, since: give exactly one")
+    assert (await refusal(agent, "kb_undo", since="1 hour ago", version=1)).startswith("version: ")
+    refused = await refusal(agent, "kb_undo", document_id=note)
+    assert refused.startswith("version: this document is not in the bin.")
+    assert "since: kb does not understand" in await refusal(agent, "kb_undo", since="a while ago")
+    assert (await refusal(agent, "kb_history", document_id=note, start=3)).startswith("start: ")
+
+
+async def test_an_agent_undoes_only_its_own_changes_since_a_time_and_sees_them_first(server, engine, word):
+    def connected(name):
+        return Client(
+            f"{server.url}/mcp", auth=MCP_KEY, mode="2026-07-28", client_info=Implementation(name=name, version="1")
+        )
+
+    kept = (await engine.add_note(text=f"{word} of a person", tags=[word], wait=30))["document_id"]
+    async with connected(f"other-{word}") as other:
+        others = (await noted(other, text=f"{word} of another agent", tags=[word]))["document_id"]
+    async with connected(f"agent-{word}") as agent:
+        own = (await noted(agent, text=f"{word} of the agent", tags=[word]))["document_id"]
+        await call(agent, "kb_update_note", document_ids=[kept, others], tags_add=[f"wrong-{word}"])
+        shown = await agent.call_tool("kb_undo", {"since": "10 minutes ago"})
+        assert {step["document_id"] for step in shown.structured_content["steps"]} == {kept, others, own}
+        assert (await call(agent, "kb_list", tags=[f"wrong-{word}"]))["total"] == 2
+        undone = await agent.call_tool("kb_undo", confirmation(shown))
+        assert undone.content[0].text.endswith("Undone: 1 added, 2 changed.")
+        listed = await call(agent, "kb_list", tags=[word])
+        assert {(each["id"], tuple(each["tags"])) for each in listed["documents"]} == {
+            (kept, (word,)),
+            (others, (word,)),
+        }
+        assert (await call(agent, "kb_undo", document_id=own))["id"] == own
+
+
+def confirmation(shown):
+    """Return the arguments of the call that an answer names."""
+    since, confirm = re.findall(r"kb_undo\(since='(\S+)', confirm='(\w+)'\)", shown.content[0].text)[0]
+    return {"since": since, "confirm": confirm}
+
+
+async def test_an_undo_leaves_changes_alone_that_it_did_not_show(server, word):
+    info = Implementation(name=f"session-{word}", version="1")
+    async with (
+        Client(f"{server.url}/mcp", auth=MCP_KEY, client_info=info) as agent,
+        Client(f"{server.url}/mcp", auth=MCP_KEY, client_info=info) as another_session,
+    ):
+        own = (await noted(agent, text=f"{word} of the agent", tags=[word]))["document_id"]
+        shown = await agent.call_tool("kb_undo", {"since": "10 minutes ago"})
+        later = (await noted(another_session, text=f"{word} of the other session", tags=[word]))["document_id"]
+        for arguments in (confirmation(shown), {"since": "10 minutes ago", "confirm": "true"}):
+            refused = await agent.call_tool("kb_undo", arguments)
+            assert refused.content[0].text.splitlines()[-1].startswith("Nothing is undone yet, ")
+            assert {step["document_id"] for step in refused.structured_content["steps"]} == {own, later}
+            assert (await call(agent, "kb_list", tags=[word]))["total"] == 2
+        undone = await agent.call_tool("kb_undo", confirmation(refused))
+        assert undone.content[0].text.endswith("Undone: 2 added.")
+
+
+async def test_tags_of_several_documents_change_although_one_refuses_them(agent, word):
+    full = [f"{word}-{number}" for number in range(100)]
+    tags = ([word], full, [word])
+    ids = [(await noted(agent, text=f"{word} {number}", tags=each))["document_id"] for number, each in enumerate(tags)]
+    changed = await call(agent, "kb_update_note", document_ids=ids, tags_add=[f"new-{word}"])
+    assert [document["id"] for document in changed["documents"]] == [ids[0], ids[2]]
+    assert changed["rest"].startswith(f"Document {ids[1]} is unchanged: ")
+
+
+async def test_a_list_with_texts_leaves_out_a_document_that_is_deleted_meanwhile(engine, word, monkeypatch):
+    ids = [(await engine.add_note(text=f"{word} {number}", tags=[word], wait=30))["document_id"] for number in (1, 2)]
+    listed = engine.documents
+
+    async def and_delete(**filters):
+        reply = await listed(**filters)
+        with suppress(NotFound):
+            await engine.delete_document(ids[0])
+        return reply
+
+    monkeypatch.setattr(engine, "documents", and_delete)
+    answer = await DocumentTools(engine, AnswerLimiter(10_000)).kb_list(tags=[word], text=50)
+    assert [document["id"] for document in answer.structured_content["documents"]] == [ids[1]]
+
+
+async def test_the_bin_is_listed_with_the_time_of_deletion(agent, word):
+    note = await done(agent, await call(agent, "kb_addnote", text=f"{word} to delete", tags=[word]))
+    await call(agent, "kb_delete", document_id=note)
+    result = await agent.call_tool("kb_list", {"deleted": True, "limit": 1})
+    [binned] = result.structured_content["documents"]
+    assert (binned["id"], binned["title"]) == (note, f"{word} to delete")
+    assert " · deleted 20" in result.content[0].text
+    assert "kb_undo(document_id=…) restores one." in result.content[0].text
+    assert (await refusal(agent, "kb_list", deleted=True, tags=[word])).startswith("tag: the bin has no filters")
+
+
+async def test_tags_change_on_several_documents_at_once(agent, word):
+    first, second = [(await noted(agent, text=f"{word} {number}", tags=[word]))["document_id"] for number in (1, 2)]
+    changed = await call(
+        agent, "kb_update_note", document_ids=[first, second, 10**9], tags_add=["both"], tags_remove=[word]
+    )
+    assert [(each["id"], each["tags"]) for each in changed["documents"]] == [(first, ["both"]), (second, ["both"])]
+    assert "1000000000" in changed["rest"]
+    for arguments in (
+        {"document_ids": [first], "document_id": second, "tags_add": ["a"]},
+        {"document_ids": [first], "title": "New"},
+        {"document_ids": [first]},
+        {"tags_add": ["a"]},
+    ):
+        assert (await refusal(agent, "kb_update_note", **arguments)).startswith("document_id")
 
 
 async def test_a_wrong_version_or_document_is_answered_with_where_to_find_the_right_one(agent, word):
     note = await done(agent, await call(agent, "kb_addnote", text=word))
-    wrong = {"action": "show", "version": 7}
+    wrong = {"version": 7}
     refused = await refusal(agent, "kb_history", document_id=note, **wrong)
     assert refused == f"version: Document {note} has no version 7. kb_history(document_id=…) lists the versions."
     assert (await refusal(agent, "kb_history", document_id=10**9, **wrong)).startswith("document_id: ")
@@ -71,12 +177,12 @@ async def test_a_long_version_is_shown_part_by_part_to_its_end(agent, word):
     id_ = await done(agent, await call(agent, "kb_addnote", text=whole))
     read = ""
     while True:
-        show = {"document_id": id_, "action": "show", "version": 1, "start": len(read)}
+        show = {"document_id": id_, "version": 1, "start": len(read)}
         result = await agent.call_tool("kb_history", show)
         read += result.structured_content["text"]
         if "rest" not in result.structured_content:
             break
-        way = f'kb_history(document_id={id_}, action="show", version=1, start={len(read)}).'
+        way = f"kb_history(document_id={id_}, version=1, start={len(read)})."
         assert result.content[0].text.endswith(f"to {len(read)} of {len(whole)}. Read on with {way}")
     assert read == whole
     assert (await refusal(agent, "kb_history", **show | {"start": len(whole)})).startswith("start: version 1 has ")
@@ -174,3 +280,8 @@ async def test_what_is_all_of_another_agent_says_so_once_and_of_the_reader_not_a
         ]
     assert [text.count('\nAll by "writer 1".\n') for text in texts] == [0, 1]
     assert not any(" · by " in text for text in texts)
+
+
+async def test_mine_is_refused_without_since(engine):
+    with pytest.raises(Invalid, match=r"^mine: give it only with since"):
+        await engine.undo(mine=True)

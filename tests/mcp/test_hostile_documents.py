@@ -151,7 +151,8 @@ def calls_of_every_tool(ids, mode):
         *(("kb_get", {"document_id": each, "query": MARK, "around": 1}) for each in ids[::7]),
         *(("kb_update_note", {"document_id": each, "tags_add": [f"{mode}-seen"]}) for each in ids[:4]),
         *(("kb_history", {"document_id": each}) for each in ids[:12]),
-        *(("kb_history", {"document_id": each, "action": "show", "version": 1}) for each in ids[:12]),
+        *(("kb_history", {"document_id": each, "version": 1}) for each in ids[:12]),
+        ("kb_undo", {"since": "1 hour ago"}),
     ]
 
 

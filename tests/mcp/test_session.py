@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from urllib.parse import unquote
 
 import httpx2
 import pytest
+from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
 from kb_mcp.tools.token_budget import NOTICE
@@ -17,7 +19,7 @@ from tests.support.pdf import pdf
 
 TOOLS = {
     "kb_search", "kb_list", "kb_addnote", "kb_upload_start", "kb_upload_chunk", "kb_upload_finish",
-    "kb_update_note", "kb_get", "kb_delete", "kb_history", "kb_status", "kb_jobs",
+    "kb_update_note", "kb_get", "kb_delete", "kb_history", "kb_undo", "kb_status", "kb_jobs",
 }  # fmt: skip
 
 
@@ -28,7 +30,7 @@ def era(request):
 
 
 @pytest.mark.requirement("G-16")
-async def test_there_are_eleven_tools_and_none_knows_collections(agent):
+async def test_there_are_thirteen_tools_and_none_knows_collections(agent):
     tools = await agent.list_tools()
     assert {tool.name for tool in tools} == TOOLS
     for tool in tools:
@@ -192,3 +194,12 @@ async def test_an_agent_that_says_what_is_there_already_is_told(agent, word):
     await done(agent, files[1])
     third = await call(agent, "kb_upload_start", filename="a.txt", text=f"{word} in a file")
     assert third["existed"]
+
+
+async def test_the_server_says_its_title_and_shows_its_icon(server):
+    async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode="legacy") as agent:
+        about = agent.initialize_result.server_info
+    assert (about.name, about.title) == ("kb", "kb, your own knowledge base")
+    [icon] = about.icons
+    assert icon.mime_type == "image/svg+xml"
+    assert unquote(icon.src.removeprefix("data:image/svg+xml,")).startswith("<svg xmlns=")

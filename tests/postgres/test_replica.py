@@ -355,7 +355,7 @@ async def test_everything_that_is_read_can_be_read_at_the_replica(server):
     assert found["version"]["text"] == "Ledgers were kept by patient clerks."
     assert [each["id"] for each in found["bin"]["documents"]] == [gone]
     assert found["map"]["total"] == 3
-    assert found["tags"].json()["tags"] == [{"tag": "old", "documents": 1}]
+    assert found["tags"].json()["tags"] == [{"tag": "old", "documents": 1, "branch": 1}]
 
 
 async def test_a_note_is_found_by_the_next_search_at_another_engine(start_server, tmp_path, pair):

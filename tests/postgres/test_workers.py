@@ -58,12 +58,13 @@ def job(http, answer):
 
 def test_a_worker_does_the_jobs_of_an_engine_without_one_which_hears_of_the_end(start):
     with api(start(KB_WORKERS="0")) as http:
-        waiting = add(http, "first")
+        waiting = http.post("/jobs", files={"file": ("first.txt", b"first")}).json()
         assert job(http, waiting)["status"] == "queued"
         start(*KB_WORKER)
         eventually("the worker did it", lambda: job(http, waiting)["status"], lambda status: status == "done")
         began = time.monotonic()
-        assert add(http, "second", wait=PATIENCE)["status"] == "done"
+        second = http.post("/jobs", params={"wait": PATIENCE}, files={"file": ("second.txt", b"second")}).json()
+        assert second["status"] == "done"
         assert time.monotonic() - began < PATIENCE / 2
         assert http.get("/documents").json()["documents"]
 

@@ -294,10 +294,10 @@ class Machine:
     def listed(self, **filters):
         with self.store.read() as tx:
             documents, cursor = [], None
-            sort = self.random.choice(("id", "recent"))
+            sort = self.random.choice(("id", "recent", "date"))
             while page := tx.documents.page(Filter(**filters), sort=sort, limit=7, cursor=cursor):
                 documents += page
-                cursor = cursor_after(page[-1])
+                cursor = cursor_after(page[-1], sort)
             assert len({document.id for document in documents}) == len(documents)
             return {document.id: self._state(document, tx.documents.chunks(document.id)) for document in documents}
 

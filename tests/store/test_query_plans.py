@@ -96,7 +96,7 @@ ACTS = {
     "the first page below a folder": page(Filter(source_prefix="/1")),
     "the next page below a folder": page(Filter(source_prefix="/1"), next_=True),
     "a document by its content": lambda tx: tx.documents.with_content("hash5", None, note=True),
-    "a note by what it says": lambda tx: tx.documents.with_body("hash5"),
+    "a note by what it says": lambda tx: [*tx.documents.with_body("hash5", 9)],
     "a document by its path": lambda tx: tx.documents.at_path("/5"),
     "adding": lambda tx: tx.documents.add(a_note("new"), "/new", ["common", "new"]),
     "updating": lambda tx: tx.documents.replace(6, a_note("newer")),

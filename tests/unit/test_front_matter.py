@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kb.formats.readers.front_matter import front_matter
 from kb.formats.readers.markdown import read
 
 
@@ -152,3 +153,9 @@ def test_tags_with_a_hash_are_tags_though_yaml_takes_them_for_comments():
 def test_other_names_and_the_date_are_rescued_alike():
     said = markdown("title: a: b\naliases:\n  - Night owl\n  - Owl\ncreated: 2024-03-01\n\todd: tab")
     assert (said.aliases, said.date) == (("Night owl", "Owl"), "2024-03-01")
+
+
+def test_lines_of_windows_end_as_others_do():
+    text = "---\r\ndate: 2026-04-01\r\ntags: [a, b]\r\n---\r\nText.\r\n"
+    matter = front_matter(text)
+    assert (matter.date, matter.tags, text[matter.length :]) == ("2026-04-01", ("a", "b"), "Text.\r\n")

@@ -38,6 +38,11 @@ LOST = state.Fail(
 )
 
 
+def anew(error):
+    """Return an equal error: one that is kept would keep the sessions in its traceback."""
+    return type(error)(*error.args)
+
+
 class Gpu:
     """The GPU: whether and how it fails, and how many batches it has computed at once."""
 
@@ -50,7 +55,7 @@ class Gpu:
     def session(self, on_cpu):
         """Return a session of ONNX Runtime on this GPU."""
         if self.opening_error:
-            raise self.opening_error
+            raise anew(self.opening_error)
         return GpuSession(self, on_cpu)
 
 
@@ -69,7 +74,7 @@ class GpuSession:
         try:
             time.sleep(0.01)
             if self.gpu.error:
-                raise self.gpu.error
+                raise anew(self.gpu.error)
             return self.on_cpu.run(names, feed)
         finally:
             with self.gpu.lock:

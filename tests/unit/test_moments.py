@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 
@@ -24,6 +24,31 @@ def test_the_day_that_is_written_is_kept_whatever_its_time_zone():
     assert moment(text, "after") == text
     assert moment("2026-11-17T23:30:00.125Z", "after") == "2026-11-17T23:30:00.125000Z"
     assert day("", "date") is moment(" ", "date") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2 hours ago", 7200), ("since 2 hours ago", 7200), ("an hour ago", 3600), ("last 30 minutes", 1800),
+        ("30 min", 1800), ("past two hours", 7200), ("Since  90 Minutes Ago", 5400), ("2h", 7200),
+        ("last hour", 3600), ("past minute", 60), ("30 seconds ago", 30), ("0 hours ago", 0),
+    ],
+)  # fmt: skip
+def test_hours_and_minutes_are_counted_back_from_now(text, seconds):
+    ago = datetime.now(UTC) - datetime.fromisoformat(moment(text, "after"))
+    assert seconds - 2 <= ago.total_seconds() <= seconds + 60
+    assert day(text, "date") == moment(text, "after")[:10]
+
+
+@pytest.mark.parametrize("text", ["since Monday", "since monday", "Since 2026-03", "since yesterday"])
+def test_since_before_a_date_says_nothing_more(text):
+    assert moment(text, "after") == moment(text.split(" ", 1)[1], "after")
+
+
+@pytest.mark.parametrize("text", ["since", "hours ago", "2 hours ahead", "since since monday", "99999 hours ago"])
+def test_other_words_are_no_time(text):
+    with pytest.raises(Invalid):
+        moment(text, "after")
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kb.access.restricted_store import CallerStore
-from kb.api.errors import AlreadyReplaced, Forbidden, JobDone, KeyReused, ModelChanged
+from kb.api.errors import AlreadyReplaced, Forbidden, JobDone, KeyReused, ModelChanged, NotRetryable
 from kb.api.models import ENDED, NoteRequest
 from kb.api.rights import Caller, Limit
 from kb.blobs.folder import FolderBlobs
+from kb.documents import alike
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
@@ -24,10 +25,14 @@ from kb.documents.submit import drop, retry
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.documents.update import NoteChange, update_note
 from kb.formats.readers.front_matter import fact_of
-from kb.ingest import prompt_vectors
+from kb.ingest import note_vectors
 from kb.ingest.active_model import ActiveModel
-from kb.ingest.prompt_vectors import PromptVectors
+from kb.ingest.note_vectors import NoteVectors
+from kb.search.query import Query
+from kb.search.recall_monitor import RecallMonitor
+from kb.search.service import SearchService
 from kb.store.rows import Author, Filter, NewJob
+from kb.telemetry.instruments import Instruments
 from tests.support.eventually import eventually
 from tests.support.models import WrappedModel
 from tests.support.workers import job_of, queued, working
@@ -35,6 +40,9 @@ from tests.support.workers import job_of, queued, working
 FERRY = "The ferry leaves at six."
 LONG = "The clerks of the counting house kept their ledgers in good order. " * 200
 API = "The Lantern API allows 60 calls a minute for each key."
+
+
+PICTURE = f"![a map](data:image/png;base64,{'iVBORw0KGgo' * 100})\n"
 
 
 class Gate(WrappedModel):
@@ -72,9 +80,9 @@ def pool():
 
 @pytest.fixture
 def intake(store, gate, pool, tmp_path, monkeypatch):
-    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 20)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 20)
     (tmp_path / "staging").mkdir(exist_ok=True)
-    return NoteIntake(store, FolderBlobs(tmp_path), PromptVectors(gate, pool))
+    return NoteIntake(store, FolderBlobs(tmp_path), NoteVectors(gate, pool))
 
 
 def add(intake, text, key=None, **fields):
@@ -93,7 +101,7 @@ def closed(gate):
 
 def late(intake, gate, monkeypatch, text=FERRY, **fields):
     """The answer for a note that came while the model was busy."""
-    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01)
     with closed(gate):
         return add(intake, text, **fields)
 
@@ -189,6 +197,21 @@ def test_while_another_model_comes_into_use_a_note_is_queued(store, intake, monk
     assert (answer.status, answer.document_id) == ("queued", None)
 
 
+def test_if_new_also_holds_for_a_note_that_is_queued(store, intake, monkeypatch):
+    def changed(draft):
+        raise ModelChanged
+
+    known = f"{API} Beyond this limit it answers with status 429 until the next minute begins."
+    add(intake, known)
+    monkeypatch.setattr(intake.vectors, "content", changed)
+    texts = [known, known.replace("60", "90"), PICTURE + known, FERRY]
+    answers = [add(intake, text, if_new=True) for text in texts]
+    assert [answer.stored for answer in answers] == [False, False, False, True]
+    assert count(store) == (1, 1)
+    keyed = add(intake, "Bruno prefers tea.", "k")
+    assert add(intake, "Bruno prefers tea.", "k").job_id == keyed.job_id
+
+
 def test_a_note_that_is_changed_before_its_vectors_come_keeps_the_change(store, intake, gate, tmp_path, monkeypatch):
     answer = late(intake, gate, monkeypatch)
     update_note(store, gate, answer.document_id, NoteChange(edit=Edit(text="The ferry leaves at noon.")))
@@ -240,7 +263,7 @@ def test_a_note_whose_vectors_failed_stays_and_its_job_can_be_tried_again_or_dis
 
 
 def test_an_undo_takes_back_a_note_that_waits_for_vectors(store, intake, gate, tmp_path, monkeypatch):
-    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01)
     me = Author("me", operation_key="one")
     with closed(gate):
         answer = intake.add(NoteRequest(text=FERRY), author=me)
@@ -261,6 +284,21 @@ def test_a_note_without_vectors_is_no_result_of_a_search_by_meaning_alone(store,
     assert scores.get(answer.document_id, 0) == 0
 
 
+@pytest.mark.parametrize("query", ["boat", "ferry", "Abfahrt des Schiffes"])
+@pytest.mark.parametrize("full_text", [True, False])
+def test_a_note_without_vectors_that_replaces_another_one_has_a_score(
+    store, intake, gate, monkeypatch, query, full_text
+):
+    old = add(intake, FERRY)
+    add(intake, API)
+    new = late(intake, gate, monkeypatch, "From May on, the ship departs at seven.", replaces=old.document_id)
+    with ThreadPoolExecutor(1) as searches, closing(RecallMonitor(store, Instruments())) as recall:
+        service = SearchService(store, ActiveModel(gate), searches, Instruments(), recall)
+        answer = service.search(Query.parse(query, Filter(), full_text=full_text), 5, explain=True)
+    [found, *_] = answer.results
+    assert (found.document_id, np.isfinite(found.score), "nan" in repr(found)) == (new.document_id, True, False)
+
+
 def test_a_note_comes_after_what_is_queued_for_its_path(store, intake, gate, tmp_path):
     (earlier,) = queued(store, NewJob("note", text="The old timetable.", source_path="trips/ferry"))
     answer = add(intake, FERRY, source_path="trips/ferry")
@@ -272,11 +310,27 @@ def test_a_note_comes_after_what_is_queued_for_its_path(store, intake, gate, tmp
 
 def test_a_note_that_only_waits_for_vectors_keeps_none_from_its_path(store, intake, gate, tmp_path, monkeypatch):
     first = late(intake, gate, monkeypatch, source_path="trips/ferry")
-    monkeypatch.setattr(prompt_vectors, "PATIENCE_SECONDS", 20)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 20)
     second = add(intake, "The ferry leaves at noon.", source_path="trips/ferry")
     assert (second.status, second.document_id) == ("done", first.document_id)
     assert worked_off(store, gate, tmp_path, first.job_id).status == "done"
     assert text_of(store, first.document_id) == "The ferry leaves at noon."
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_earlier_job_that_is_tried_again_does_not_overwrite_a_note_that_waits_for_vectors(
+    store, intake, gate, tmp_path, monkeypatch, fails
+):
+    monkeypatch.setattr("kb.worker.loop.RETRY_SECONDS", 0.01)
+    (earlier,) = queued(store, NewJob("note", text="The old timetable.", source_path="trips/ferry"))
+    with store.write() as tx:
+        tx.jobs.fail(earlier, "The engine failed.")
+    answer = late(intake, gate, monkeypatch, source_path="trips/ferry")
+    if fails:
+        gate.fails = True
+        assert worked_off(store, gate, tmp_path, answer.job_id).status == "failed"
+    with pytest.raises(NotRetryable, match=f"from job {answer.job_id}"):
+        retry(store, earlier)
 
 
 def test_the_same_idempotency_key_is_the_same_note(store, intake):
@@ -299,17 +353,14 @@ def test_a_note_replaces_another_one_in_the_same_step(store, intake):
 
 
 def test_a_note_with_an_embedded_picture_becomes_a_file_as_before(store, intake):
-    picture = "data:image/png;base64," + "iVBORw0KGgo" * 100
-    answer = add(intake, f"![a map]({picture})")
+    answer = add(intake, PICTURE)
     assert (answer.status, answer.document_id) == ("queued", None)
     assert job_of(store, answer.job_id).kind == "file"
 
 
 SAME = {
     "a date": f"---\ndate: 2026-04-01\n---\n{API}",
-    "another date": f"---\ndate: 2026-05-02\n---\n{API}\n",
     "tags": f"---\ntags: [api, limits]\n---\n{API}",
-    "a title": f"---\ntitle: Limits\n---\n\n{API}",
     "TOML": f'+++\ndate = "2026-04-01"\n+++\n{API}',
     "white space": f"  {API}\n\n",
     "lines of Windows": f"---\r\ndate: 2026-04-01\r\n---\r\n{API}\r\n",
@@ -325,8 +376,72 @@ def test_the_same_fact_in_other_front_matter_is_one_note_with_the_tags_of_both(s
     with store.read() as tx:
         assert {"one", "two"} <= set(tx.documents.get(stored.document_id).tags)
         assert ("api" in tx.documents.get(stored.document_id).tags) == (again == "tags")
-    assert text_of(store, stored.document_id) == first
+    brings_date = first == API and "date" in SAME[again]
+    assert text_of(store, stored.document_id) == (SAME[again] if brings_date else first)
     assert count(store) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("title: Room A", "title: Room B"),
+        ("date: last Monday", "date: last Tuesday"),
+        ("date: 2026-01-01\nupdated: 2026-02-02", "date: 2026-01-01\nupdated: 2026-03-03"),
+        ("title: Room A", "date: 2026-01-01"),
+        ("date: 2026-01-01\ntitle: Room A", "date: 2026-01-01\ntitle: Room B"),
+    ],
+)
+def test_of_notes_with_the_same_text_none_loses_a_title_or_a_date(store, intake, first, second):
+    texts = [f"---\n{matter}\n---\n{API}" for matter in (first, second)]
+    notes = [add(intake, text).document_id for text in texts]
+    assert [text_of(store, note) for note in notes] == texts
+    assert add(intake, f"{texts[1]}\n").document_id == notes[1]
+
+
+def test_a_known_fact_that_gets_a_title_in_its_text_has_it_afterwards(store, intake):
+    fact = add(intake, API, tags=["one"])
+    answer = add(intake, f"---\ntitle: Limits\n---\n\n{API}")
+    with store.read() as tx:
+        document = tx.documents.get(fact.document_id)
+    assert (answer.document_id, document.title, document.tags) == (fact.document_id, "Limits", ("one",))
+
+
+def test_a_known_fact_that_gets_a_date_keeps_its_tags_and_origin(store, intake):
+    fact = add(intake, SAME["tags"], source="Ada")
+    answer = add(intake, SAME["a date"])
+    with store.read() as tx:
+        document = tx.documents.get(fact.document_id)
+    assert (answer.document_id, document.date) == (fact.document_id, "2026-04-01")
+    assert (document.source, set(document.tags)) == ("Ada", {"api", "limits"})
+
+
+def test_a_known_fact_with_a_given_title_is_not_replaced_by_one_without(store, intake):
+    fact = add(intake, API, title="Limits")
+    answer = add(intake, SAME["a date"])
+    assert answer.document_id != fact.document_id
+    with store.read() as tx:
+        assert tx.documents.get(fact.document_id).title == "Limits"
+
+
+def test_the_text_of_a_turn_outside_of_its_conversation_is_a_note_of_its_own(store, intake):
+    turn = add(intake, API, thread="lantern")
+    assert add(intake, SAME["tags"]).document_id != turn.document_id
+
+
+def test_the_same_text_with_another_date_is_another_event_and_is_named_as_alike(store, intake):
+    first = add(intake, SAME["a date"])
+    second = add(intake, f"---\ndate: 2026-05-02\n---\n{API}\n")
+    assert (second.existed, [note.document_id for note in second.alike]) == (False, [first.document_id])
+    assert count(store) == (2, 0)
+
+
+def test_a_known_fact_that_replaces_a_note_or_has_a_title_says_so_afterwards(store, intake):
+    old, fact = add(intake, FERRY), add(intake, API)
+    answer = add(intake, SAME["tags"], replaces=old.document_id, title="Limits")
+    assert (answer.document_id, answer.existed) == (fact.document_id, True)
+    with store.read() as tx:
+        document = tx.documents.get(fact.document_id)
+    assert (document.replaces, document.title) == (old.document_id, "Limits")
 
 
 OTHER = {
@@ -356,7 +471,7 @@ def test_a_fact_is_known_again_after_its_note_was_changed_deleted_and_restored(s
     assert add(intake, API).document_id == note
     discard(store, note, tmp_path)
     restore(store, gate, note)
-    assert add(intake, SAME["another date"]).document_id == note
+    assert add(intake, SAME["tags"]).document_id == note
     update_note(store, gate, note, NoteChange(edit=Edit(text=FERRY)))
     assert add(intake, API).document_id != note
 
@@ -417,6 +532,45 @@ def test_of_many_who_say_the_same_at_once_one_is_stored(store, intake):
     assert count(store) == (1, 0)
 
 
+class Raced:
+    """A store in which somebody else adds a note before each write."""
+
+    def __init__(self, store, add_other):
+        self._store = store
+        self._add_other = add_other
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def write(self, *arguments, **options):
+        self._add_other()
+        return self._store.write(*arguments, **options)
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_if_new_sees_what_came_while_the_note_was_prepared_and_searches_in_no_write(
+    store, intake, gate, monkeypatch, is_busy
+):
+    others = [FERRY, "Bruno prefers tea.", API.replace("60", "90")]
+    add(intake, others[0])
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01 if is_busy else 20)
+    raced = replace(intake, store=Raced(store, lambda: [add(intake, other) for other in others]))
+    searched = []
+    monkeypatch.setattr(alike, "_candidates", record_and(alike._candidates, searched))
+    with closed(gate) if is_busy else nullcontext():
+        answer = add(raced, API, if_new=True)
+    assert (answer.stored, [note.text for note in answer.alike]) == (False, [others[2]])
+    assert len(searched) == 1 + len(others)
+
+
+def record_and(act, calls):
+    def recorded(*arguments):
+        calls.append(arguments)
+        return act(*arguments)
+
+    return recorded
+
+
 def test_a_limited_key_learns_nothing_of_notes_beyond_its_limit(store, intake):
     mine = CallerStore(store, Caller("ada", "write", Limit(("ada",), None)))
     hers = replace(intake, store=mine)
@@ -443,7 +597,7 @@ def test_an_engine_with_another_model_in_use_than_the_note_was_cut_for_starts_ag
     model = ActiveModel(embedder)
     tried = []
 
-    class Changing(PromptVectors):
+    class Changing(NoteVectors):
         def content(self, draft):
             tried.append(1)
             if len(tried) == 1:

@@ -36,7 +36,7 @@ def store(tmp_path, embedder):
 
 def set_pragma(store, name, value):
     """Have the connection that writes fail as it does on a full disk or a read-only one, or do so no more."""
-    with store._write_lock:
+    with store._turns.turn():
         store._writer.pragma(name, value)
 
 

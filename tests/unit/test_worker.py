@@ -1010,3 +1010,7 @@ def test_a_file_waits_for_a_few_files_at_extractors_and_not_for_all_that_were_cl
         with store.read() as tx:
             waiting = [tx.jobs.get(job) for job in (*scans[loop.EXTRACTED :], of_path, after)]
         assert {(job.status, job.attempts) for job in waiting} == {("queued", 0)}
+
+
+def test_the_content_of_a_job_that_failed_before_an_upgrade_is_still_known_to_be_kept():
+    assert remedy_for("The document that it came in is in the bin: it is read when that is restored.") == "retry"

@@ -54,8 +54,8 @@ async def test_a_trace_that_the_sender_began_goes_on_and_ingestion_has_its_own(s
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "archive"}
     with start_server(tmp_path, **environment) as server:
         headers = {"traceparent": f"00-{trace}-{parent}-01"}
-        note = {"text": "The clerk was patient."}
-        accepted = httpx2.post(f"{server.url}/api/v1/jobs", params={"wait": 30}, json=note, headers=headers)
+        file = {"file": ("clerk.txt", b"The clerk was patient.")}
+        accepted = httpx2.post(f"{server.url}/api/v1/jobs", params={"wait": 30}, files=file, headers=headers)
         assert accepted.status_code == 200
         httpx2.get(f"{server.url}/api/v1/documents/777")
         for quiet in ("/healthz", "/readyz", "/metrics"):

@@ -236,7 +236,7 @@ def pages(ids):
     return {
         "home": "",
         "search": "?q=when are the moorings renewed",
-        "grouped": "?q=boat moorings&group=1&tag=boat",
+        "passages": "?q=boat moorings&by=passage&tag=boat",
         "wrong": f"?q=moorings&tag={'x' * 1000}",
         "nothing": "?q=xyzzy&mode=words",
         "documents": "documents",
@@ -245,7 +245,7 @@ def pages(ids):
         "mail": f"d/{ids['boat/moorings.eml']}",
         "table": f"d/{ids['boat/engine.csv']}",
         "code": f"d/{ids['boat/tides.py']}",
-        "passages": f"d/{ids['house/heating.md']}?show=chunks",
+        "in-passages": f"d/{ids['house/heating.md']}?show=chunks",
         "binned": f"d/{ids['binned']}",
         "history": f"d/{ids['Heating bill']}/history",
         "version": f"d/{ids['Heating bill']}/history/1",

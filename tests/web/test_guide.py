@@ -100,8 +100,11 @@ def test_a_link_to_a_part_leads_to_its_heading(folder):
 
 def test_no_heading_has_an_id_of_the_layout_or_its_script():
     folder = ROOT / "src/kb/web"
-    layout, script = ((folder / name).read_text() for name in ("templates/layout.html", "static/app.js"))
-    used = {*re.findall(r' id="([\w-]+)"', layout), *re.findall(r'\("#([\w-]+)', script)}
+    names = ("templates/layout.html", "static/app.js", "static/palette.js", "static/many.js")
+    layout, *scripts = ((folder / name).read_text() for name in names)
+    script = "".join(scripts)
+    used = {*re.findall(r' id="([\w-]+)"', layout), *re.findall(r'[("]#([\w-]+)|\bid: "([\w-]+)"', script)}
+    used = {part for each in used for part in ([each] if isinstance(each, str) else each) if part}
     assert used <= guide.TAKEN
     assert '<h2 id="keys-section">' in guide.page_named("agents").html
     ids = {
@@ -117,6 +120,13 @@ def test_a_changed_page_is_rendered_again(folder):
     assert guide.page_named("one").title == "One"
     (folder / "one.md").write_text("# Two\n")
     assert guide.page_named("one").title == "Two"
+
+
+def test_a_page_that_an_upgrade_removes_is_missing_and_stops_no_search(folder):
+    assert guide.page_named("one")
+    (folder / "one.md").unlink()
+    assert guide.page_named("one") is None
+    assert [page.name for page, _, _ in guide.search("same")] == ["reference/all"]
 
 
 @pytest.mark.parametrize(

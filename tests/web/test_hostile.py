@@ -120,7 +120,7 @@ def test_nothing_of_a_document_is_executed_and_every_page_holds_together(browser
         "doctor",
         "?q=words",
         "?q=<script>window.hurt=1</script>",
-        "?q=words&group=1",
+        "?q=words&by=passage",
     ]
     places += [
         f"documents?path={SCRIPTS[0]}",

@@ -84,13 +84,13 @@ class CallerStore:
         return tx if self._caller.limit is None else cast("Transaction", mine)
 
     @contextmanager
-    def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[Transaction]:
+    def write(self, checkpoint: Callable[[], None] = lambda: None, *, urgent: bool = False) -> Iterator[Transaction]:
         """A write transaction within the caller's limit, with its lines in the audit log.
 
         Raises:
             Forbidden: a document would be outside the caller's limit; nothing is written.
         """
-        with self._store.write(checkpoint) as tx, as_caller(tx, self._caller, self._author) as mine:
+        with self._store.write(checkpoint, urgent=urgent) as tx, as_caller(tx, self._caller, self._author) as mine:
             yield mine
 
 
@@ -230,6 +230,9 @@ class CallerDocuments:
         self.tx.check(document_id)
         return self.inner.chunk_places(document_id)
 
+    def chunk_ids(self, document_ids: Sequence[int], most: int) -> list[tuple[int, int]]:
+        return self.inner.chunk_ids([document_id for document_id in document_ids if self.get(document_id)], most)
+
     def extent(self, document_id: int) -> rows.Extent:
         self.tx.check(document_id)
         return self.inner.extent(document_id)
@@ -278,8 +281,8 @@ class CallerDocuments:
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> rows.Document | None:
         return self.inner.with_content(content_hash, source_path, note=note, limit=self.tx.limit)
 
-    def with_body(self, body_hash: str) -> rows.Document | None:
-        return self.inner.with_body(body_hash, self.tx.limit)
+    def with_body(self, body_hash: str, most: int) -> Iterator[rows.Document]:
+        return self.inner.with_body(body_hash, most, self.tx.limit)
 
     def at_path(self, source_path: str) -> rows.Document | None:
         """Return the document at a path, for writing.

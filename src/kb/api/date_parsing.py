@@ -34,8 +34,23 @@ MAX_YEARS: Final = 9
 """The number of years among which one has a 29 February."""
 
 ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.(?= |$)")
+TIMES_AGO: Final = {
+    "second": 1,
+    "sec": 1,
+    "s": 1,
+    "minute": 60,
+    "min": 60,
+    "m": 60,
+    "hour": 3600,
+    "h": 3600,
+}
+_COUNT: Final = rf"\d{{1,4}}|{'|'.join(NUMBERS)}"
+RECENTLY: Final = re.compile(
+    rf"(?:(?:last |past )?({_COUNT}) ?|(?:last |past ))({'|'.join(TIMES_AGO)})s?(?: ago)?", re.IGNORECASE
+)
+SINCE: Final = re.compile(r"since (?=\S)", re.IGNORECASE)
 ZONE: Final = re.compile(r"(.*\S) +(UTC|[A-Za-z_]+(?:/[\w+-]+)+)")
-EXAMPLES: Final = "2026, 2026-11, 2026-11-17, 17 Nov 2026, 3 Nov, monday, this week, yesterday or 3 days ago"
+EXAMPLES: Final = "2026, 2026-11, 2026-11-17, 17 Nov 2026, 3 Nov, monday, this week, yesterday or 2 hours ago"
 
 _DATE: Final = re.compile(r"(\d{4})(?:[-/.](\d\d?)(?:[-/.](\d\d?))?|(\d\d)(?:(\d\d)(?:\d{6})?)?)?(?!\d)", re.ASCII)
 _MOST_MONTHS: Final = 12
@@ -85,10 +100,14 @@ def read(text: str, today: datetime) -> datetime | None:
 
 
 def _read(text: str, field: str, zone: tzinfo | None) -> datetime | None:
-    written = " ".join(text.split())
+    written = SINCE.sub("", " ".join(text.split()), count=1)
     if not written:
         return None
     try:
+        if match := RECENTLY.fullmatch(written):
+            number = NUMBERS.get((match[1] or "a").lower()) or int(match[1])
+            now = datetime.now(UTC) - timedelta(seconds=number * TIMES_AGO[match[2].lower()])
+            return now.astimezone(zone).replace(microsecond=0)
         if named := ZONE.fullmatch(written):
             written, zone = named[1], _zone(named[2], field)
         today = datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)

@@ -47,7 +47,7 @@ NOTE: Final = "note"
 Restriction = Literal["files", "network", "processes", "writing"]
 """A restriction of the parser: no access to files, to the network, to other processes, or no writing of files."""
 
-Sort = Literal["id", "recent", "oldest"]
+Sort = Literal["id", "recent", "oldest", "date"]
 SearchSort = Literal["relevance", "recent"]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
@@ -104,8 +104,13 @@ def _sort(value: object) -> object:
 
 ListSorted = Annotated[
     Sort,
-    BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest"]),
-    Field(description="`recent` or `newest`: last changed or added first; `oldest`: the reverse; `id`: by id."),
+    BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest", "date"]),
+    Field(
+        description=(
+            "`recent` or `newest`: last changed or added first; `oldest`: the reverse; `date`: latest document date"
+            " first; `id`: by id."
+        )
+    ),
 ]
 SearchSorted = Annotated[
     SearchSort,
@@ -351,20 +356,27 @@ TWO_SCOPES: dict[str, Any] = {
     ],
 }
 
+MINE_ALONE: dict[str, Any] = {
+    "required": ["mine"],
+    "properties": {"mine": {"const": True}},
+    "not": {"required": ["since"], "properties": {"since": {"type": "string"}}},
+}
+
 
 class UndoRequest(Request):
     """The operation to undo: the one with this number, or by default the caller's last one.
 
     `since` undoes the changes of all operations after a time; with `key`, only the changes of this key. `key` without
     `since` undoes the last operation of this key. `operation` cannot be combined with either. `dry_run` only shows the
-    changes.
+    changes. With `mine`, `since` undoes only the changes made by the same key and program as this request.
     """
 
-    model_config = ConfigDict(json_schema_extra={"not": TWO_SCOPES})
+    model_config = ConfigDict(json_schema_extra={"not": {"anyOf": [TWO_SCOPES, MINE_ALONE]}})
 
     operation: Annotated[DocumentId | None, Field(description="The number of an operation.")] = None
     since: Instant | None = None
     key: Annotated[str | None, Field(min_length=1, max_length=200, description="The name of a key.")] = None
+    mine: bool = False
     dry_run: bool = False
 
 
@@ -602,7 +614,7 @@ class JobAccepted(Reply):
     `document_id` is the stored note, which keyword search finds at once; while the job of a note is queued, only its
     vectors are missing. `existed` is true if a document already had this content. `omitted` counts content that kb did
     not read, as in `Document`. `alike` lists notes that say nearly the same as the new note, the nearest first.
-    `stored` is false if kb stored nothing because of `if_new`; then there is no job.
+    `stored` is false if kb stored nothing because of `if_new`; then no job exists.
     """
 
     job_id: int | None
@@ -937,7 +949,7 @@ class Reembedding(Reply):
 
 
 class ReplicaStatus(Reply):
-    """Whether a replica answers searches; if not, `behind` counts the seconds since one was up to date."""
+    """Whether a replica answers searches; if not, `behind` has the seconds since one was up to date."""
 
     answers: bool
     behind: float

@@ -18,6 +18,9 @@ PORTS: Final = {"http": 80, "https": 443}
 ELSEWHERE: Final = ("cross-site", "same-site")
 """Browsers send these for requests from a page of another origin; the same machine at another port is same-site."""
 
+UNNAMED: Final = "Pages of other sites may not call this server, and the browser did not name the site of this page."
+"""The refusal if no entry of KB_ALLOWED_HOSTS would help."""
+
 
 class OriginMiddleware:
     """Refuses requests that a browser makes for a page from another origin.
@@ -32,8 +35,9 @@ class OriginMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 403, or pass the request on."""
-        if scope["type"] == "http" and self._is_foreign(Headers(scope=scope)):
-            return await problem(ForeignOrigin())(scope, receive, send)
+        if scope["type"] == "http" and self._is_foreign(headers := Headers(scope=scope)):
+            is_named = headers.get("origin", "").partition(":")[0] in PORTS
+            return await problem(ForeignOrigin() if is_named else ForeignOrigin(UNNAMED))(scope, receive, send)
         return await self.app(scope, receive, send)
 
     def _is_foreign(self, headers: Headers) -> bool:

@@ -275,16 +275,17 @@ class EngineClient:
         *,
         operation: int | None = None,
         key: str | None = None,
+        mine: bool = False,
         dry_run: bool = False,
         why: str | None = None,
     ) -> JSON:
         """POST /undo: undo an operation, the last one by default, or all since a moment; or show what would change."""
-        body = _given(since=since, operation=operation, key=key) | {"dry_run": dry_run}
+        body = _given(since=since, operation=operation, key=key, mine=mine or None) | {"dry_run": dry_run}
         return await self._call("POST", "undo", params=_given(why=why), json=body, timeout=LONG_SECONDS)
 
-    async def operations(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
-        """GET /operations: a page of operations that can be undone, newest first."""
-        return await self._call("GET", "operations", params=_given(limit=limit, cursor=cursor))
+    async def operations(self, *, limit: int | None = None, cursor: str | None = None, key: str | None = None) -> JSON:
+        """GET /operations: a page of operations that can be undone, newest first, or the one with a key."""
+        return await self._call("GET", "operations", params=_given(limit=limit, cursor=cursor, key=key))
 
     async def folders(self) -> JSON:
         """GET /folders: the synced folders, and the files that sync skips."""

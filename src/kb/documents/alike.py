@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,7 @@ SHOWN: Final = 120
 NEAR, SHARED = 0.82, 0.25
 """The least cosine of alike notes by the default model, and their least share of common words among the words of both.
 
-Of 32 pairs of notes about one fact, said otherwise or changed, 27 are above both; of 33 pairs about two facts, one is.
+27 of 32 pairs of notes about one fact, in other words or changed, are above both, and one of 33 pairs about two facts.
 """
 
 MOSTLY_SHARED: Final = 0.65
@@ -39,17 +39,23 @@ MOSTLY_SHARED: Final = 0.65
 
 
 def find_alike(
-    tx: Transaction, content: Content, *, has_vectors: bool, besides: Collection[int | None] = ()
+    tx: Transaction,
+    content: Content,
+    *,
+    has_vectors: bool,
+    besides: Collection[int | None] = (),
+    among: Sequence[int] | None = None,
 ) -> list[Alike]:
     """Return the notes nearly as a new one, the nearest first; without vectors, or of another model, by their words.
 
-    Notes that others replace are left out, and so are those in `besides`.
+    Notes that others replace are left out, and so are those in `besides`. With `among`, only these notes are compared,
+    without a search.
     """
     index = tx.index
     text = fact_of("".join(chunk.text for chunk in content.chunks))[:COMPARED]
     is_measured = tx.space.digest == SOURCES[WEIGHTS]
     vector = _mean(content.vectors) if has_vectors and is_measured else None
-    found = _candidates(index, text, vector)
+    found = _candidates(index, text, vector) if among is None else _passages(tx, among)
     cosines = np.zeros(found.size) if vector is None else index.select(Filter()).cosines(vector, found)
     words = set(index.analyzer.indexed(text))
     near = list[tuple[float, float, Hit]]()
@@ -70,6 +76,12 @@ def _candidates(index: Index, text: str, vector: NDArray[np.float32] | None) -> 
     notes = index.select(Filter(doc_type=NOTE))
     found = notes.full_text(list(_words(index, text)), LOOKED_AT).ids
     return np.sort(found) if vector is None else np.union1d(found, notes.nearest(vector, LOOKED_AT).ids)
+
+
+def _passages(tx: Transaction, notes: Sequence[int]) -> NDArray[np.int64]:
+    """Return the first passages of these notes, by ascending id."""
+    pairs = tx.documents.chunk_ids(notes, LOOKED_AT)
+    return np.sort(np.fromiter((chunk_id for _, chunk_id in pairs), np.int64, len(pairs)))
 
 
 def _words(index: Index, text: str) -> Iterator[str]:

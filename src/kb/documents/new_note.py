@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import takewhile
+from typing import Final, NamedTuple
 
 from kb.api.errors import ModelChanged
-from kb.api.models import Alike, JobAccepted, NoteRequest
+from kb.api.models import NOTE, Alike, JobAccepted, NoteRequest
 from kb.blobs.protocol import Blobs
 from kb.documents.alike import find_alike
 from kb.documents.lookup import existing_job
@@ -16,9 +18,12 @@ from kb.documents.submit import check_replaced, note_job, receipt, receipt_again
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import Draft, draft_note
-from kb.ingest.prompt_vectors import PromptVectors
+from kb.ingest.note_vectors import NoteVectors
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import NOBODY, Author, Content, Job, NewJob, optional_fields
+from kb.store.rows import NOBODY, Author, Content, Document, Filter, Job, NewJob, optional_fields
+
+NEWEST: Final = 100
+"""How many notes that arrived while one was prepared are compared with it."""
 
 
 class Ready(NamedTuple):
@@ -28,11 +33,11 @@ class Ready(NamedTuple):
     content: Content
     has_vectors: bool
 
-    def alike(self, tx: Transaction) -> list[Alike]:
-        """Return the notes that say nearly the same, without those that this note replaces."""
+    def alike(self, tx: Transaction, among: Sequence[int] | None = None) -> list[Alike]:
+        """Return the similar notes, except the notes that this note replaces; only some of `among`."""
         occupant = tx.documents.at_path(self.job.source_path) if self.job.source_path else None
         besides = {self.job.replaces, occupant.id if occupant else None}
-        return find_alike(tx, self.content, has_vectors=self.has_vectors, besides=besides)
+        return find_alike(tx, self.content, has_vectors=self.has_vectors, besides=besides, among=among)
 
     def refused(self, tx: Transaction, alike: list[Alike]) -> JobAccepted | None:
         """Return the answer for a note that says nothing new; None if it does."""
@@ -62,7 +67,7 @@ class NoteIntake:
 
     store: Store
     blobs: Blobs
-    vectors: PromptVectors
+    vectors: NoteVectors
     checkpoint: Callable[[], None] = lambda: None
 
     def add(self, note: NoteRequest, idempotency_key: str | None = None, author: Author = NOBODY) -> JobAccepted:
@@ -78,12 +83,21 @@ class NoteIntake:
             Forbidden: the key may not write there.
             DiskFull, FilesUnavailable: nothing can be kept now.
         """
-        if without_embedded(note.text) != note.text:
-            return submit_note(self.store, self.blobs, note, idempotency_key, author)
-        try:
-            return self._stored(note_job(note, idempotency_key, author), if_new=note.if_new)
-        except ModelChanged:
-            return submit_note(self.store, self.blobs, note, idempotency_key, author)
+        job = note_job(note, idempotency_key, author)
+        shown = without_embedded(note.text)
+        if shown == note.text:
+            with suppress(ModelChanged):
+                return self._stored(job, if_new=note.if_new)
+        if note.if_new and (answer := self._refused(job, shown)):
+            return answer
+        return submit_note(self.store, self.blobs, note, idempotency_key, author)
+
+    def _refused(self, job: NewJob, text: str) -> JobAccepted | None:
+        """Return the answer for a queued note if its words say nothing new; otherwise None."""
+        draft = draft_note(text, job.title, self.vectors.embedder, job.content_hash, self.checkpoint)
+        ready = Ready(job, draft, has_vectors=False)
+        with self.store.read() as tx:
+            return None if with_key(tx, job) else ready.refused(tx, ready.alike(tx))
 
     @again_if_model_changed
     def _stored(self, job: NewJob, *, if_new: bool) -> JobAccepted:
@@ -96,10 +110,12 @@ class NoteIntake:
             alike = ready.alike(tx)
             if if_new and (answer := ready.refused(tx, alike)):
                 return answer
-        with self.store.write(self.checkpoint) as tx:
+            newest = _notes(tx, 1)
+        with self.store.write(self.checkpoint, urgent=True) as tx:
             if before := with_key(tx, job):
                 return receipt_again(before, job)
-            if if_new and (answer := ready.refused(tx, ready.alike(tx))):  # somebody else was faster
+            # A search would take long here, and other writes wait for it.
+            if if_new and (answer := ready.refused(tx, ready.alike(tx, _notes_since(tx, newest)))):
                 return answer
             check_replaced(tx, job)
             stored = _write(tx, ready)
@@ -121,6 +137,17 @@ def _write(tx: Transaction, ready: Ready) -> Job:
     end = tx.jobs.finish if has_vectors else tx.jobs.set_document
     end(queued.id, document_id, existed=existed, omitted=content.omitted)
     return existing_job(tx, queued.id)
+
+
+def _notes(tx: Transaction, most: int) -> list[Document]:
+    """Return the notes that were changed or added last."""
+    return tx.documents.page(Filter(doc_type=NOTE), sort="recent", limit=most, cursor=None)
+
+
+def _notes_since(tx: Transaction, newest: Sequence[Document]) -> list[int]:
+    """Return the ids of the notes changed or added after the newest one of an earlier transaction."""
+    known = {(note.id, note.updated_at) for note in newest}
+    return [note.id for note in takewhile(lambda note: (note.id, note.updated_at) not in known, _notes(tx, NEWEST))]
 
 
 def with_key(tx: Transaction, job: NewJob) -> Job | None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
+from typing import Any, Final
 
 from kb.api.models import NOTE, THREAD
+from kb.formats.readers.front_matter import claims_of
 from kb.store.protocol import Transaction
-from kb.store.rows import NOBODY, Author, Binned, Content, Document, optional_fields
+from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, optional_fields
+
+SAME_FACTS: Final = 20
+"""How many notes with the same text are compared with a new one."""
 
 
 def save(
@@ -22,18 +27,20 @@ def save(
 ) -> tuple[int, bool]:
     """Write incoming content; return the document's id, and whether it already held this content (requirement E-11).
 
-    The same content at the same path is the same document and adds its tags. So does a note without a path that says
-    what another one says, but has another title, date or tags in its front matter, unless it is in a thread: the turns
-    of a conversation are events, not facts. New content at a known path, a new title,
-    or a new reading of the same file replaces the content of that document and removes the tags that only the old
-    content set. A file that returns, with the path or content of a document in the bin, restores that document.
+    The same content at the same path is the same document and adds its tags. So does a note without a path if
+    another note has its text with other front matter (`known_fact`). New content at a known path, a new title, or a new
+    reading of the same file replaces the content of that document and removes the tags that only the old content set.
+    A file that returns, with the path or content of a document in the bin, restores that document.
     Everything else is a new document. `part_of` is the document whose file contained the content.
 
     A new reading of the same file does not count as a change: it makes no version and keeps `updated_at`.
     """
     same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
     if same is None and (known := known_fact(tx, content, source_path, tags)):
-        if not set(known.tags).issuperset([*tags, *content.own_tags]):
+        if _says_more(content, known, _claims(content.chunks) - _claims(tx.documents.chunks(known.id))):
+            merged = replace(content, **_fields_of_both(content, known))
+            merge(tx, known, merged, [*tags, *known.tags], is_same=False, author=author)
+        elif not set(known.tags).issuperset([*tags, *content.own_tags]):
             tx.history.keep(known.id, author)
             tx.documents.change_tags(known.id, add=[*tags, *content.own_tags], remove=())
         return known.id, True
@@ -50,11 +57,35 @@ def save(
 
 
 def known_fact(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:
-    """Return the note that says what a new one without a path says, in other front matter."""
-    is_turn = any(tag.startswith(THREAD) for tag in (*tags, *content.own_tags))
-    if content.body_hash is None or source_path is not None or is_turn:
+    """Return the note with the text of a new note without a path, and with other front matter.
+
+    Turns of a conversation, and notes with two different titles or dates, are two events and not one fact.
+    """
+    if content.body_hash is None or source_path is not None or _is_turn([*tags, *content.own_tags]):
         return None
-    return tx.documents.with_body(content.body_hash)
+    known = tx.documents.with_body(content.body_hash, SAME_FACTS)
+    return next((note for note in known if not _is_turn(note.tags) and _loses_nothing(tx, content, note)), None)
+
+
+def _is_turn(tags: Iterable[str]) -> bool:
+    return any(tag.startswith(THREAD) for tag in tags)
+
+
+def _loses_nothing(tx: Transaction, content: Content, known: Document) -> bool:
+    """Return whether one of two notes with the same text has the titles and dates of both."""
+    claims, known_claims = _claims(content.chunks), _claims(tx.documents.chunks(known.id))
+    if not _says_more(content, known, claims - known_claims):
+        return claims <= known_claims
+    return known_claims <= claims and (content.title_given or not known.title_given)
+
+
+def _claims(chunks: Iterable[NewChunk | Chunk]) -> Set[tuple[str, str]]:
+    return claims_of("".join(chunk.text for chunk in chunks))
+
+
+def _says_more(content: Content, known: Document, new_claims: Set[tuple[str, str]]) -> bool:
+    """Return whether a note with a known text has a title, an origin or a date that the known note lacks."""
+    return bool(new_claims) or _has_other_title(content, known) or _has_other_origin(content, known)
 
 
 def known_note(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:
@@ -84,14 +115,18 @@ def merge(
     if not is_reread and (is_changed or has_other_tags):
         tx.history.keep(document.id, author)
     if is_changed:
-        known = optional_fields(same) if same else {}
-        merged = replace(content, **known | {name: value for name, value in optional_fields(content).items() if value})
+        merged = replace(content, **_fields_of_both(content, same)) if same else content
         tx.documents.replace(document.id, without_given_tags(merged, document, given))
     elif content.filename and content.filename != document.filename:
         tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)
     if is_reread:
         tx.documents.stamp(document.id, document.updated_at)
+
+
+def _fields_of_both(content: Content, document: Document) -> dict[str, Any]:
+    """Return the optional fields of content, or else of the document."""
+    return optional_fields(document) | {name: value for name, value in optional_fields(content).items() if value}
 
 
 def without_given_tags(content: Content, document: Document, given: Sequence[str] = ()) -> Content:

@@ -169,7 +169,7 @@ def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:
 
 
 def check_replaced(tx: Transaction, job: NewJob) -> None:
-    """Refuse a note that replaces what it cannot replace. Raises as `submit_note`."""
+    """Check that a note can replace the document that it names. Raises as `submit_note`."""
     if job.replaces is not None:
         check_replaceable(tx, job.replaces)
         check_current(tx, job.replaces, job.content_hash or "", job.source_path)

@@ -83,12 +83,15 @@ class PastChange(NamedTuple):
 class Scope:
     """The changes to undo: all of an operation, or all since a point in time, optionally only of one key.
 
+    With an `author`, only changes with its key and program count.
+
     A change counts from the time of its command, however long its job ran.
     """
 
     operation: Operation | None = None
     since: datetime | None = None
     key: str | None = None
+    author: Author | None = None
 
     @property
     def reason(self) -> str:
@@ -261,6 +264,8 @@ def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int
     if scope.operation:
         return change.operation == scope.operation.id
     if scope.key is not None and change.author.by != scope.key:
+        return False
+    if scope.author and (change.author.by, change.author.client) != (scope.author.by, scope.author.client):
         return False
     at = change.at
     if change.operation is not None:

@@ -152,7 +152,7 @@ def draft_file(
 
 
 def body_hash(text: str) -> str:
-    """Return the SHA-256 of what a note says, whatever the title, date and tags in its front matter."""
+    """Return the SHA-256 of a note's text without the title, date and tags in its front matter."""
     return sha256(fact_of(text).encode()).hexdigest()
 
 

@@ -22,7 +22,7 @@ from kb.documents.disk_use import DiskUse
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
-from kb.ingest.prompt_vectors import PromptVectors
+from kb.ingest.note_vectors import NoteVectors
 from kb.ingest.stop_signal import StopSignal
 from kb.routes.admission import Admission
 from kb.search.document_map import DocumentMapper
@@ -56,7 +56,7 @@ class Services:
     settings: Settings
     store: Store
     embedder: Embedder
-    note_vectors: PromptVectors
+    note_vectors: NoteVectors
     worker: Worker
     originals: Originals
     search: SearchService
@@ -180,6 +180,11 @@ def get_operation_key(request: Request, caller: str | None) -> str:
     """Return the key of the request's operation: from its header, or a new one for this request only."""
     said = request.headers.get(OPERATION, "")
     key = said if OPERATION_KEY.fullmatch(said) else uuid4().hex
+    return operation_key(caller, key)
+
+
+def operation_key(caller: str | None, key: str) -> str:
+    """Return the key of an operation in the store; callers cannot add to an operation of another one."""
     return f"{caller or ''}\n{key}"
 
 

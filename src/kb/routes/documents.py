@@ -150,7 +150,7 @@ def list_documents(services: ServicesDep, query: Annotated[DocumentsQuery, Query
             where = replace(where, among=tuple(part for part, _ in parts))
         page = tx.documents.page(where, sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
-        next_cursor = cursor_after(page[limit - 1]) if more else None
+        next_cursor = cursor_after(page[limit - 1], query.sort) if more else None
         total = tx.documents.count(where) if query.total else None
         documents = to_models(tx, page[:limit])
     return DocumentList(documents=documents, next_cursor=next_cursor, total=total)

@@ -34,7 +34,19 @@ from kb.documents.diff import diff
 from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import Scope, carry_out, find_operation, plan
-from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep
+from kb.routes.dependencies import (
+    MAX_ID,
+    READ,
+    WRITE,
+    AuthorDep,
+    Id,
+    PageLimit,
+    QueryModel,
+    Services,
+    ServicesDep,
+    get_caller,
+    operation_key,
+)
 from kb.routes.documents import to_model
 from kb.routes.preconditions import hashes_in
 from kb.routes.problems import links_to_document, problems
@@ -59,6 +71,18 @@ class BinQuery(QueryModel):
 
     limit: PageLimit = DEFAULT_PAGE
     cursor: BinCursor | None = None
+
+
+class OperationsQuery(VersionsQuery):
+    """The filter and the page of a list of operations."""
+
+    key: Annotated[
+        str | None,
+        Field(
+            pattern="^[0-9A-Za-z-]{1,64}$",
+            description="Only the operation with this key in your header `KB-Operation`.",
+        ),
+    ] = None
 
 
 class DiffQuery(QueryModel):
@@ -187,10 +211,13 @@ def undo_changes(undo_request: UndoRequest, services: ServicesDep, author: Autho
     """
     if undo_request.operation is not None and (undo_request.since or undo_request.key):
         raise Invalid("operation: cannot be combined with since or key.")
+    if undo_request.mine and not undo_request.since:
+        raise Invalid("mine: give it only with since.")
     operation = None
     if undo_request.since is None:
         operation = find_operation(services.store, undo_request.operation, Caller(undo_request.key or author.by))
-    planned = plan(services.store, Scope(operation, undo_request.since, undo_request.key))
+    mine = author if undo_request.mine else None
+    planned = plan(services.store, Scope(operation, undo_request.since, undo_request.key, mine))
     steps = planned.steps
     with services.store.view() as tx:
         shown = operation and operation_model(tx, operation)
@@ -209,12 +236,15 @@ def undo_changes(undo_request: UndoRequest, services: ServicesDep, author: Autho
 
 
 @router.get("/operations", summary="List operations", dependencies=[READ])
-def list_operations(services: ServicesDep, query: Annotated[VersionsQuery, Query()]) -> OperationList:
+def list_operations(
+    services: ServicesDep, query: Annotated[OperationsQuery, Query()], request: Request
+) -> OperationList:
     """Return a page of operations that can be undone, newest first."""
     limit = query.limit
     before = int(query.cursor) if query.cursor else None
+    key = None if query.key is None else operation_key(get_caller(request, services).name, query.key)
     with services.store.view() as tx:
-        page = tx.operations.page(limit=limit + 1, before=before)
+        page = tx.operations.page(limit=limit + 1, before=before, key=key)
         operations = [operation_model(tx, operation) for operation in page[:limit]]
     return OperationList(operations=operations, next_cursor=str(page[limit - 1].id) if len(page) > limit else None)
 

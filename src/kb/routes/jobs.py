@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -159,9 +160,10 @@ async def _accept(request: Request, services: Services, idempotency_key: str | N
 def _accept_note(services: Services, body: bytes, idempotency_key: str | None, author: Author) -> JobAccepted:
     note = parse_note(body, services.settings)
     intake = NoteIntake(services.store, services.originals.blobs, services.note_vectors, services.stop.check)
+    started = time.monotonic()
     accepted = intake.add(note, idempotency_key, author)
     if accepted.status == "done" and accepted.stored:
-        services.instruments.ingested(NOTE, "done")
+        services.instruments.ingested(NOTE, "done", time.monotonic() - started)
     return accepted
 
 

@@ -36,8 +36,9 @@ def explained(ranking: Ranking, ids: NDArray[np.int64], by_word: Mapping[str, Te
     """
     candidates, fused, context, limit = ranking.candidates, ranking.fused, ranking.candidates.context, ranking.limit
     rows = np.searchsorted(candidates.ids, ids)
-    words = _leg(candidates.fts, fused.words, dict(zip(context.ids, context.fts, strict=True)), limit)
-    meaning = _leg(candidates.vec, fused.meaning, dict(zip(context.ids, context.vec, strict=True)), limit)
+    alone = fused.scores - fused.typed
+    words = _leg(candidates.fts, fused.words, alone, dict(zip(context.ids, context.fts, strict=True)), limit)
+    meaning = _leg(candidates.vec, fused.meaning, alone, dict(zip(context.ids, context.vec, strict=True)), limit)
     return {
         chunk_id: Explanation(
             terms=_terms(number, by_word),
@@ -55,19 +56,25 @@ def _terms(number: int, by_word: Mapping[str, TermScores]) -> list[ExplainedTerm
 
 
 def _leg(
-    scores: NDArray[np.float64], shares: NDArray[np.float64], in_context: Mapping[int, float], limit: int
+    scores: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    alone: NDArray[np.float64],
+    in_context: Mapping[int, float],
+    limit: int,
 ) -> Callable[[int, int], ExplainedLeg | None]:
-    """Return a function that explains a leg's score of a candidate, given its row and id."""
+    """Return a function that explains a leg's score of a candidate, given its row and id.
+
+    If a leg that ran `alone` has no score, the share is the score that the candidate got instead.
+    """
     if np.isnan(scores).all():
         return lambda _row, _chunk_id: None
     places = placed(scores, limit)
-    is_alone = np.isnan(shares).all()
+    if np.isnan(shares).all():
+        shares = np.where(np.isnan(scores), alone, scores)
 
     def leg(row: int, chunk_id: int) -> ExplainedLeg:
         together = float(in_context.get(chunk_id, np.nan))
-        share = float(scores[row] if is_alone else shares[row])
-        return ExplainedLeg(
-            place=places[row], score=or_none(float(scores[row])), in_context=or_none(together), share=share
-        )
+        score, share = float(scores[row]), float(shares[row])
+        return ExplainedLeg(place=places[row], score=or_none(score), in_context=or_none(together), share=share)
 
     return leg

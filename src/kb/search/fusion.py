@@ -116,7 +116,7 @@ def fuse(candidates: Candidates) -> Fused:
     """Return the scores of candidates, without the bonus for words that appear as typed.
 
     Without a matching word, BM25 is 0. A missing vector counts as an average one. If only one leg ran, its scores are
-    returned unchanged.
+    returned otherwise unchanged.
     """
     nothing, typed = np.full(candidates.ids.size, np.nan), np.zeros(candidates.ids.size)
     if (alone := _leg_alone(candidates)) is not None:
@@ -138,7 +138,7 @@ def _leg_alone(candidates: Candidates) -> NDArray[np.float64] | None:
     """Return the scores of the only leg that ran; None if both did."""
     if np.isnan(candidates.vec).all():
         return _or_zero(candidates.fts)
-    return candidates.vec if np.isnan(candidates.fts).all() else None
+    return _or_mean(candidates.vec) if np.isnan(candidates.fts).all() else None
 
 
 def _scale(fts: NDArray[np.float64], vec: NDArray[np.float64]) -> Scale:
@@ -171,10 +171,14 @@ def _in_context(candidates: Candidates) -> tuple[NDArray[np.float64], NDArray[np
     fts, vec = _or_zero(candidates.fts), candidates.vec.copy()
     places = np.searchsorted(candidates.ids, candidates.context.ids)
     fts[places], vec[places] = _or_zero(candidates.context.fts), candidates.context.vec
-    unmade = np.isnan(candidates.vec)
-    if unmade.any():  # what a note means is not known yet: that neither raises nor lowers its score
-        vec[unmade] = vec[~unmade].mean()
-    return fts, vec
+    vec[np.isnan(candidates.vec)] = np.nan
+    return fts, _or_mean(vec)
+
+
+def _or_mean(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cosines, with their mean for missing ones: an unknown meaning neither raises nor lowers a score."""
+    are_missing = np.isnan(cosines)
+    return np.where(are_missing, cosines[~are_missing].mean(), cosines) if are_missing.any() else cosines
 
 
 def best(candidates: Candidates, scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ changes it completely or not at all; writes run one after the other. A transacti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
@@ -80,8 +80,11 @@ class Documents(Protocol):
     ) -> Document | None:
         """Return the note, or the file, that has this content at this path (requirement E-11)."""
 
-    def with_body(self, body_hash: str, limit: Limit | None = None) -> Document | None:
-        """Return the note without a path that says the same, whatever the title, date and tags in its front matter."""
+    def with_body(self, body_hash: str, most: int, limit: Limit | None = None) -> Iterator[Document]:
+        """Yield at most `most` notes without a path that say the same, the oldest first.
+
+        Titles, dates and tags in their front matter may differ.
+        """
 
     def at_path(self, source_path: str) -> Document | None: ...
     def named(self, tokens: Collection[str], most: int, limit: int, within: Limit | None = None) -> list[Named]:
@@ -425,8 +428,10 @@ class Operations(Protocol):
     """Changes that belong together and can be undone together."""
 
     def get(self, number: int) -> Operation | None: ...
-    def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
-        """Return operations that still have changes to undo, newest first, of all callers or of one."""
+    def page(
+        self, *, limit: int, before: int | None = None, of: Caller | None = None, key: str | None = None
+    ) -> list[Operation]:
+        """Return operations that still have changes to undo, newest first, of all callers, of one, or with a key."""
 
     def documents(self, number: int) -> list[int]:
         """Return the documents that an operation added, changed or deleted, by ascending id."""
@@ -531,8 +536,12 @@ class Store(Protocol):
             StoreUnavailable: the replica failed; use `read` instead.
         """
 
-    def write(self, checkpoint: Callable[[], None] = lambda: None) -> AbstractContextManager[Transaction]:
+    def write(
+        self, checkpoint: Callable[[], None] = lambda: None, *, urgent: bool = False
+    ) -> AbstractContextManager[Transaction]:
         """Commit durably when the block ends; roll back if it raises.
+
+        An `urgent` write, for which somebody waits, may go before other waiting writes.
 
         The store calls `checkpoint` between the chunks that it writes; `checkpoint` may end the block by raising.
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import apsw
 
+from kb.api.date_parsing import own_day
+from kb.api.models import Sort
 from kb.api.rights import Limit
 from kb.store.rows import (
     AuditLine,
@@ -36,6 +38,7 @@ Execute = Callable[..., Any]
 """A connection's `execute`; APSW cannot know the types of a statement's columns."""
 
 Row = TypeVar("Row")
+DAY: Final = len("2026-01-31")
 
 
 def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only there
@@ -188,9 +191,14 @@ def stored(instant: datetime | None) -> str | None:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds").removesuffix(".000")
 
 
-def cursor_after(document: Document) -> str:
-    """Return the cursor of a list after a document: its id, and the time of its last change, or else its date added."""
+def cursor_after(document: Document, sort: Sort = "recent") -> str:
+    """Return the cursor of a list after a document: its id, and the time of its last change, or else its date added.
+
+    In a list by date, the cursor has the day of the document instead.
+    """
     stamp = raw(document.updated_at or document.created_at)
+    if sort == "date":
+        stamp = own_day(document.date) or stamp[:DAY]
     return f"{document.id}.{stamp.encode().hex()}"
 
 

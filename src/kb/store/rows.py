@@ -267,7 +267,7 @@ class Hit:
 class Filter:
     """The conditions on documents: all of `tags`, one of `tag_any`, none of `tag_not`, and the other fields.
 
-    Each tag also stands for the tags below it, unless `tag_exact` is True; the tags of `limit` always do.
+    Each tag also includes the tags below it, unless `tag_exact` is True; the tags of `limit` always do.
     `created_after` is inclusive, `created_before` exclusive. `source_prefix` is the beginning of the path,
     `source_part` any part of it, with ASCII case ignored. `name` is the name of the file or the title of the note, with
     `*` and `?` as wildcards. `id_prefix` is the beginning of the id. `updated_after` compares the time of the last

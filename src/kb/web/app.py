@@ -132,6 +132,7 @@ def page_routes() -> list[BaseRoute]:
     """Return all routes; each page receives its visit."""
     from kb.web import (
         add,
+        bulk_actions,
         changes,
         documents,
         guide,
@@ -160,6 +161,7 @@ def page_routes() -> list[BaseRoute]:
         at("/d/{id:id}/history", history.versions),
         at("/d/{id:id}/history/{number:id}", history.version),
         at("/d/{id:id}/revert", history.revert, "POST"),
+        at("/many", bulk_actions.many, "POST"),
         at("/new", notes.new, "GET", "POST"),
         at("/preview", notes.preview, "POST"),
         at("/add", add.add, "GET", "POST"),

@@ -9,8 +9,9 @@ from starlette.responses import Response
 
 from kb.api.operation_words import count_changes, describe_step
 from kb.web.document_html import Row, plain
+from kb.web.notices import place_in
 from kb.web.pages import later_page, redirect, render
-from kb.web.sessions import Visit
+from kb.web.sessions import Notice, Visit
 
 PAGE: Final = 30
 SHOWN: Final = 200
@@ -30,11 +31,12 @@ async def change(request: Request, visit: Visit) -> Response:
 
 
 async def take_back(request: Request, visit: Visit) -> Response:
-    await visit.form(request)
+    form = await visit.form(request)
     done = await visit.engine.undo(operation=request.path_params["id"])
     if any(step["skipped"] for step in done["steps"]):
         return show(request, done)
-    return redirect(visit, "changes")
+    visit.leave_notice(Notice(f"Undone: {count_changes(done, 'nothing')}."))
+    return redirect(visit, place_in(form, "changes"))
 
 
 def show(request: Request, undone: Row) -> Response:

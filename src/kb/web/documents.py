@@ -6,15 +6,19 @@ import asyncio
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
+from urllib.parse import urlencode
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
+from kb.clock import own_time
 from kb.web.document_html import MAIL, SEPARATOR, Row, body, matched, plain
-from kb.web.pages import language_asked, later_page, redirect, render
+from kb.web.notices import one_operation, place_in
+from kb.web.pages import kind, language_asked, later_page, redirect, render
 from kb.web.search import document_row, place
 from kb.web.sessions import Visit
 
@@ -33,15 +37,8 @@ PARTS: Final = 100
 async def browse(request: Request, visit: Visit) -> Response:
     """List the documents, newest first."""
     params = request.query_params
-    asked = {
-        "tag": [tag for tag in params.getlist("tag") if tag],
-        "doc_type": params.get("type") or None,
-        "lang": language_asked(params) or None,
-        "source_prefix": params.get("path") or None,
-        "name": params.get("name") or None,
-        "sort": "oldest" if params.get("sort") == "oldest" else "recent",
-    }
-    cursor = params.get("cursor") or None
+    asked = documents_asked(params)
+    cursor, seen = params.get("cursor") or None, f"{own_time():.3f}"
     page, status, tags = await asyncio.gather(
         visit.engine.documents(**asked, limit=PAGE, cursor=cursor, total="true"),
         visit.engine.status(),
@@ -55,10 +52,38 @@ async def browse(request: Request, visit: Visit) -> Response:
         total=page["total"],
         later=later_page(page, *pairs),
         is_later=bool(cursor),
+        where=urlencode(pairs),
+        seen=seen,
+        active=active_filters(pairs),
         asked=asked,
         status=status,
         tags=sorted(tags["tags"], key=lambda count: -count["branch"])[:60],
     )
+
+
+def active_filters(pairs: Sequence[tuple[str, str]]) -> list[Row]:
+    """Return the filters in use, each with the query of the list without it."""
+    words = {"tag": "#{}", "type": "{}", "lang": "{}", "path": "in {}", "name": "named {}"}
+    return [
+        {
+            "label": plain(words[name].format(kind(value) if name == "type" else value), 100),
+            "query": urlencode([other for other in pairs if other != (name, value)]),
+        }
+        for name, value in pairs
+        if value and name in words
+    ]
+
+
+def documents_asked(params: QueryParams) -> dict[str, Any]:
+    """Return the filters and the order of a list of documents, as the API names them."""
+    return {
+        "tag": [tag for tag in params.getlist("tag") if tag],
+        "doc_type": params.get("type") or None,
+        "lang": language_asked(params) or None,
+        "source_prefix": params.get("path") or None,
+        "name": params.get("name") or None,
+        "sort": "oldest" if params.get("sort") == "oldest" else "recent",
+    }
 
 
 async def document(request: Request, visit: Visit) -> Response:
@@ -238,20 +263,31 @@ async def delete(request: Request, visit: Visit) -> Response:
         shown = await visit.engine.document(document_id, chunks=1)
         if folder := await synced_folder(visit, shown):
             title = plain(shown["title"], 200) or f"Document {document_id}"
-            path = plain(shown["source_path"], 500)
-            return render(request, "delete.html", id=document_id, title=title, path=path, folder=folder)
-    await visit.engine.delete_document(document_id, leave_out=form.get("leave_out") == "1")
-    return redirect(visit, "bin")
+            path, back = plain(shown["source_path"], 500), place_in(form)
+            return render(request, "delete.html", id=document_id, title=title, path=path, folder=folder, back=back)
+    back = place_in(form, "bin")
+    async with one_operation(visit, back) as outcome:
+        deleted = await visit.engine.delete_document(document_id, leave_out=form.get("leave_out") == "1")
+        outcome.text = f"Deleted “{plain(deleted['title'], 100) or 'Untitled'}”."
+    return redirect(visit, back)
 
 
 async def synced_folder(visit: Visit, shown: Row) -> Row | None:
     """Return the synced folder that contains a document's file, or None."""
+    return folder_of_file(shown, (await visit.engine.folders())["folders"])
+
+
+def folder_of_file(shown: Row, folders: Sequence[Row]) -> Row | None:
+    """Return the folder that contains a document's file, or None."""
     path = shown["source_path"]
     if shown["doc_type"] == "note" or path is None or shown["part_of"]:
         return None
-    folders = (await visit.engine.folders())["folders"]
     folder = next((folder for folder in folders if path.startswith(folder["prefix"])), None)
-    return folder and {"path": plain(folder["path"], 300), "host": plain(folder["host"], 100)}
+    return folder and {
+        "prefix": folder["prefix"],
+        "path": plain(folder["path"], 300),
+        "host": plain(folder["host"], 100),
+    }
 
 
 def split_tags(text: str) -> list[str]:

@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from math import log
@@ -30,8 +31,11 @@ FIRST: Final = "README.md"
 TYPES: Final = (".md", ".png", ".svg")
 COMMENT: Final = re.compile(r"(?ms)^<!--.*?-->\n")
 FOREIGN: Final = re.compile("https?://|mailto:")
-TAKEN: Final = {"care", "drop", "keys", "keys-title", "main", "preview", "q", "results", "sent", "status"}
-"""Ids that the layout and its script use."""
+TAKEN: Final = {
+    "all-tag", "care", "drop", "facets", "groups", "keys", "keys-title", "main", "many", "options", "palette",
+    "preview", "q", "results", "searches", "sent", "status",
+}  # fmt: skip
+"""Ids that the layout and its scripts use."""
 
 LONGEST_QUERY: Final = 200
 MAX_WORDS: Final = 8
@@ -101,7 +105,9 @@ def files() -> dict[str, Path]:
 def page_named(name: str) -> GuidePage | None:
     """Return a page, rendered again if its file has changed; None if the guide has no such page."""
     file = files().get(f"{name}.md")
-    return _page(name, file, file.stat().st_mtime_ns) if file else None
+    with suppress(FileNotFoundError):  # an upgrade may remove pages while kb runs
+        return _page(name, file, file.stat().st_mtime_ns) if file else None
+    return None
 
 
 @lru_cache(256)

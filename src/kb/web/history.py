@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
@@ -87,9 +88,11 @@ async def revert(request: Request, visit: Visit) -> Response:
 
 async def binned(request: Request, visit: Visit) -> Response:
     """List deleted documents that can be restored."""
-    page = await visit.engine.bin(limit=PAGE, cursor=request.query_params.get("cursor") or None)
+    page, status = await asyncio.gather(
+        visit.engine.bin(limit=PAGE, cursor=request.query_params.get("cursor") or None), visit.engine.status()
+    )
     rows = [document_row(document) | {"why": plain(document["why"] or "", 300)} for document in page["documents"]]
-    return render(request, "bin.html", documents=rows, later=later_page(page))
+    return render(request, "bin.html", documents=rows, status=status, later=later_page(page))
 
 
 async def restore(request: Request, visit: Visit) -> Response:

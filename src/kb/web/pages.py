@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
+from markupsafe import Markup, escape
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 STATIC: Final = Path(__file__).parent / "static"
+WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x00-\x20\\]*|")
+"""A page of kb, relative to the root."""
+
 LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
@@ -63,12 +67,15 @@ def assets() -> str:
 def render(request: Request, template: str, status_code: int = 200, **context: object) -> Response:
     """Render a template as a page."""
     visit: Visit = request.state.visit
+    is_fragment = "x-kb-fragment" in request.headers
     about = {
         "root": visit.root,
         "token": visit.token,
         "is_signed_in": visit.session is not None,
         "here": request.url.path,
-        "is_fragment": "x-kb-fragment" in request.headers,
+        "back_to": request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else ""),
+        "is_fragment": is_fragment,
+        "notice": None if is_fragment else visit.take_notice(),
     }
     text = templates().get_template(template).render(**about, **context)
     return HTMLResponse(text, status_code, PAGE_HEADERS)
@@ -82,7 +89,7 @@ def templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("kb.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    filters = (moment, size, kind, count, plain, milliseconds, line_path)
+    filters = (moment, own_date, broken, size, kind, count, plain, milliseconds, line_path)
     environment.filters |= {function.__name__: function for function in filters} | {"when": when, "omitted": phrase}
     environment.globals |= {"assets": assets(), "types": TYPE_NAMES}
     return environment
@@ -156,6 +163,22 @@ def when(text: str | None, now: datetime | None = None) -> str:
             number = minutes // length
             return f"{number} {unit}{'s' * (number > 1)} ago"
     return f"{then.day} {then:%b %Y}"
+
+
+def own_date(text: str) -> str:
+    """Return the date of a document in words: `27 Feb 2023`, `Feb 2023` or `2023`."""
+    if not re.fullmatch(r"\d{4}(-\d\d(-\d\d.*)?)?", text):
+        return plain(text, 40)
+    try:
+        day = date.fromisoformat(f"{text}-01-01"[:10] if len(text) <= len("2023-02") else text[:10])
+    except ValueError:
+        return plain(text, 40)
+    return f"{day.day} {day:%b %Y}" if len(text) > len("2023-02") else f"{day:%b %Y}" if "-" in text else text
+
+
+def broken(path: str) -> Markup:
+    """Return a path that can break after slashes and underscores."""
+    return Markup("<wbr>").join(map(escape, re.split("(?<=[/_])", path)))
 
 
 def moment(text: str | None) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Self
@@ -16,18 +14,18 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.date_parsing import own_day
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_for
 from kb.api.rights import OF_JOB
 from kb.web.document_html import Row, matched, plain, snippet
+from kb.web.facets import facets
 from kb.web.pages import language_asked, render
 from kb.web.sessions import Visit
 
 MODES: Final = {"": "Both", "words": "Words", "meaning": "Meaning"}
 LIMIT: Final = 20
 COUNTED: Final = 50
-"""Number of results counted for the filter chips."""
+"""Number of results counted for the filters."""
 
 INSIDE: Final = re.compile(rf"{OF_JOB}\d+#")
 """The start of the path of an attachment whose message has no path."""
@@ -46,7 +44,7 @@ class SearchForm:
     name: str = ""
     after: str = ""
     before: str = ""
-    group: bool = False
+    by_passage: bool = False
     recent: bool = False
     limit: int = LIMIT
 
@@ -64,7 +62,7 @@ class SearchForm:
             name=params.get("name", ""),
             after=_day(params.get("after", "")),
             before=_day(params.get("before", "")),
-            group=params.get("group") == "1",
+            by_passage=params.get("by") == "passage",
             recent=params.get("sort") == "recent",
             limit=max(LIMIT, min(int(more), COUNTED)) if more.isdecimal() and len(more) < 4 else LIMIT,
         )
@@ -80,7 +78,7 @@ class SearchForm:
             "name": self.name,
             "after": self.after,
             "before": self.before,
-            "group": "1" if self.group else "",
+            "by": "passage" if self.by_passage else "",
             "sort": "recent" if self.recent else "",
         }
         return [*((name, value) for name, value in given.items() if value), *(("tag", tag) for tag in self.tags)]
@@ -108,7 +106,7 @@ class SearchForm:
     def request(self, top: int) -> dict[str, Any]:
         """Return the search request for the engine's API."""
         modes = {"words": {"fts_only": True}, "meaning": {"vec_only": True}}
-        options: dict[str, Any] = {"group_by": "document"} if self.group else {}
+        options: dict[str, Any] = {} if self.by_passage else {"group_by": "document"}
         options |= {"sort": "recent"} if self.recent else {}
         return {"query": self.query, "top": top} | self.filters() | options | modes.get(self.mode, {})
 
@@ -130,7 +128,14 @@ async def search(request: Request, visit: Visit) -> Response:
         reply = await visit.engine.search(**asked.request(top))
     except Invalid as error:
         return render(
-            request, "search.html", asked=asked, modes=MODES, results=[], found=0, chips=[], wrong=error.detail
+            request,
+            "search.html",
+            asked=asked,
+            modes=MODES,
+            results=[],
+            found=0,
+            facets=facets(asked, []),
+            wrong=error.detail,
         )
     results = reply["results"]
     return render(
@@ -145,7 +150,7 @@ async def search(request: Request, visit: Visit) -> Response:
         unreadable=reply["unreadable"],
         more_unreadable=reply["unreadable_count"] - len(reply["unreadable"]),
         is_weak=reply["weak"],
-        chips=chips(asked, results),
+        facets=facets(asked, results),
         wrong=None,
         is_empty=not results and not sum((await visit.engine.status())["documents"].values()),
         is_by_meaning=not asked.mode and all(result["fts_score"] is None for result in results),
@@ -163,6 +168,7 @@ async def home(visit: Visit) -> dict[str, Any]:
     most = sorted(tags["tags"], key=lambda count: -count["branch"])[:30]
     return {
         "results": None,
+        "facets": facets(SearchForm(""), []),
         "documents": [document_row(document) for document in documents["documents"]],
         "failed": [job_row(job) for job in failed["jobs"]],
         "status": status,
@@ -240,93 +246,3 @@ def _scale(values: Iterable[float | None]) -> Any:  # noqa: ANN401 - a function 
         return 100 if high == low else round(12 + 88 * (value - low) / (high - low))
 
     return share
-
-
-MOST_CHIPS: Final = 12
-MOST_PLACES: Final = 6
-"""Maximum number of chips for folders, and for years or months."""
-
-FIRST_YEAR: Final = "0001"
-"""No supported date is earlier."""
-
-YEAR: Final = 4
-MONTH: Final = 7
-"""Lengths of the year and of the year with month at the start of a date."""
-
-
-def chips(asked: SearchForm, results: Sequence[Row]) -> list[Row]:
-    """Return the filters that can narrow the search, with counts among its results; active filters first."""
-    groups = [
-        *_values(asked, "type", "type", asked.doc_type, (result["doc_type"] for result in results)),
-        *_values(asked, "language", "lang", asked.lang, (result["language"] for result in results)),
-        *_tags(asked, results),
-        *_folders(asked, results),
-        *_times(asked, results),
-    ]
-    rows = [row for row in groups if row["is_set"] or row["count"] < len(results)]
-    rows.sort(key=lambda row: not row["is_set"])
-    return rows
-
-
-def _values(asked: SearchForm, kind: str, parameter: str, chosen: str, values: Iterable[str]) -> Iterator[Row]:
-    counts = Counter(filter(None, values))
-    for value in _most(counts, [chosen]):
-        is_set = value == chosen
-        href = asked.with_(**{parameter: None if is_set else value})
-        yield _chip(kind, value, counts[value], href, is_set=is_set)
-
-
-def _tags(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
-    counts = Counter(tag for result in results for tag in result["tags"])
-    for name in _most(counts, asked.tags):
-        yield _chip("tag", name, counts[name], asked.with_(tag=name), is_set=name in asked.tags)
-
-
-def _folders(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
-    """Yield the active path, and the folders directly below the common path of the results."""
-    if asked.path:
-        yield _chip("path", f"in {asked.path}", len(results), asked.with_(path=None), is_set=True)
-    paths = [result["source_path"] or "" for result in results]
-    paths = [path for path in paths if "/" in path and not path.startswith(OF_JOB)]
-    shared = os.path.commonprefix(paths).rfind("/") + 1  # noqa: RUF071 - Windows has other separators
-    counts = Counter(path[: path.index("/", shared) + 1] for path in paths if "/" in path[shared:])
-    for folder, number in counts.most_common(MOST_PLACES):
-        if folder != asked.path:
-            yield _chip("path", f"in {folder[shared:]}", number, asked.with_(path=folder))
-
-
-def _times(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
-    """Yield the active dates, and the years of the results, or their months if all are of one year."""
-    if asked.after:
-        yield _chip("after", f"from {asked.after}", len(results), asked.with_(after=None), is_set=True)
-    if asked.before:
-        yield _chip("before", f"before {asked.before}", len(results), asked.with_(before=None), is_set=True)
-    days = [own_day(result["date"]) or (result["updated_at"] or result["created_at"])[:10] for result in results]
-    days = [day for day in days if day > FIRST_YEAR]
-    length = YEAR if len({day[:YEAR] for day in days}) > 1 else MONTH
-    counts = Counter(day[:length] for day in days)
-    for time, number in sorted(counts.most_common(MOST_PLACES), reverse=True):
-        first, following = bounds(time)
-        if (first, following) != (asked.after, asked.before):
-            yield _chip(
-                "time",
-                time if length == YEAR else f"{date.fromisoformat(first):%b %Y}",
-                number,
-                asked.with_(after=first, before=following),
-            )
-
-
-def bounds(time: str) -> tuple[str, str]:
-    """Return the first day of a year or month, and the first day after it."""
-    year, month, length = int(time[:YEAR]), int(time[YEAR + 1 :] or 1), 1 if len(time) > YEAR else 12
-    later, following = divmod(month - 1 + length, 12)
-    return f"{year:04}-{month:02}-01", f"{year + later:04}-{following + 1:02}-01"
-
-
-def _chip(kind: str, label: str, count: int, href: str, *, is_set: bool = False) -> Row:
-    return {"kind": kind, "label": plain(label, 60), "count": count, "is_set": is_set, "href": href}
-
-
-def _most(counts: Counter[str], values: Iterable[str]) -> list[str]:
-    frequent = [name for name, _ in counts.most_common(MOST_CHIPS)]
-    return list(dict.fromkeys([*filter(None, values), *frequent]))

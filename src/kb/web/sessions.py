@@ -49,6 +49,15 @@ class Session:
     until: float = field(default_factory=lambda: time.monotonic() + DAYS * 86400)
 
 
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """The outcome of an action, shown once on the next page; `operation` is the number to undo it by."""
+
+    text: str
+    operation: int | None = None
+    place: str = ""
+
+
 class Visit:
     """The session of a request, with access to the engine.
 
@@ -127,6 +136,13 @@ class Visit:
         check = self.check if token is None else lambda _: None
         return await read_form(request, check, fields=OTHER_FIELDS + MAX_TAGS, field=field, files=files)
 
+    def leave_notice(self, notice: Notice) -> None:
+        """Show a notice on the next page of this visitor."""
+        self._visits.leave_notice(self.id, notice)
+
+    def take_notice(self) -> Notice | None:
+        return self._visits.take_notice(self.id)
+
     def sign_in(self, key: str) -> None:
         """Start a session with a new id."""
         self.sign_out()
@@ -178,6 +194,7 @@ class Sessions:
         self._secret = secrets.token_bytes(32)
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
         self._former: OrderedDict[bytes, tuple[float, Session]] = OrderedDict()
+        self._notices: OrderedDict[bytes, Notice] = OrderedDict()
 
     def of(self, request: Request) -> Visit:
         return Visit(self, request)
@@ -209,6 +226,14 @@ class Sessions:
             self._former.popitem(last=False)
         session.since = time.monotonic()
         return self.add(session)
+
+    def leave_notice(self, visit_id: str, notice: Notice) -> None:
+        self._notices[_digest(visit_id)] = notice
+        if len(self._notices) > MAX_SESSIONS:
+            self._notices.popitem(last=False)
+
+    def take_notice(self, visit_id: str) -> Notice | None:
+        return self._notices.pop(_digest(visit_id), None)
 
     def end(self, visit_id: str) -> None:
         session = self._sessions.pop(_digest(visit_id), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
-from typing import Final
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -12,11 +11,8 @@ from starlette.responses import Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
 from kb.asgi.hosts import outer_address
-from kb.web.pages import STATIC, redirect, render
+from kb.web.pages import STATIC, WITHIN, redirect, render
 from kb.web.sessions import Visit
-
-WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x00-\x20\\]*|")
-"""A page of kb, relative to the root."""
 
 
 async def sign_in(request: Request, visit: Visit) -> Response:

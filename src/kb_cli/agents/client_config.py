@@ -55,9 +55,16 @@ def _merged(before: object, additions: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(present, dict):
         raise ValueError("a table is expected, but something else is in its place")
     return present | {
-        name: _merged(present.get(name), value) if isinstance(value, dict) else value
+        name: _merged(present.get(name), value) if isinstance(value, dict) else _extended(present.get(name), value)
         for name, value in additions.items()
     }
+
+
+def _extended(present: object, value: object) -> object:
+    """Return a list of tables with the new ones at its end; any other value unchanged."""
+    if not (isinstance(present, list) and isinstance(value, list) and all(isinstance(item, dict) for item in value)):
+        return value
+    return [*present, *(item for item in value if item not in present)]
 
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
@@ -114,8 +121,8 @@ def _put_json(text: str, additions: dict[str, Any], begin: int, depth: int) -> s
         start, end = members.values[name]
         if isinstance(value, dict) and plain[start] == "{":
             text = _put_json(text, value, start, depth + 1)
-        elif json.loads(plain[start:end]) != value:
-            text = text[:start] + _dump(text, value, depth) + text[end:]
+        elif (present := json.loads(plain[start:end])) != (whole := _extended(present, value)):
+            text = text[:start] + _dump(text, whole, depth) + text[end:]
     return text
 
 
@@ -198,7 +205,7 @@ def _edit_yaml(text: str, additions: dict[str, Any], path: tuple[str, ...] = ())
             if _YAML_COMMENT.search(text[start:end]):
                 raise ValueError("kb would have to delete a comment")
             present = _load_yaml(text[start:end])
-            whole = _merged(present, value) if isinstance(value, dict) else value
+            whole = _merged(present, value) if isinstance(value, dict) else _extended(present, value)
             text = f"{text[:start].rstrip(' ')} {json.dumps(whole)}{text[end:]}"
     return text
 

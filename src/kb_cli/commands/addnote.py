@@ -76,7 +76,7 @@ def addnote(
 
 
 def outcome(answer: dict[str, Any]) -> str:
-    """Return what became of a note."""
+    """Return the result of adding a note, in words."""
     note = f"note {answer['document_id']}"
     if answer["existed"]:
         return f"{note} already has this text"

@@ -1,9 +1,11 @@
 """kb jobs."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from kb.api.errors import NotFound
 from kb.api.job_errors import remedy_for
 from kb.api.omissions import phrase
 from kb_cli.runtime import exit_codes, output
@@ -116,7 +118,7 @@ def dismiss(ids: list[int] | None, json: bool) -> int:
     code = exit_codes.OK
     for job_id in ids or ():
         if job_id not in failed:
-            output.print_error(f"Job {job_id} has not failed. To remove it anyway, use 'kb jobs drop {job_id}'.")
+            output.print_error(call(partial(why_not_dismissed, job_id=job_id)))
             code = exit_codes.REFUSED
     if ids is None:
         job_ids = [job_id for job_id, job in failed.items() if remedy_for(job["error"]) != "retry"]
@@ -124,6 +126,17 @@ def dismiss(ids: list[int] | None, json: bool) -> int:
         job_ids = [job_id for job_id in failed if job_id in ids]
     failure = drop(job_ids, json, " is dismissed")
     return code or failure
+
+
+async def why_not_dismissed(client: "EngineClient", job_id: int) -> str:
+    """Return the reason and the remedy for a job that is not among the failed ones."""
+    try:
+        job = await client.job(job_id)
+    except NotFound as error:
+        return error.detail
+    if job["status"] == "done":
+        return f"Job {job_id} is done. To delete its document, use 'kb delete {job['document_id']}'."
+    return f"Job {job_id} has not failed. To remove it anyway, use 'kb jobs drop {job_id}'."
 
 
 async def fetch_failed(client: "EngineClient") -> list[dict[str, Any]]:

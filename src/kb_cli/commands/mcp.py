@@ -21,6 +21,7 @@ from kb_cli.runtime.options import Json
 from kb_cli.stdio_bridge import LOOPBACK
 
 NAME = "kb"
+KEY = "KB_MCP_API_KEY"
 
 
 class Client(NamedTuple):
@@ -157,9 +158,31 @@ def stdio_config(url: str, headers: dict[str, str]) -> str:
 
 
 def codex_config(url: str, headers: dict[str, str]) -> str:
-    """Return TOML; every JSON string is a TOML string."""
-    pairs = ", ".join(f"{name} = {json_.dumps(value)}" for name, value in headers.items())
-    return f"[mcp_servers.{NAME}]\nurl = {json_.dumps(url)}" + (f"\nhttp_headers = {{ {pairs} }}" if pairs else "")
+    """Return TOML; every JSON string is a TOML string. Codex reads the key from the environment."""
+    key = f'\nbearer_token_env_var = "{KEY}"  # set it before you start Codex' if headers else ""
+    return f"[mcp_servers.{NAME}]\nurl = {json_.dumps(url)}{key}"
+
+
+def vscode_config(url: str, headers: dict[str, str]) -> str:
+    """Return JSON with which VS Code asks once for the key, and keeps it in its own store."""
+    server = {"type": "http", "url": url} | (
+        {"headers": {"Authorization": "Bearer ${input:kb-agent-key}"}} if headers else {}
+    )
+    asked = {"type": "promptString", "id": "kb-agent-key", "description": f"Agent key of kb ({KEY})", "password": True}
+    return to_json(({"inputs": [asked]} if headers else {}) | {"servers": {NAME: server}})
+
+
+def continue_config(url: str, headers: dict[str, str]) -> str:
+    """Return YAML for a file of its own; every JSON value is a YAML value."""
+    server: dict[str, Any] = {"name": NAME, "type": "streamable-http", "url": url}
+    server |= {"requestOptions": {"headers": headers}} if headers else {}
+    return f"name: {NAME}\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - {json_.dumps(server)}"
+
+
+def librechat_config(url: str, headers: dict[str, str]) -> str:
+    """Return YAML; every JSON value is a YAML value."""
+    server = {"type": "streamable-http", "url": url} | ({"headers": headers} if headers else {})
+    return f"mcpServers:\n  {NAME}: {json_.dumps(server)}"
 
 
 def goose_config(url: str, headers: dict[str, str]) -> str:
@@ -218,7 +241,7 @@ CLIENTS = {
         f"{own_folder('Claude', 'Claude', 'Claude')}/claude_desktop_config.json",
     ),
     "cursor": Client("Cursor", "~/.cursor/mcp.json", json_config("mcpServers", "url"), "~/.cursor/mcp.json"),
-    "vscode": Client("VS Code", ".vscode/mcp.json", json_config("servers", "url", type="http"), ".vscode/mcp.json"),
+    "vscode": Client("VS Code", ".vscode/mcp.json", vscode_config, ".vscode/mcp.json"),
     "codex": Client(
         *("Codex", "~/.codex/config.toml", codex_config),
         f"{os.environ.get('CODEX_HOME') or '~/.codex'}/config.toml",
@@ -260,6 +283,44 @@ CLIENTS = {
     "zed": Client(
         *("Zed", "~/.config/zed/settings.json (zed: open settings)", json_config("context_servers", "url")),
         f"{own_folder('zed', 'Zed')}/settings.json",
+    ),
+    "continue": Client("Continue", ".continue/mcpServers/kb.yaml", continue_config, ".continue/mcpServers/kb.yaml"),
+    "roo": Client(
+        *("Roo Code", ".roo/mcp.json"), json_config("mcpServers", "url", type="streamable-http"), ".roo/mcp.json"
+    ),
+    "kilo": Client(
+        *("Kilo Code", "~/.config/kilo/kilo.json"),
+        json_config("mcp", "url", type="remote", enabled=True),
+        "~/.config/kilo/kilo.json",
+    ),
+    "kiro": Client("Kiro", "~/.kiro/settings/mcp.json", json_config("mcpServers", "url"), "~/.kiro/settings/mcp.json"),
+    "junie": Client("Junie (JetBrains)", "~/.junie/mcp/mcp.json", stdio_config, "~/.junie/mcp/mcp.json"),
+    "jetbrains": Client(
+        *("JetBrains AI Assistant", "Settings, Tools, AI Assistant, Model Context Protocol, As JSON", stdio_config),
+        without_file="JetBrains AI Assistant keeps its settings itself: paste the output of 'kb mcp jetbrains' under"
+        " Settings, Tools, AI Assistant, Model Context Protocol.",
+    ),
+    "amp": Client(
+        *("Amp", "~/.config/amp/settings.json"),
+        json_config("amp.mcpServers", "url"),
+        "~/.config/amp/settings.json",
+    ),
+    "qwen": Client("Qwen Code", "~/.qwen/settings.json", json_config("mcpServers", "httpUrl"), "~/.qwen/settings.json"),
+    "crush": Client(
+        *("Crush", "~/.config/crush/crush.json"),
+        json_config("mcp", "url", type="http"),
+        "~/.config/crush/crush.json",
+    ),
+    "librechat": Client("LibreChat", "librechat.yaml", librechat_config, "librechat.yaml"),
+    "anythingllm": Client(
+        *("AnythingLLM", "plugins/anythingllm_mcp_servers.json in its storage folder"),
+        json_config("mcpServers", "url", type="streamable"),
+        without_file="The storage folder of AnythingLLM depends on its installation: paste the output of"
+        " 'kb mcp anythingllm' into plugins/anythingllm_mcp_servers.json there.",
+    ),
+    "jan": Client(
+        *("Jan", "Settings, MCP Servers, transport HTTP", plain_address),
+        without_file="Jan keeps its settings itself: enter the output of 'kb mcp jan' under Settings, MCP Servers.",
     ),
     "other": Client("Any client that starts programs", "its configuration", stdio_config),
 }

@@ -2,13 +2,26 @@
 
 import io
 import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from kb.running_engine import data_folder
 from kb_cli.runtime.config import load_config
 from kb_cli.stdio_bridge import Bridge, Endpoint
 
 
-def stdio() -> None:
+def stdio(
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            metavar="DIR",
+            help="Let agents add files below this folder by their path. You can give several folders.",
+        ),
+    ] = None,
+) -> None:
     """Speak MCP over standard input and output.
 
     Use it for clients that can only start programs. It passes all messages on to the MCP endpoint that 'kb mcp' shows,
@@ -20,4 +33,10 @@ def stdio() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", newline="\n")
     log = data_folder() / "stdio.log"  # for the output of a server that is started here
-    Bridge(Endpoint(config.mcp_url, headers, log), sys.stdout).run(iter(sys.stdin.readline, ""))
+    endpoint = Endpoint(config.mcp_url, headers, log)
+    answers = None
+    if root:
+        from kb_cli.stdio_files import LocalFiles
+
+        answers = LocalFiles(root, endpoint.post, endpoint.put).answers
+    Bridge(endpoint, sys.stdout, answers).run(iter(sys.stdin.readline, ""))

@@ -108,7 +108,8 @@ def update(
         with suppress(KbError):  # the change stays refused, with or without the difference
             output.print_aside(call(lambda client: difference(client, document_id, if_match or "")))
         raise Changed(
-            f"Someone else changed note {document_id}. kb kept their change and did not apply yours."
+            f"Note {document_id} has another version now, not the version that you changed."
+            " kb kept it and did not apply your change."
         ) from None
 
 

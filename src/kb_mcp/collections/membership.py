@@ -142,13 +142,3 @@ def field_to_tags(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if value.get("collection") and isinstance(value.get("tags"), list):
         shown["tags"] = [*value["tags"], f"collection={value['collection']}"]
     return shown
-
-
-def schema_with_field(schema: Any) -> Any:  # noqa: ANN401 - any JSON schema
-    """Return the schema of an answer after `tags_to_field`."""
-    if not isinstance(schema, dict):
-        return schema
-    converted = {name: schema_with_field(part) for name, part in schema.items()}
-    if "tags" in converted.get("properties", {}):
-        converted["properties"]["collection"] = {"type": ["string", "null"]}
-    return converted

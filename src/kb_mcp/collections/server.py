@@ -26,13 +26,12 @@ from kb_mcp.collections.membership import (
     Membership,
     field_to_tags,
     is_collection,
-    schema_with_field,
     tags_to_field,
 )
 from kb_mcp.errors import tool_error
 from kb_mcp.middleware import NextResource, ResourceRead
 from kb_mcp.middleware.arguments import normalize
-from kb_mcp.server import DESTRUCTIVE, DOCUMENT, create_server, register_tool
+from kb_mcp.server import DESTRUCTIVE_IDEMPOTENT, create_server, register_tool
 from kb_mcp.tools import compact_answers, rendering
 from kb_mcp.tools.documents import DocumentId
 from kb_mcp.tools.prompts import Completer, create_completer
@@ -68,7 +67,6 @@ class CollectionTool(Tool):
             title=inner.title,
             description=(inner.description or "") + description_suffix(inner.name, membership.names),
             parameters=parameters_with_collection(inner.name, inner.parameters, membership.names),
-            output_schema=schema_with_field(inner.output_schema),
             annotations=inner.annotations,
         )
         tool._inner, tool._membership = inner, membership
@@ -180,7 +178,11 @@ class CollectionResources(Middleware):
 
 
 def create_collections_server(
-    core: FastMCP, engine: EngineClient, names: Sequence[str], middleware: Sequence[Middleware]
+    core: FastMCP,
+    engine: EngineClient,
+    names: Sequence[str],
+    middleware: Sequence[Middleware],
+    text_answers: Middleware,
 ) -> FastMCP:
     """Return the server of this surface.
 
@@ -189,11 +191,12 @@ def create_collections_server(
         engine: the same engine.
         names: the names of the collections.
         middleware: the middleware of the default surface, which calls here also pass.
+        text_answers: decides about the form of the answers of this surface.
     """
     membership = Membership(engine, names)
     own = create_server(middleware)
-    register_tool(own, set_collection_tool(membership), "Move to a collection", "write", DESTRUCTIVE, DOCUMENT)
-    server = create_server([CollectionResources()])
+    register_tool(own, set_collection_tool(membership), "Move to a collection", "write", DESTRUCTIVE_IDEMPOTENT)
+    server = create_server([text_answers, CollectionResources()])
     for provider in (FastMCPProvider(core), FastMCPProvider(own)):
         server.add_provider(provider.wrap_transform(CollectionTransform(membership)))
     server.add_completion_handler(_without_collections(create_completer(engine)))

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from kb_mcp.middleware import NextTool, ToolCall
 
-LIST_PARAMETERS: Final = {"tags", "tag_any", "tag_not", "tags_add", "tags_remove"}
+LIST_PARAMETERS: Final = {"tags", "tag_any", "tag_not", "tags_add", "tags_remove", "document_ids"}
 ID_PARAMETERS: Final = {"document_id", "chunk_id", "job_id", "replaces"}
 MAX_LIST: Final = 64 << 10
 """Maximum length of a text that is parsed as a list."""
@@ -45,10 +45,18 @@ def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     normal = {name: value for name, value in arguments.items() if value is not None}
     for name in LIST_PARAMETERS & normal.keys():
         normal[name] = _parse_list(normal[name])
+    if tool == "kb_get" and isinstance(several := normal.get("document_id"), list) and len(several) > 1:
+        normal["document_ids"] = normal.pop("document_id")
+    if isinstance(ids := normal.get("document_ids"), list):
+        normal["document_ids"] = [parse_id(value) for value in ids]
     if tool == "kb_get" and (chunk := _named_chunk(normal.get("document_id"))) and not any(map(normal.get, PLACES)):
         normal["chunk_id"] = chunk
     for name in ID_PARAMETERS & normal.keys():
         normal[name] = _exact_id(normal[name]) if tool == "kb_delete" else parse_id(normal[name])
+    if tool == "kb_list" and normal.get("sort") in ("recent", "newest"):
+        normal["sort"] = "changed"
+    if normal.get("group_by") == "":
+        del normal["group_by"]
     if type(normal.get("cursor")) is int:
         normal["cursor"] = str(normal["cursor"])
     return normal

@@ -53,7 +53,7 @@ async def refused_change(engine: EngineClient, document_id: int, error: Changed,
     excerpt = beginning(shown)
     begin, end = fence_for([excerpt])
     remedy = f"kb wrote nothing. Apply your change to the current text and call again with if_match={version[:16]!r}."
-    head = f"if_match: someone else changed note {document_id}; it is now version {version[:16]}. {remedy}"
+    head = f"if_match: note {document_id} does not have this version; it is now version {version[:16]}. {remedy}"
     lines = [head, fenced_notice(begin, end), f"{what}:", begin, visible(excerpt), end]
     if len(excerpt) < len(shown):
         lines.append(f"The text above is cut. Read the whole note with kb_get(document_id={document_id}).")

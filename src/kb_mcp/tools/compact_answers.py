@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kb.api.models import NOTE
 from kb.client.client import JSON
 
 MARKS: Final = "#*_-> \t\n"
@@ -67,34 +68,35 @@ def passage_text(record: JSON) -> str:
     return KNOWN_FRONT_MATTER.sub("", text).lstrip("\r\n") if record["index"] == 0 else text
 
 
-def passage(record: JSON) -> JSON:
+def passage(record: JSON, doc_type: str) -> JSON:
+    """Return a passage; its place only if it is not the beginning of a note."""
+    index = record["index"]
     return given(
         chunk_id=record["chunk_id"],
-        place=compact_place(record["place"]),
+        index=index or None,
+        place=compact_place(record["place"]) if index or doc_type != NOTE else None,
         score=round(record["score"], 3),
         text=passage_text(record),
-    ) | {"index": record["index"]}
+    )
 
 
 def search_result(record: JSON) -> JSON:
     """Return a passage with its document, without the title if the text begins with it."""
+    doc_type = record["doc_type"]
     return {
         "document_id": record["document_id"],
-        "chunk_id": record["chunk_id"],
-        "index": record["index"],
         **given(
             title=None if _begins_with_title(record) else record["title"],
-            doc_type=record["doc_type"],
+            doc_type=doc_type,
             source_path=record["source_path"],
-            place=compact_place(record["place"]),
             date=document_date(record),
+            updated_at=record["updated_at"],
             **origin(record),
             by=author_label(record),
         ),
         "tags": record["tags"],
-        "score": round(record["score"], 3),
-        "text": passage_text(record),
-        **given(more=[passage(other) for other in record["more"]], copies=copies(record)),
+        **passage(record, doc_type),
+        **given(more=[passage(other, doc_type) for other in record["more"]], copies=copies(record)),
     }
 
 
@@ -112,7 +114,7 @@ def copies(record: JSON) -> JSON:
 
 def document(record: JSON) -> JSON:
     """Return the fields of a document, without its text."""
-    note = record["doc_type"] == "note"
+    note = record["doc_type"] == NOTE
     return {
         "id": record["id"],
         "title": record["title"],
@@ -133,7 +135,21 @@ def document(record: JSON) -> JSON:
 
 def listed_document(record: JSON) -> JSON:
     """Return the fields of a document in a list."""
-    return {name: value for name, value in document(record).items() if name != "content_hash"}
+    fields = {name: value for name, value in document(record).items() if name != "content_hash"}
+    return fields | given(**{name: record.get(name) for name in ("changed", "change", "deleted_at", "text")})
+
+
+def change_between(versions: list[JSON]) -> str:
+    """Return the kind of a document's last change, from its newest versions, newest first."""
+    newest = versions[0]
+    if (newest["why"] or "").startswith(("reverted", "undo", "restored")):
+        return str(newest["why"])
+    if len(versions) == 1:
+        return "added" if newest["number"] == 1 else "changed"
+    earlier = versions[1]
+    fields = {"content_hash": "text", "title": "title", "tags": "tags", "source_path": "path"}
+    kinds = [kind for name, kind in fields.items() if newest[name] != earlier[name]]
+    return ", ".join(kinds) or "nothing visible"
 
 
 def chunk(record: JSON) -> JSON:
@@ -158,4 +174,4 @@ def job(record: JSON) -> JSON:
 
 def _begins_with_title(record: JSON) -> bool:
     words = " ".join(passage_text(record).lstrip(MARKS).split())
-    return record["doc_type"] == "note" and words.startswith(record["title"].removesuffix("…"))
+    return record["doc_type"] == NOTE and words.startswith(record["title"].removesuffix("…"))

@@ -5,6 +5,8 @@ Agents read the docstring of a tool as its description.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from fastmcp.tools import ToolResult
@@ -12,7 +14,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.date_parsing import day, moment
-from kb.api.errors import Changed, Invalid
+from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -21,8 +23,11 @@ from kb_mcp.tools.change_conflicts import parse_version, refused_change
 from kb_mcp.tools.empty_results import nothing_found, retried
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.path_hints import check_path
+from kb_mcp.tools.reading import check_number, in_thread, read_several
+from kb_mcp.tools.reading import outline as make_outline
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted
 from kb_mcp.tools.token_budget import STEP, AnswerLimiter, check_from_chunk, shorten_names, tool_result, with_notice
+from kb_mcp.tools.weaker_results import without_weaker
 
 MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
@@ -30,6 +35,9 @@ WAIT_SECONDS: Final = 1
 
 MAX_ALIKE: Final = 120
 """Maximum characters of a title or a text of a note that says nearly the same."""
+
+CHARACTERS_OF_A_CHUNK: Final = 400
+"""Fewer than in most chunks of long documents."""
 
 NO_WORD: Final = "Nothing found: no document contains any word of the query."
 LIST_END: Final = "No more documents: the list ended before this cursor."
@@ -55,15 +63,16 @@ WHOLE = BeforeValidator(_check_integer)
 
 Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
-DocumentId = Annotated[int, Field(ge=1), WHOLE]
-AllTags = Annotated[list[str], Field(fail_fast=True, description="With all of these.")]
-FilterTags = Annotated[list[str], Field(fail_fast=True)]
+DocumentId = Annotated[int, Field(ge=1, description="From search: 131."), WHOLE]
+AllTags = Annotated[list[str], Field(fail_fast=True, description="With all.")]
+AnyTags = Annotated[list[str], Field(fail_fast=True, description="With any.")]
+NoTags = Annotated[list[str], Field(fail_fast=True, description="With none.")]
 DocType = Annotated[str, Field(description="Such as note or pdf.")]
-SourcePrefix = Annotated[str, Field(description="Start of path: /work/.")]
+SourcePrefix = Annotated[str, Field(description="Start of path: /docs/.")]
 Name = Annotated[str, Field(description="File name: memo*.")]
-After = Annotated[str, Field(description="Document date on or after: 2026-11, monday.")]
-Before = Annotated[str, Field(description="Document date before this.")]
-UpdatedAfter = Annotated[str, Field(description="Added or changed since: yesterday.")]
+After = Annotated[str, Field(description="Document date from: 2026-11, monday.")]
+Before = Annotated[str, Field(description="Document date before.")]
+UpdatedAfter = Annotated[str, Field(description="Changed since: 2 hours ago.")]
 Cursor = Annotated[str, Field(description="next_cursor.")]
 
 
@@ -75,10 +84,10 @@ class DocumentTools:
     async def kb_search(
         self,
         query: Annotated[str, Field(description="A question, phrase or words.")],
-        top: Annotated[int, Field(ge=1, le=100, description="Number of passages."), WHOLE] = 10,
+        top: Annotated[int, Field(ge=1, le=100, description="Up to 100."), WHOLE] = 10,
         tags: AllTags = [],  # noqa: B006 - pydantic copies it
-        tag_any: FilterTags = [],  # noqa: B006 - pydantic copies it
-        tag_not: FilterTags = [],  # noqa: B006 - pydantic copies it
+        tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
+        tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         doc_type: DocType = "",
         lang: Annotated[str, Field(description="Such as en.")] = "",
         source_prefix: SourcePrefix = "",
@@ -87,16 +96,19 @@ class DocumentTools:
         after: After = "",
         before: Before = "",
         updated_after: UpdatedAfter = "",
-        sort: Literal["relevance", "recent"] = "relevance",
-        group_by: Annotated[Literal["", "document"], Field(description="One result per document.")] = "",
+        sort: Annotated[Literal["relevance", "recent"], Field(description="Order.")] = "relevance",
+        group_by: Annotated[
+            Literal["passage", "document"], Field(description="document: one result each.")
+        ] = "passage",
         fts_only: Annotated[bool, Field(description="Words only: names, codes, errors.")] = False,
         vec_only: Annotated[bool, Field(description="Meaning only.")] = False,
+        all: Annotated[bool, Field(description="Also weaker results.")] = False,  # noqa: A002 - agents read it
     ) -> ToolResult:
         """Search the user's notes and files for passages that answer a question, best first.
 
-        Use it before you answer from memory. To list documents, use kb_list; to read on around a result, use kb_get
-        with its document_id and chunk_id. For a complex question, search with 2-3 variant phrasings, drop duplicates by
-        chunk_id, and rerank the results by how well they answer it. Cite title and place.
+        Use it before you answer from memory; one search usually suffices. For a complex question, search with 2-3
+        variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get
+        with document_id and chunk_id. Cite title and place.
         """
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
@@ -110,14 +122,15 @@ class DocumentTools:
             after=moment(after, "after"),
             before=moment(before, "before"),
             updated_after=moment(updated_after, "updated_after"),
-            group_by=group_by,
+            group_by="document" if group_by == "document" else "",
         )
         modes = {"query": query, "top": top, "sort": sort, "fts_only": fts_only, "vec_only": vec_only}
         reply = await self._engine.search(**modes, **request)
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
-        data = self._limiter.search_results(reply)
+        is_whole = all or fts_only or vec_only or top > models.DEFAULT_TOP
+        data = self._limiter.search_results(reply if is_whole else without_weaker(reply, top))
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
@@ -133,23 +146,27 @@ class DocumentTools:
 
     async def kb_list(
         self,
-        tags: Annotated[list[Tag], Field(fail_fast=True, description="With all of these.")] = [],  # noqa: B006 - pydantic copies it
-        tag_any: FilterTags = [],  # noqa: B006 - pydantic copies it
-        tag_not: FilterTags = [],  # noqa: B006 - pydantic copies it
-        doc_type: str = "",
+        tags: Annotated[list[Tag], Field(fail_fast=True, description="With all.")] = [],  # noqa: B006 - pydantic copies it
+        tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
+        tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
+        doc_type: DocType = "",
         source_prefix: SourcePrefix = "",
         name: Name = "",
         after: After = "",
         before: Before = "",
         updated_after: UpdatedAfter = "",
-        sort: Annotated[Literal["recent", "oldest", "id"], Field(description="By last change.")] = "recent",
-        limit: Annotated[int, Field(ge=1, le=200), WHOLE] = 50,
+        sort: Annotated[
+            Literal["changed", "date", "oldest", "id"], Field(description="changed, date: newest first.")
+        ] = "changed",
+        text: Annotated[int, Field(ge=0, le=2000, description="Characters to show."), WHOLE] = 0,
+        deleted: Annotated[bool, Field(description="List the bin.")] = False,
+        limit: Annotated[int, Field(ge=1, le=200, description="Up to 200."), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
-        """List all documents with certain tags, type, folder or dates, one per line, and their total.
+        """List all documents with certain tags, type, folder or dates, and their total.
 
-        Use it for everything about a topic, or the newest documents; to answer a question, use kb_search. While
-        next_cursor is not null, call it again with that cursor for the next page.
+        Use it for everything on a topic, or the newest documents; to answer a question, use kb_search. For a thread in
+        order, give its tag, sort=id and text. While next_cursor is not null, call again with it.
         """
         request: dict[str, Any] = compact_answers.given(
             tag=tags,
@@ -162,21 +179,58 @@ class DocumentTools:
             before=moment(before, "before"),
             updated_after=moment(updated_after, "updated_after"),
         )
-        page = {"sort": sort, "total": True, "cursor": cursor or None}
+        if deleted:
+            if request:
+                raise Invalid(
+                    f"{next(iter(request))}: the bin has no filters. Give deleted with limit and cursor only."
+                )
+            return rendered(
+                "kb_list", self._limiter.bin_list(await self._engine.bin(limit=limit, cursor=cursor or None))
+            )
+        page = {"sort": "recent" if sort == "changed" else sort, "total": True, "cursor": cursor or None}
 
         async def documents(filters: JSON, limit: int = limit) -> JSON:
             return await self._engine.documents(**page, **filters, limit=limit)
 
         reply = await documents(request)
         reply, corrected = await retried(self._engine, reply, documents, request)
-        data = self._limiter.document_list(reply)
-        if len(data["documents"]) < len(reply["documents"]):
-            data = self._limiter.document_list(await documents(request, len(data["documents"])))
+        is_by_change = sort == "changed" or bool(updated_after)
+        described = partial(self._described, is_by_change=is_by_change, characters=text, has_kinds=bool(updated_after))
+        whole = await described(reply)
+        data = self._limiter.document_list(whole)
+        if len(data["documents"]) < len(whole["documents"]):
+            data = self._limiter.document_list(await described(await documents(request, len(data["documents"]))))
         data["total"] = reply["total"]
-        data["rest"] = _list_end(data, corrected)
+        data["rest"] = _list_end(data, corrected, sort if sort in ("date", "id") or not is_by_change else "")
         if not data["documents"]:
             data["rest"] = LIST_END if cursor else await self._nothing_listed(request)
         return rendered("kb_list", data)
+
+    async def _described(self, reply: JSON, *, is_by_change: bool, characters: int, has_kinds: bool) -> JSON:
+        """Return a page with the time of each document's last change, its kind, and the first characters."""
+        documents = list[JSON]()
+        for document in reply["documents"]:
+            extra: JSON = {}
+            if is_by_change:
+                extra["changed"] = document["updated_at"] or document["created_at"]
+            with suppress(NotFound):  # it was just deleted
+                if has_kinds:
+                    extra["change"] = await self._last_change(document)
+                if characters:
+                    extra["text"] = await self._beginning(document["id"], characters)
+                documents.append(document | extra)
+        return reply | {"documents": documents}
+
+    async def _last_change(self, document: JSON) -> str:
+        """Return the kind of a document's last change in a few words."""
+        versions = (await self._engine.history(document["id"], limit=2))["versions"]
+        return compact_answers.change_between(versions)
+
+    async def _beginning(self, document_id: int, characters: int) -> str:
+        chunks = (await self._engine.document(document_id, chunks=1 + characters // CHARACTERS_OF_A_CHUNK))["chunks"]
+        text = "".join(chunk["text"] for chunk in chunks)
+        shown = compact_answers.passage_text({"text": text, "index": 0})
+        return shown if len(shown) <= characters else f"{shown[:characters]}…"
 
     async def _nothing_listed(self, request: JSON) -> str:
         """Return the reason for an empty list: its filters, or documents that kb is still reading."""
@@ -189,14 +243,12 @@ class DocumentTools:
         text: Annotated[str, Field(min_length=1, description="Plain text or Markdown.")],
         title: Annotated[str, Field(description="Default: the first line.")] = "",
         tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[
-            str, Field(description="Path to store it under: prefs/anna; replaces the note there.")
-        ] = "",
+        source_path: Annotated[str, Field(description="Path, such as prefs/anna; replaces the note there.")] = "",
         date: Annotated[str, Field(description="When it happened: yesterday.")] = "",
         thread: Annotated[str, Field(description="Links notes on one matter: trip-oslo.")] = "",
         source: Annotated[str, Field(description="A URL or person: Ada, by phone.")] = "",
-        replaces: Annotated[int, Field(ge=0, description="Note that this one makes outdated."), WHOLE] = 0,
-        if_new: Annotated[bool, Field(description="Store nothing if a note says nearly the same.")] = False,
+        replaces: Annotated[int, Field(ge=0, description="Note that it makes outdated."), WHOLE] = 0,
+        if_new: Annotated[bool, Field(description="Store nothing if a note is alike.")] = False,
     ) -> ToolResult:
         """Store a note: a fact, decision, preference or summary.
 
@@ -222,28 +274,34 @@ class DocumentTools:
 
     async def kb_update_note(
         self,
-        document_id: DocumentId,
+        document_id: Annotated[int, Field(ge=0, description="From search: 131."), WHOLE] = 0,
         text: Annotated[str, Field(description="The whole new text.")] = "",
         old: Annotated[str, Field(description="Text that new replaces; must occur once.")] = "",
-        new: str = "",
+        new: Annotated[str, Field(description="In place of old.")] = "",
         append: Annotated[str, Field(description="Lines for the end.")] = "",
         prepend: Annotated[str, Field(description="Lines for the start.")] = "",
-        title: str = "",
-        tags_add: Tags = [],  # noqa: B006 - pydantic copies it
-        tags_remove: Tags = [],  # noqa: B006 - pydantic copies it
+        title: Annotated[str, Field(description="New title.")] = "",
+        tags_add: Annotated[Tags, Field(description="To add.")] = [],  # noqa: B006 - pydantic copies it
+        tags_remove: Annotated[Tags, Field(description="To remove.")] = [],  # noqa: B006 - pydantic copies it
         if_match: Annotated[str, Field(description="version from kb_get: 3f2a9c0d.")] = "",
+        document_ids: Annotated[list[int], Field(fail_fast=True, description="Several, for tags only.")] = [],  # noqa: B006 - pydantic copies it
     ) -> ToolResult:
         """Change part of a note, its whole text, title or tags.
 
-        Use it when a fact has changed, instead of adding a second note that contradicts the first. For a file, it
-        changes only tags; to replace the file, add it again under its path with kb_upload_start. If others may edit
-        the note, pass if_match. kb_search finds the new text at once.
+        Use it when a fact has changed, instead of adding a second note. For a file, it changes only tags; to replace
+        the file, add it again under its path with kb_upload_start. If others may edit the note, pass if_match.
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
+        if bool(document_id) == bool(document_ids):
+            raise Invalid("document_id, document_ids: give exactly one of them.")
+        if document_ids:
+            if change or if_match or not tag_changes:
+                raise Invalid("document_ids: give it with tags_add or tags_remove, and nothing else.")
+            return rendered("kb_update_note", await self._change_tags(document_ids, tags_add, tags_remove))
         if not change and not if_match and tag_changes:
             document = await self._engine.change_tags(document_id, add=tags_add, remove=tags_remove)
             return rendered("kb_update_note", with_notice(compact_answers.changed(document)))
@@ -255,6 +313,20 @@ class DocumentTools:
             raise await refused_change(self._engine, document_id, error, text, read) from error
         return rendered("kb_update_note", with_notice(compact_answers.changed(note)))
 
+    async def _change_tags(self, ids: list[int], add: list[str], remove: list[str]) -> JSON:
+        """Change the tags of several documents; return them, and the reason for each that stays unchanged."""
+        check_number(ids)
+        documents, refused = list[JSON](), list[str]()
+        for document_id in dict.fromkeys(ids):
+            try:
+                document = await self._engine.change_tags(document_id, add=add, remove=remove)
+                documents.append(compact_answers.listed_document(document))
+            except KbError as error:
+                if isinstance(error, Unauthorized | Invalid) and not documents:
+                    raise
+                refused.append(f"Document {document_id} is unchanged: {error.detail}")
+        return with_notice({"documents": documents} | compact_answers.given(rest=" ".join(refused)))
+
     async def _full_hash(self, document_id: int, version: str) -> str | None:
         """Return the content_hash that begins with a version; any other version unchanged, for the engine to refuse."""
         if not version:
@@ -265,20 +337,28 @@ class DocumentTools:
     async def kb_get(
         self,
         document_id: Annotated[int, Field(ge=0, description="Or give source_path."), WHOLE] = 0,
-        source_path: Annotated[str, Field(description="Exact path: /work/plan.pdf.")] = "",
+        source_path: Annotated[str, Field(description="Exact path: /docs/plan.pdf.")] = "",
         from_chunk: Annotated[int, Field(ge=0, description="Read on from here: next_chunk."), WHOLE] = 0,
         chunk_id: Annotated[int, Field(ge=0, description="From a search result."), WHOLE] = 0,
         page: Annotated[int, Field(ge=0, description="Page of a PDF."), WHOLE] = 0,
         heading: Annotated[str, Field(description="Section to read.")] = "",
         query: Annotated[str, Field(description="Reads the place that answers this.")] = "",
-        around: Annotated[int, Field(ge=-1, description="Chunks to add before and after; -1: automatic."), WHOLE] = -1,
+        around: Annotated[int, Field(ge=-1, description="Chunks or notes of its thread nearby."), WHOLE] = -1,
+        document_ids: Annotated[list[int], Field(fail_fast=True, description="Several at once.")] = [],  # noqa: B006 - pydantic copies it
+        outline: Annotated[bool, Field(description="Only headings, with chunk numbers.")] = False,
+        max_tokens: Annotated[int, Field(ge=0, description="Length of the answer."), WHOLE] = 0,
     ) -> ToolResult:
         """Read a document, whole or at one place, or list the documents with a source_path.
 
         Give document_id and at most one of chunk_id (to read around a search result), page, heading, query and
-        from_chunk. A long document comes in parts that say how to read on, forward and back. If you do not know the
-        document, use kb_search.
+        from_chunk. Long documents come in parts that say how to read on. To find a document, use kb_search.
         """
+        limiter = self._limiter.within(max_tokens)
+        if document_ids:
+            if document_id or source_path or from_chunk or chunk_id or page or heading or query or outline:
+                raise Invalid("document_ids: give only it, or also max_tokens.")
+            check_number(document_ids)
+            return rendered("kb_get", await read_several(self._engine, limiter, document_ids))
         if not document_id and not source_path and chunk_id:
             raise Invalid(f"document_id: give it along with chunk_id: kb_get(document_id=…, chunk_id={chunk_id}).")
         if bool(document_id) == bool(source_path):
@@ -288,13 +368,21 @@ class DocumentTools:
         place = compact_answers.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
         if source_path:
             listed = await self._engine.documents(source_path=source_path)
-            if len(listed["documents"]) != 1 or not (place or from_chunk or around >= 0):
+            if len(listed["documents"]) != 1 or not (place or from_chunk or around >= 0 or outline):
                 return await self._list_path(source_path, listed)
             document_id = listed["documents"][0]["id"]
+        if outline:
+            if place or from_chunk:
+                raise Invalid("outline: give it without chunk_id, page, heading, query and from_chunk.")
+            return rendered("kb_get", make_outline(limiter, await self._engine.document(document_id)))
         document = await (
             self._read_at(document_id, place, around) if place else self._read(document_id, from_chunk, around)
         )
-        data = self._limiter.chunk_page(document, is_window=bool(place) or around >= 0)
+        if around > 0 and not from_chunk and len(document["chunks"]) == document["chunk_count"]:
+            near = await in_thread(self._engine, document, around)
+            if len(near) > 1:
+                return rendered("kb_get", await read_several(self._engine, limiter, near))
+        data = limiter.chunk_page(document, is_window=bool(place) or around >= 0)
         if document["doc_type"] in LINKING_TYPES and not (place or from_chunk):
             data |= await self._links(document_id)
         return rendered("kb_get", data)
@@ -353,44 +441,17 @@ class DocumentTools:
         return rendered("kb_list", data)
 
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:
-        """Delete one document; kb_history can restore it from the bin, usually for 30 days.
+        """Delete one document; kb_undo can restore it from the bin, usually for 30 days.
 
-        Delete only what the user wants deleted, and check the document with kb_get first. To correct a note, use
+        Delete only documents that the user wants deleted; check with kb_get first. To correct a note, use
         kb_update_note.
         """
         return rendered("kb_delete", with_notice(await self._engine.delete_document(document_id)))
 
-    async def kb_history(
-        self,
-        document_id: DocumentId,
-        action: Literal["list", "show", "revert", "restore"] = "list",
-        version: Annotated[int, Field(ge=0, description="For show and revert."), WHOLE] = 0,
-        start: Annotated[int, Field(ge=0, description="With show: first character."), WHOLE] = 0,
-    ) -> ToolResult:
-        """See earlier versions of a document, or undo a mistake.
-
-        list: its versions, newest first, even if it is deleted. show: the text of a version. revert: make a version
-        current again; the present text stays in the history. restore: take the document out of the bin. For the current
-        text, use kb_get.
-        """
-        if (action in ("show", "revert")) != bool(version):
-            raise Invalid("version: give it with show and revert, but not with list and restore.")
-        if start and action != "show":
-            raise Invalid("start: give it only with show.")
-        if action == "list":
-            data = self._limiter.version_list(await self._engine.history(document_id))
-        elif action == "show":
-            data = self._limiter.version(await self._engine.version(document_id, version), start)
-        elif action == "revert":
-            data = with_notice(compact_answers.document(await self._engine.revert(document_id, version)))
-        else:
-            data = with_notice(compact_answers.document(await self._engine.restore(document_id)))
-        return rendered("kb_history", data)
-
     async def kb_status(self) -> ToolResult:
         """Check the state of the knowledge base: documents by type, tags and the queue.
 
-        Use it if a search finds less than expected: files may still be in the queue. For single jobs, use kb_jobs.
+        Use it if a search finds less than expected. For single jobs, use kb_jobs.
         """
         status = await self._engine.status(top_tags=MAX_TAGS)
         status["tags"] = {shorten_names(tag["tag"], 60): tag["documents"] for tag in status.pop("top_tags")}
@@ -398,15 +459,16 @@ class DocumentTools:
 
     async def kb_jobs(
         self,
-        status: Literal["any", "queued", "running", "done", "failed"] = "any",
-        job_id: Annotated[int, Field(ge=0, description="Only this job."), WHOLE] = 0,
-        limit: Annotated[int, Field(ge=1, le=500), WHOLE] = 20,
+        status: Annotated[
+            Literal["any", "queued", "running", "done", "failed"], Field(description="Only these.")
+        ] = "any",
+        job_id: Annotated[int, Field(ge=0, description="Only it."), WHOLE] = 0,
+        limit: Annotated[int, Field(ge=1, le=500, description="Up to 500."), WHOLE] = 20,
         cursor: Cursor = "",
     ) -> ToolResult:
         """See the progress of added notes and files, newest first.
 
-        A done job has a document_id for kb_get; a failed job has the reason in error. If a job is queued or running,
-        ask again in a second. To list documents, use kb_list.
+        A done job has a document_id for kb_get, a failed one an error. To list documents, use kb_list.
         """
         if job_id:
             one = {"jobs": [await self._engine.job(job_id)], "next_cursor": None}
@@ -467,11 +529,14 @@ def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:
     return ["Weak: no result contains a word of the query; they are only similar in meaning."]
 
 
-def _list_end(data: JSON, corrected: list[str]) -> str:
+def _list_end(data: JSON, corrected: list[str], order: str) -> str:
     shown, total = len(data["documents"]), data["total"]
+    by = {"date": ", latest date first", "id": ", in order of arrival", "oldest": ", oldest change first"}.get(
+        order, ""
+    )
     end = (
-        f"{shown} of {total}."
+        f"{shown} of {total}{by}."
         if data["next_cursor"] is None
-        else f"{shown} of {total}. Next page: cursor={data['next_cursor']!r}."
+        else f"{shown} of {total}{by}. Next page: cursor={data['next_cursor']!r}."
     )
     return " ".join([*corrected, end])

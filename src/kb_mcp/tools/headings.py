@@ -12,6 +12,7 @@ from kb.client.client import JSON, EngineClient
 from kb_mcp.tools.rendering import CUT, DELIMITERS, HEADING_SEPARATOR, heading_text
 
 HEADING_LINE: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+)$", re.MULTILINE)
+NUMBER: Final = re.compile(r"(?:\d{1,3}\.){0,3}\d{1,3}[.)]? ")
 EMPHASIS: Final = "*_`#:. \t"
 """Characters around the words of a heading that do not count."""
 
@@ -87,7 +88,7 @@ def _line(text: str, heading: str) -> tuple[int, int] | None:
     """Return the start and end of the first line that consists of the words."""
     start = 0
     for line in text.splitlines(keepends=True):
-        if _folded(line) == heading:
+        if heading in (folded := _folded(line), NUMBER.sub("", folded)):
             return start, start + len(line)
         start += len(line)
     return None

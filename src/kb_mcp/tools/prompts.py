@@ -34,7 +34,7 @@ def register_prompts(server: FastMCP, engine: EngineClient) -> None:
 def answer(
     question: Annotated[str, Field(description="The question: when does the lease end?")],
     tags: Annotated[str, Field(description="Only documents with all of these tags: work, contracts.")] = "",
-    source_path: Annotated[str, Field(description="Only the document with this path: /work/lease.pdf.")] = "",
+    source_path: Annotated[str, Field(description="Only the document with this path: /docs/lease.pdf.")] = "",
 ) -> str:
     """Answer a question from the knowledge base, with citations."""
     where = f" Search only documents with all of these tags: {tags}." if tags else ""

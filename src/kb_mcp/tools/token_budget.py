@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from itertools import accumulate
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from kb.client.client import JSON
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.invisible_characters import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
+from kb_mcp.tools.weaker_results import weaker_text
 
 ENVELOPE_TOKENS: Final = 300
 """Reserved for the parts of an answer other than its items."""
@@ -25,6 +27,12 @@ MIN_TOKENS_PER_CHUNK: Final = 30
 
 MAX_NAME_CHARACTERS: Final = 300
 """Maximum length of a title, path, heading, tag or reason. A list of names may have twice this length."""
+
+LEAST_TOKENS: Final = 1000
+"""Minimum length of an answer, so that a whole chunk fits."""
+
+LEAST_SHARE: Final = 600
+"""Minimum tokens of one document among several, so that a whole chunk fits."""
 
 MARGIN: Final = 0.88
 """The part of the limit to use; the rest covers errors of the estimate."""
@@ -53,9 +61,27 @@ class AnswerLimiter:
     """Cuts answers to an estimated number of tokens, and names the calls that return the rest."""
 
     def __init__(self, max_tokens: int) -> None:
+        self._max_tokens = max_tokens
         self._item_tokens = max_tokens * MARGIN - ENVELOPE_TOKENS
         self.max_characters = max_tokens * MAX_CHARACTERS_PER_TOKEN
         self.max_chunks = max_tokens // MIN_TOKENS_PER_CHUNK
+
+    def within(self, max_tokens: int) -> AnswerLimiter:
+        """Return the limiter of a shorter answer; 0 for no other limit."""
+        return AnswerLimiter(min(max(max_tokens, LEAST_TOKENS), self._max_tokens)) if max_tokens else self
+
+    def chunk_pages(self, documents: Sequence[JSON]) -> list[JSON]:
+        """Return the first documents, each with the chunks that fit into its share; short ones leave more."""
+        free, pages = self._item_tokens, list[JSON]()
+        for number, document in enumerate(documents):
+            if free <= 0:
+                break
+            share = copy(self)
+            share._item_tokens = max(free / (len(documents) - number), LEAST_SHARE)
+            page = share.chunk_page(document)
+            pages.append({name: value for name, value in page.items() if name != "notice"})
+            free -= json_tokens(page)
+        return pages
 
     def count_fitting(self, items: Sequence[object], head: object = None) -> int:
         """Return how many of the first items fit along with `head`: at least one, so that agents can go on."""
@@ -81,11 +107,10 @@ class AnswerLimiter:
         results = [shorten_names(compact_answers.search_result(result)) for result in reply["results"]]
         shown = self.fitting(results)
         omitted = reply["omitted"] + len(results) - len(shown)
-        data = {"notice": NOTICE, "results": shown, "omitted": omitted, "pending": reply["pending"]}
-        if omitted:
-            data["rest"] = (
-                f"{omitted} more did not fit. Narrow the search with tags or doc_type, or use kb_list or kb_get."
-            )
+        counts = {"omitted": omitted, "weaker": reply.get("weaker", 0), "pending": reply["pending"]}
+        data = {"notice": NOTICE, "results": shown} | {name: count for name, count in counts.items() if count}
+        if rest := " ".join(filter(None, (weaker_text(counts["weaker"]), _omitted_text(omitted)))):
+            data["rest"] = rest
         return data
 
     def chunk_page(self, document: JSON, *, is_window: bool = False) -> JSON:
@@ -108,6 +133,17 @@ class AnswerLimiter:
         documents = [shorten_names(compact_answers.listed_document(document)) for document in reply["documents"]]
         shown = self.fitting(documents)
         return {"notice": NOTICE, "documents": shown, "next_cursor": reply["next_cursor"]}
+
+    def bin_list(self, reply: JSON) -> JSON:
+        """Return deleted documents, the last deleted first."""
+        data = self.document_list(reply)
+        shown = len(data["documents"])
+        if shown < len(reply["documents"]):
+            last = data["documents"][-1]
+            data["next_cursor"] = f"{last['id']}.{last['deleted_at']}"
+        next_page = f" Next page: cursor={data['next_cursor']!r}." if data["next_cursor"] else ""
+        data["rest"] = f"kb_undo(document_id=…) restores one.{next_page}" if shown else "The bin is empty."
+        return data
 
     def version_list(self, reply: JSON) -> JSON:
         """Return the newest versions of a document, as many as fit."""
@@ -137,11 +173,14 @@ class AnswerLimiter:
         if shown["text"] != text:
             data["text"] = shown["text"].removesuffix(CUT)
             end = start + len(data["text"])
-            call = (
-                f'kb_history(document_id={reply["document_id"]}, action="show", version={reply["number"]}, start={end})'
-            )
+            call = f"kb_history(document_id={reply['document_id']}, version={reply['number']}, start={end})"
             data["rest"] = f"Characters {start} to {end} of {total}. Read on with {call}."
         return data
+
+
+def _omitted_text(count: int) -> str:
+    how = "Narrow the search with tags or doc_type, or use kb_list or kb_get."
+    return f"{count} more did not fit. {how}" if count else ""
 
 
 def check_from_chunk(document: JSON, from_chunk: int) -> None:

@@ -5,11 +5,12 @@ Agents read the docstring of a tool as its description. `kb_mcp.upload_store` st
 
 from __future__ import annotations
 
+import hashlib
 import io
 import logging
 import re
 from pathlib import PurePath
-from typing import Annotated, Final
+from typing import Annotated, BinaryIO, Final
 
 from fastmcp.exceptions import ToolError
 from fastmcp.server.dependencies import get_context, get_http_request
@@ -30,6 +31,7 @@ from kb_mcp.tools.token_budget import tool_result
 from kb_mcp.upload_chunks import MAX_CHUNKS
 from kb_mcp.upload_store import UploadStore
 from kb_mcp.upload_url import upload_url
+from kb_mcp.url_fetch import Fetcher
 
 BEGIN_AGAIN: Final = "kb discarded the upload. After you solve the problem, start again with kb_upload_start."
 KINDS: Final = {suffix: kind for kind, suffixes in UNREADABLE.items() for suffix in suffixes}
@@ -46,37 +48,44 @@ Digest = Annotated[str, AfterValidator(_check_hexadecimal), Field(description="H
 
 
 class UploadTools:
-    def __init__(self, engine: EngineClient, store: UploadStore) -> None:
+    def __init__(self, engine: EngineClient, store: UploadStore, fetcher: Fetcher) -> None:
         self._engine = engine
+        self._fetcher = fetcher
         self._store = store
 
     async def kb_upload_start(
         self,
-        filename: Annotated[str, Field(min_length=1, max_length=255)],
+        filename: Annotated[str, Field(min_length=1, max_length=255, description="With its suffix.")],
         total_size: Annotated[int, Field(ge=0, description="In bytes."), WHOLE] = 0,
-        text: Annotated[str, Field(description="Text of a text file, instead of total_size.")] = "",
-        tags: Tags = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[
-            str, Field(description="Path to store it under: /work/plan.pdf; replaces the file there.")
-        ] = "",
+        text: Annotated[str, Field(description="Text of a text file, without total_size.")] = "",
+        tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
+        source_path: Annotated[str, Field(description="Path, such as /docs/plan.pdf; replaces the file there.")] = "",
         sha256: Digest = "",
+        url: Annotated[str, Field(description="Fetch the file from here.")] = "",
     ) -> ToolResult:
-        """Add a file: PDF, Office, EPUB, mail, HTML, code or text. For a note, use kb_addnote.
+        """Add a file: PDF, Office, EPUB, mail, HTML, code or text. For notes, use kb_addnote.
 
-        With a shell on kb's machine, run `kb add FILE` instead. Otherwise send the file to the returned upload_url
-        within ten minutes. Example: kb_upload_start(filename="report.pdf", total_size=2500000), then
-        `curl -T report.pdf URL`. Without curl, send parts of 1 MiB with kb_upload_chunk, then call kb_upload_finish.
+        With a shell on kb's machine, run `kb add FILE` instead. Otherwise send the file to upload_url within ten
+        minutes. Example: kb_upload_start(filename="a.pdf", total_size=2500000), then `curl -T a.pdf URL`. Without curl,
+        send parts of 1 MiB with kb_upload_chunk, then call kb_upload_finish.
         """
         _check_type(filename)
-        if not (text or total_size):
+        if url and (text or total_size):
+            raise Invalid("url: give it without text and total_size.")
+        if not (text or total_size or url):
             raise Invalid("total_size: give the size of the file in bytes; or give text, if it is a text file.")
         if source_path:
             await check_path(self._engine, source_path, is_note=False)
         else:  # fail now if the engine is unreachable, before the agent sends the file
             await self._engine.own_rights()
-        if text:
-            file, path = io.BytesIO(text.encode()), source_path or None
-            added = await self._engine.add_file(filename, file, tags=tags, source_path=path, wait=WAIT_SECONDS)
+        if text or url:
+            file: BinaryIO = await self._fetcher.fetch(url) if url else io.BytesIO(text.encode())
+            path = source_path or url or None
+            try:
+                check_digest(file, sha256)
+                added = await self._engine.add_file(filename, file, tags=tags, source_path=path, wait=WAIT_SECONDS)
+            finally:
+                file.close()
             return tool_result(receipt(added))
         upload_id = await run_in_threadpool(
             self._store.start,
@@ -99,8 +108,8 @@ class UploadTools:
     ) -> ToolResult:
         """Send one part of a file after kb_upload_start, if you cannot use its upload_url.
 
-        Send the parts in any order; sending a part again replaces it. Example: kb_upload_chunk(upload_id="…",
-        chunk_index=0, data="JVBERi0xLjcK"). When received equals total_size, call kb_upload_finish.
+        A part sent again replaces the first. Example: kb_upload_chunk(upload_id="…", chunk_index=0, data="JVBE").
+        When received equals total_size, call kb_upload_finish.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         received, total_size = await run_in_threadpool(self._store.add_chunk, upload_id, chunk_index, data, sha256)
@@ -109,10 +118,9 @@ class UploadTools:
         return tool_result(chunk)
 
     async def kb_upload_finish(self, upload_id: UploadId, sha256: Digest = "") -> ToolResult:
-        """Finish a file that you sent in parts with kb_upload_chunk; a file sent with curl needs no call.
+        """Finish a file that you sent in parts with kb_upload_chunk; after curl, do not call it.
 
-        If parts are missing, the error names them. Returns a job_id; kb_jobs shows when you can search the file, or why
-        kb could not read it.
+        An error names missing parts. Returns a job_id; kb_jobs shows when you can search the file, or why not.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         upload, file = await run_in_threadpool(self._store.take, upload_id, sha256)
@@ -129,6 +137,22 @@ class UploadTools:
             file.close()
             await run_in_threadpool(self._store.discard, upload)
         return tool_result(receipt(accepted))
+
+
+def check_digest(file: BinaryIO, sha256: str) -> None:
+    """Refuse a file with another digest.
+
+    Raises:
+        Invalid: the digest differs.
+    """
+    if not sha256:
+        return
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    if digest.hexdigest() != sha256.lower():
+        raise Invalid(f"sha256: the file has the digest {digest.hexdigest()}.")
+    file.seek(0)
 
 
 def _check_type(filename: str) -> None:

@@ -14,6 +14,7 @@ from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
 from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_store import UploadStore
+from kb_mcp.url_fetch import Fetcher
 from tests.docs.reference import markdown
 from tests.docs.reference.schemas import fields
 
@@ -53,7 +54,9 @@ async def offered() -> tuple[list[Tool], list[ResourceTemplate], list[Prompt]]:
     settings = GatewaySettings.model_construct()
     uploads = UploadStore(upload_limits(settings), None)
     server = create_server([])
-    register_surface(server, EngineClient(settings.engine_url), uploads, AnswerLimiter(settings.mcp_max_tokens))
+    register_surface(
+        server, EngineClient(settings.engine_url), uploads, AnswerLimiter(settings.mcp_max_tokens), Fetcher([], 0)
+    )
     async with Client(server) as client:
         found = await client.list_tools(), await client.list_resource_templates(), await client.list_prompts()
     uploads.close()

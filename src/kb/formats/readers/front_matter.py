@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
@@ -16,7 +16,7 @@ from kb.formats.text.encoding import one_line
 INLINE_TAGS: Final = "inline_tags"
 """A field; if false, a # in the text does not make a tag."""
 # Between --- (YAML) or +++ (TOML), before anything else.
-_BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
+_BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\r?\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 _TAG_NAMES: Final = ("tags", "tag")
 _ALIAS_NAMES: Final = ("aliases", "alias")
 _ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w /.-]{0,60}?)[ \t]*+(?:=|:(?=[ \t]|$))(?P<value>.*)$")
@@ -27,7 +27,8 @@ _DEEPEST: Final = 64
 """The maximum number of dots on a line of TOML: the time for a key grows with the square of its parts."""
 _DATES: Final = ("date", "created", "created_at", "date created", "creation date", "published")
 _MODIFIED: Final = ("updated", "updated_at", "modified", "date modified", "lastmod")
-_NOT_COMPARED: Final = frozenset({"title", *_TAG_NAMES, *_DATES, *_MODIFIED})
+_CLAIMS: Final = {"title": "title"} | dict.fromkeys((*_DATES, *_MODIFIED), "date")
+_NOT_COMPARED: Final = frozenset({*_CLAIMS, *_TAG_NAMES})
 """The fields that do not make another fact of the same text."""
 _TICKS: Final = re.compile(r"(\\[`#])|`+")
 # As in Obsidian: after white space; letters, digits, - _ and /, but not only digits.
@@ -72,7 +73,7 @@ def front_matter(text: str) -> FrontMatter:
     block = _BLOCK.match(text)
     if not block:
         return FrontMatter()
-    matter = block["matter"]
+    matter = block["matter"].replace("\r\n", "\n")
     values = _values(matter, is_toml=text.startswith("+"))
     if values is None:
         return _rescued(matter, block.end())
@@ -101,6 +102,14 @@ def fact_of(text: str) -> str:
     lines = ((name, line.strip()) for name in sorted(entries.keys() - _NOT_COMPARED) for line in entries[name])
     others = [f"{name}: {line}" for name, line in lines if line]
     return "\n".join(["---", *others, "---", body]) if others else body
+
+
+def claims_of(text: str) -> Set[tuple[str, str]]:
+    """Return the titles and dates in the front matter of a text, as written: pairs of `title` or `date` and a value."""
+    block = _BLOCK.match(text)
+    entries = _entries(normalize("NFC", block["matter"].replace("\r\n", "\n"))) if block else {}
+    written = ((kind, _unquoted(" ".join(entries.get(name, ())))) for name, kind in _CLAIMS.items())
+    return {(kind, value) for kind, value in written if value}
 
 
 def _rescued(matter: str, length: int) -> FrontMatter:

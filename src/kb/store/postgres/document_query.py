@@ -11,7 +11,7 @@ from kb.lexical.document_names import FILE_MARK
 from kb.store.postgres.full_text import FullText
 from kb.store.row_mapping import Execute, moment_or_first
 from kb.store.rows import Filter
-from kb.store.sql.conditions import RECENT, Condition, Conditions, after_prefix, joined, like_pattern, order_by
+from kb.store.sql.conditions import RECENT, Condition, Conditions, after_prefix, day_in, joined, like_pattern, order_by
 
 CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag = ANY(%s))"
 CARRIES_ANY = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) && %s::text[]"
@@ -37,6 +37,7 @@ class PostgresConditions(Conditions):
 
     mark = "%s"
     own_day = "own_day"
+    recent_day = f"to_char({RECENT} AT TIME ZONE 'UTC', 'YYYY-MM-DD') COLLATE \"C\""
     stays_below = r"strpos('/' || replace(source_path, '\', '/') || '/', '/../') = 0"
 
     def __init__(self, execute: Execute, words: FullText) -> None:
@@ -44,9 +45,9 @@ class PostgresConditions(Conditions):
         self._words = words
 
     def page(self, where: Filter, sort: Sort, cursor: str | None) -> tuple[str, Condition]:
-        after = [_after(cursor, sort)] if cursor is not None else []
+        after = [_after(cursor, sort, self.dated)] if cursor is not None else []
         condition, parameters = joined([self.admitted(where), *after])
-        return "documents", (f"{condition} ORDER BY {order_by(sort)}", parameters)
+        return "documents", (f"{condition} ORDER BY {order_by(sort, self.dated)}", parameters)
 
     def on_tags(self, where: Filter) -> list[Condition]:
         find = list if where.tag_exact else self._branches
@@ -85,10 +86,12 @@ class PostgresConditions(Conditions):
         return "id = ANY(%s)", (self._words.documents_with(text),)
 
 
-def _after(cursor: str, sort: Sort) -> Condition:
+def _after(cursor: str, sort: Sort, dated: str) -> Condition:
     document_id, _, recent = cursor.partition(".")
     if sort == "id":
         return "id > %s", (int(document_id),)
+    if sort == "date":
+        return f"({dated}, id) < (%s, %s)", (day_in(recent), int(document_id))
     when = moment_or_first(bytes.fromhex(recent).decode(errors="replace"))
     comparison = "<" if sort == "recent" else ">"
     return f"({RECENT}, id) {comparison} (%s::timestamptz, %s)", (when, int(document_id))

@@ -209,7 +209,12 @@ class PostgresStore:
                     yield tx
 
     @contextmanager
-    def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
+    def write(
+        self,
+        checkpoint: Callable[[], None] = lambda: None,
+        *,
+        urgent: bool = False,
+    ) -> Iterator[PostgresTransaction]:
         """Commit when the block ends.
 
         Raises:

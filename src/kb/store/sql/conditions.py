@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
+from kb.api.date_parsing import own_day
 from kb.api.models import Sort
 from kb.lexical.document_names import folded
 from kb.store.row_mapping import stored
@@ -32,11 +33,19 @@ class Conditions(ABC):
     own_day: ClassVar[str]
     """The day of the document date."""
 
+    recent_day: ClassVar[str]
+    """The day of the last change."""
+
     stays_below: ClassVar[str]
     """The condition that a path contains no `..`, as in `kb.api.rights`."""
 
     beside: ClassVar[str] = ""
     """The prefix of a column with few distinct values, to keep the database from using its index."""
+
+    @property
+    def dated(self) -> str:
+        """The day of a document, by which a list by date is in order."""
+        return f"COALESCE({self.own_day}, {self.recent_day})"
 
     def admitted(self, where: Filter) -> Condition:
         """Return `where` as one condition on `documents`; `EVERY_DOCUMENT` if it admits all of them."""
@@ -153,6 +162,12 @@ def among(condition: Condition) -> Condition:
     return f"WHERE document_id IN ({documents})", condition[1]
 
 
-def order_by(sort: Sort, key: str = "id") -> str:
-    """Return the ORDER BY expression of a list; `key` is the expression for the order by id."""
-    return {"recent": f"{RECENT} DESC, id DESC", "oldest": f"{RECENT}, id", "id": key}[sort]
+def order_by(sort: Sort, dated: str, key: str = "id") -> str:
+    """Return the ORDER BY expression of a list; `dated` and `key` are the expressions for the orders by date and id."""
+    orders = {"recent": f"{RECENT} DESC, id DESC", "oldest": f"{RECENT}, id", "date": f"{dated} DESC, id DESC"}
+    return orders.get(sort, key)
+
+
+def day_in(cursor: str) -> str:
+    """Return the day in a cursor; a day before all others if it contains none."""
+    return own_day(bytes.fromhex(cursor).decode(errors="replace")) or ""

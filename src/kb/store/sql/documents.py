@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from kb.api.date_parsing import own_day
@@ -127,10 +128,10 @@ class Documents(ABC):
         ids = self._execute(self._sql["find_by_content"], parameters).fetchall()
         return filter(None, (self.get(document_id) for (document_id,) in ids))
 
-    def with_body(self, body_hash: str, limit: Limit | None = None) -> Document | None:
+    def with_body(self, body_hash: str, most: int, limit: Limit | None = None) -> Iterator[Document]:
         ids = self._execute(self._sql["find_by_body"], {"body_hash": body_hash}).fetchall()
         notes = filter(None, (self.get(document_id) for (document_id,) in ids))
-        return next((note for note in notes if limit is None or limit.admits(note.tags, note.source_path)), None)
+        return islice((note for note in notes if limit is None or limit.admits(note.tags, note.source_path)), most)
 
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""

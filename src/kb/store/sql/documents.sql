@@ -48,7 +48,7 @@ WHERE content_hash = :content_hash AND source_path || '' IS NOT DISTINCT FROM CA
 ORDER BY id
 
 -- name: find_by_body
--- The notes without a path that say the same, the oldest first.
+-- Find the notes without a path that have this text, the oldest first.
 SELECT id FROM documents
 WHERE content_hash = :body_hash AND source_path || '' IS NULL AND doc_type = 'note'
 UNION
@@ -57,11 +57,11 @@ WHERE body_hash = :body_hash AND source_path || '' IS NULL AND doc_type = 'note'
 ORDER BY id
 
 -- name: insert_body
--- What a note says, if its content_hash does not tell.
+-- Store the hash of a note's text without front matter, if it differs from the content_hash.
 INSERT INTO note_bodies (document_id, body_hash) VALUES (:id, :body_hash)
 
 -- name: delete_body
--- Nothing is known of what a note says.
+-- Forget the hash of a note's text without front matter.
 DELETE FROM note_bodies WHERE document_id = :id
 
 -- name: find_by_path

@@ -167,9 +167,9 @@ DELETE FROM jobs WHERE id IN (
 )
 
 -- name: select_later
--- Select the last job after this one for the same path that is done or running.
+-- Select the last job after this one for the same path that is done or running, or whose document is stored.
 SELECT max(later.id) FROM jobs JOIN jobs AS later ON later.source_path = jobs.source_path
-WHERE jobs.id = :id AND later.id > jobs.id AND later.status IN ('done', 'running')
+WHERE jobs.id = :id AND later.id > jobs.id AND (later.status IN ('done', 'running') OR later.document_id IS NOT NULL)
 
 -- name: retry
 -- Queue a failed job again, if its content is still there.
@@ -181,7 +181,7 @@ RETURNING id $tell_job
 -- Queue the failed jobs of a document's parts again, except paths with a newer job.
 WITH newest AS MATERIALIZED (
   SELECT source_path, max(id) AS id FROM jobs
-  WHERE source_path IS NOT NULL AND status IN ('done', 'running') GROUP BY source_path
+  WHERE source_path IS NOT NULL AND (status IN ('done', 'running') OR document_id IS NOT NULL) GROUP BY source_path
 )
 UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, finished_at = NULL
 WHERE part_of = :id AND status = 'failed' AND staged IS NOT NULL

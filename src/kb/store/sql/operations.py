@@ -33,10 +33,17 @@ class Operations:
     def get(self, number: int) -> Operation | None:
         return next(iter(self._operations("where_number", id=number)), None)
 
-    def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
-        asked = {"where_left": True, "where_before": before is not None, "where_by": of is not None}
+    def page(
+        self, *, limit: int, before: int | None = None, of: Caller | None = None, key: str | None = None
+    ) -> list[Operation]:
+        asked = {
+            "where_left": True,
+            "where_key": key is not None,
+            "where_before": before is not None,
+            "where_by": of is not None,
+        }
         names = [name for name, is_asked in asked.items() if is_asked]
-        return self._operations(*names, before=before, by=of.name if of else None, limit=limit)
+        return self._operations(*names, before=before, by=of.name if of else None, key=key, limit=limit)
 
     def documents(self, number: int) -> list[int]:
         rows = self._execute(self._sql["select_documents"], {"id": number})

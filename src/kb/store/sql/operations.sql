@@ -19,6 +19,10 @@ SELECT id, key, at, by_key, client FROM operations WHERE {condition} ORDER BY id
 -- An operation by number.
 id = :id
 
+-- name: where_key
+-- The operation with a key.
+key = :key
+
 -- name: where_before
 -- Operations before a number.
 id < :before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -31,6 +30,7 @@ from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
+from kb.store.sqlite.write_turns import WriteTurns
 
 DEFAULT_RETENTION = Retention()
 # With more vectors, only a code of each vector is in memory.
@@ -138,7 +138,7 @@ class SqliteStore:
         self._path = path
         self._retention = retention
         self._writer = connect(path)
-        self._write_lock = threading.Lock()
+        self._turns = WriteTurns()
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         try:
             prepare_schema(self._writer, path, space.dimensions)
@@ -178,14 +178,16 @@ class SqliteStore:
     view = read
 
     @contextmanager
-    def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[SqliteTransaction]:
+    def write(
+        self, checkpoint: Callable[[], None] = lambda: None, *, urgent: bool = False
+    ) -> Iterator[SqliteTransaction]:
         """Commit when the block ends.
 
         Raises:
             DiskFull: the disk is full.
             DiskFault: the disk cannot be written.
         """
-        with self._write_lock, self._translated_errors():
+        with self._turns.turn(urgent=urgent), self._translated_errors():
             self._writer.execute("BEGIN IMMEDIATE")
             before, words_before = self._vectors.newest, self.words.newest
             try:
@@ -217,7 +219,7 @@ class SqliteStore:
 
         A database that was created without `auto_vacuum` keeps its free pages and reuses them.
         """
-        with self._write_lock, self._translated_errors():
+        with self._turns.turn(), self._translated_errors():
             more = bool(self._writer.pragma("auto_vacuum")) and self._writer.pragma("freelist_count") > RECLAIMED_PAGES
             if more:
                 self._writer.execute(f"PRAGMA incremental_vacuum({RECLAIMED_PAGES})").fetchall()
@@ -252,7 +254,7 @@ class SqliteStore:
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
         self._keeper.close()
-        with self._write_lock:
+        with self._turns.turn():
             for _ in range(READ_CONNECTIONS):
                 self._readers.get().close()
             self._writer.close()

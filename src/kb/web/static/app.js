@@ -10,6 +10,21 @@
     clearTimeout(say.timer);
     say.timer = setTimeout(() => (status.textContent = ""), 4000);
   };
+  // A browser may forbid pages to remember anything.
+  const memory = (name) => ({
+    keep(value) {
+      try {
+        localStorage.setItem(name, value);
+      } catch {}
+    },
+    kept() {
+      try {
+        return localStorage.getItem(name);
+      } catch {
+        return null;
+      }
+    },
+  });
   const ask = (address, options = {}) =>
     fetch(address, { ...options, headers: { "X-KB-Fragment": "1", Accept: "text/html", ...options.headers } });
   const swap = (selector, html) => {
@@ -38,6 +53,7 @@
       if (mine.signal.aborted) return;
       if (answer.status === 401) return location.reload();
       const fresh = swap("#results", html);
+      for (const part of ["#facets", "#groups"]) swap(part, html);
       document.title = fresh.title;
       find("main").className = find("main", fresh).className;
       history[isNew ? "pushState" : "replaceState"](null, "", place);
@@ -60,12 +76,26 @@
       search(address(), true);
     });
     addEventListener("popstate", () => location.reload());
+    // Passages or documents: the choice is kept for the next search.
+    const choice = memory("kb-by");
+    form.addEventListener("change", (event) => event.target.name === "by" && choice.keep(event.target.value));
+    if (!location.search && choice.kept() === "passage") find("[name=by][value=passage]").checked = true;
     if (field.value) field.setSelectionRange(field.value.length, field.value.length);
   }
 
+  // The panel with all filters closes when you click elsewhere.
+  const panel = find(".filter");
+  addEventListener("click", (event) => {
+    if (event.target.closest('[href="#all-tag"]')) {
+      event.preventDefault();
+      panel.open = true;
+      find("#all-tag").focus();
+    } else if (panel && !panel.contains(event.target)) panel.open = false;
+  });
+
   // Keyboard shortcuts: the ones that elements declare, and the arrow keys for results.
   const move = (step) => {
-    const links = all(".hit-link");
+    const links = all(document.activeElement.matches(".rows a.title") ? ".rows a.title" : ".hit-link");
     const at = links.indexOf(document.activeElement);
     if (step < 0 && at <= 0) return field?.focus();
     links[Math.min(at + step, links.length - 1)]?.focus();
@@ -74,7 +104,8 @@
   const showKeys = () => {
     const list = find("#keys dl");
     const rows = all("[data-key]").map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
-    if (find(".hit-link")) rows.push(["↓ ↑", "Select a result"], ["Enter", "Open the result"]);
+    if (find(".hit-link")) rows.push(["↓ ↑", "Go to a result"], ["Enter", "Open the result"]);
+    if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"]);
     if (field) rows.push(["Escape", "Back to the search field"]);
     list.replaceChildren(
       ...rows.flatMap(([key, does]) => {
@@ -89,9 +120,11 @@
   };
   const act = (element) => (element.matches("input") ? (element.focus(), element.select()) : element.click());
   addEventListener("keydown", (event) => {
-    if (event.altKey || find("dialog[open]")) return;
+    if (event.altKey || event.isComposing || find("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey) {
-      const wanted = find(`[data-with=ctrl][data-key="${CSS.escape(event.key)}"]`);
+      // The letter of the key, also in a layout such as the Russian one.
+      const isKey = ({ dataset: { key } }) => key === event.key || `Key${key.toUpperCase()}` === event.code;
+      const wanted = !event.shiftKey && all("[data-with=ctrl]").find(isKey);
       if (wanted) {
         event.preventDefault();
         wanted.click();
@@ -99,10 +132,11 @@
       return;
     }
     const writing = isWriting(event.target);
-    if ((event.key === "ArrowDown" || event.key === "ArrowUp") && find(".hit-link") && (!writing || event.target === field)) {
+    if ((event.key === "ArrowDown" || event.key === "ArrowUp") && find(".hit-link, .rows a.title:focus") && (!writing || event.target === field)) {
       event.preventDefault();
       return move(event.key === "ArrowDown" ? 1 : -1);
     }
+    if (event.key === "Escape" && panel?.open) return (panel.open = false), find("summary", panel).focus();
     if (event.key === "Escape" && field && event.target !== field) return field.focus();
     if (event.key === "Escape" && writing && event.target !== field) return event.target.blur();
     if (event.key === "Enter" && event.target === field && find(".hit-link") && !pending?.signal.aborted) {
@@ -221,7 +255,7 @@
     find("#sent").append(item);
     return { item, state, title, progress, reason };
   };
-    const draw = (line, status, part, reason) => {
+  const draw = (line, status, part, reason) => {
     line.state.className = `state ${status}`;
     line.item.className = status;
     line.state.textContent = status;
@@ -321,6 +355,7 @@
     const plain = [...event.dataTransfer.files].map((each) => [each, ""]);
     keepFiles(entries.length ? (await Promise.all(entries.map((each) => walk(each)))).flat() : plain);
   });
+  addEventListener("change", ({ target }) => target.matches("[data-do=add]") && keepFiles([...target.files].map((each) => [each, each.webkitRelativePath])));
   const prepareAdding = () => {
     const adding = find(".adding");
     if (!adding) return;
@@ -350,7 +385,7 @@
   if (live && window.EventSource) {
     let source;
     const show = async () => {
-      if (field?.value || live.contains(document.activeElement)) return;
+      if (field?.value || live.contains(document.activeElement) || find(".pick:checked", live)) return;
       const answer = await ask(location.href).catch(() => null);
       if (answer?.ok) swap(`#${live.id}`, await answer.text());
     };

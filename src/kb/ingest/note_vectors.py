@@ -24,7 +24,7 @@ MOST_CHUNKS: Final = 8
 """A longer note takes the model longer than that, and other notes would wait for it."""
 
 
-class PromptVectors:
+class NoteVectors:
     """Embeds short notes at once.
 
     Args:

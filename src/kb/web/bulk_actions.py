@@ -1,0 +1,220 @@
+"""Change many documents or jobs at once, as one operation that can be undone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from starlette.datastructures import FormData, QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kb.api.errors import Invalid, KbError, Unauthorized
+from kb.api.job_errors import remedy_for
+from kb.web.document_html import Row, plain
+from kb.web.documents import documents_asked, folder_of_file, number_in, split_tags
+from kb.web.notices import one_operation, place_in
+from kb.web.pages import count, redirect, render
+from kb.web.sessions import Notice, Visit
+
+Act = Callable[[int], Awaitable[object]]
+
+DONE: Final = {
+    "retag": "Tags changed in",
+    "move": "Moved",
+    "delete": "Deleted",
+    "restore": "Restored",
+    "retry": "Trying again:",
+    "dismiss": "Dismissed",
+}
+OF_JOBS: Final = ("retry", "dismiss")
+SECONDS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{3}")
+ALL_PAGES: Final = 500
+"""Number of rows of a page when all rows are read."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The numbers of rows that were changed and not changed, with the first reason."""
+
+    done: int = 0
+    skipped: int = 0
+    reason: str = ""
+
+
+async def many(request: Request, visit: Visit) -> Response:
+    """Change the selected rows of a list, or all rows that match its filters."""
+    form = await visit.form(request)
+    act, back = wanted(form), place_in(form)
+    if act not in DONE:
+        raise Invalid("act: choose an action for the selected rows.")
+    ids = await chosen(visit, form, act)
+    if act == "delete" and form.get("sure") != "1" and (synced := await synced_files(visit, ids)):
+        return render(request, "delete_many.html", ids=ids, synced=synced, back=back, is_all=form.get("all") == "1",
+                      where=str(form.get("where", "")), seen=str(form.get("seen", "")))  # fmt: skip
+    if act in OF_JOBS:  # nothing to undo: they change no document
+        visit.leave_notice(Notice(told(act, await carry_out(ids, await action(visit, act, form)))))
+        return redirect(visit, back)
+    async with one_operation(visit, back) as outcome:
+        outcome.text = told(act, await carry_out(ids, await action(visit, act, form)))
+    return redirect(visit, back)
+
+
+def wanted(form: FormData) -> str:
+    """Return the action of a form; Enter in a field sends none, so the field decides."""
+    act = str(form.get("act", ""))
+    if act:
+        return act
+    return "move" if str(form.get("folder", "")).strip() else "retag"
+
+
+async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
+    """Return the ids of the selected rows, or of all that match.
+
+    Raises:
+        Invalid: no row is selected, or the list has changed.
+    """
+    if form.get("all") == "1":
+        params, total = QueryParams(str(form.get("where", ""))), number_in(str(form.get("total", "")))
+        return [number async for number in every(visit, act, params, total, str(form.get("seen", "")))]
+    ids = [number for each in form.getlist("id") if (number := number_in(str(each))) is not None]
+    if not ids:
+        raise Invalid("id: select at least one row first.")
+    return list(dict.fromkeys(ids))
+
+
+async def every(visit: Visit, act: str, params: QueryParams, total: int | None, seen: str) -> AsyncIterator[int]:
+    """Yield the ids of all rows of a list; of failed jobs, only the ids of jobs that the action can change.
+
+    Raises:
+        Invalid: documents to delete differ from the page with `total` documents that was made at `seen`.
+    """
+    if act in OF_JOBS:
+        failed = [job async for job in visit.engine.iter_jobs(status="failed")]
+        for job in failed:
+            if act == "dismiss" or remedy_for(job["error"]) == "retry":
+                yield job["id"]
+        return
+    if act == "restore":
+        cursor = None
+        while True:
+            page = await visit.engine.bin(limit=ALL_PAGES, cursor=cursor)
+            for document in page["documents"]:
+                yield document["id"]
+            if (cursor := page["next_cursor"]) is None:
+                return
+    documents = [document async for document in visit.engine.iter_documents(**documents_asked(params))]
+    if act == "delete":
+        check_unchanged(documents, total, seen)
+    for document in documents:
+        yield document["id"]
+
+
+def check_unchanged(documents: list[Row], total: int | None, seen: str) -> None:
+    """Refuse to delete all documents of a list that differs from the list on the page.
+
+    Args:
+        documents: the documents now.
+        total: their number on the page.
+        seen: the time of the page in seconds.
+
+    Raises:
+        Invalid: documents were added, changed or removed since then.
+    """
+    if len(documents) != total:
+        now = f"has {count(len(documents), 'document')} now"
+    elif any(last_change(document) > seconds_in(seen) for document in documents):
+        now = "has changed"
+    else:
+        return
+    raise Invalid(f"all: the list {now}. Go back, look at it again, then delete.")
+
+
+def last_change(document: Row) -> float:
+    """Return the time of a document's last change in seconds."""
+    return datetime.fromisoformat(document["updated_at"] or document["created_at"]).timestamp()
+
+
+def seconds_in(text: str) -> float:
+    """Return the number of seconds in a text, 0 without one."""
+    return float(text) if SECONDS.fullmatch(text) else 0.0
+
+
+async def action(visit: Visit, act: str, form: FormData) -> Act:
+    """Return the function that changes one row."""
+    engine = visit.engine
+    if act == "retag":
+        add, remove = split_tags(str(form.get("add", ""))), split_tags(str(form.get("remove", "")))
+        if not (add or remove):
+            raise Invalid("add, remove: name the tags to add or to remove.")
+        return lambda number: engine.change_tags(number, add=add, remove=remove)
+    if act == "move":
+        folder, folders = str(form.get("folder", "")).strip(), (await engine.folders())["folders"]
+        if not folder:
+            raise Invalid("folder: name the folder to move the documents to.")
+        return lambda number: move(visit, number, folder, folders)
+    if act == "delete":
+        leave_out = form.get("leave_out") == "1"
+        return lambda number: engine.delete_document(number, leave_out=leave_out)
+    simple: dict[str, Act] = {"restore": engine.restore, "retry": engine.retry_job, "dismiss": engine.drop_job}
+    return simple[act]
+
+
+async def move(visit: Visit, document_id: int, folder: str, folders: list[Row]) -> None:
+    """Move a document to a folder under its file name.
+
+    Raises:
+        Invalid: it has no file name, or its file is in a synced folder.
+    """
+    shown = await visit.engine.document(document_id, chunks=1)
+    name = (shown["source_path"] or "").rpartition("/")[2]
+    if not name or shown["part_of"]:
+        raise Invalid("It has no file of its own.")
+    if folder_of_file(shown, folders):
+        raise Invalid("Its file is in a synced folder. Move the file there.")
+    await visit.engine.move_document(document_id, f"{folder.rstrip('/')}/{name}")
+
+
+async def carry_out(ids: list[int], act: Act) -> Tally:
+    """Change the rows one after another; skip rows that cannot be changed."""
+    tally = Tally()
+    for number in ids:
+        try:
+            await act(number)
+        except Unauthorized:
+            raise
+        except KbError as error:
+            tally.skipped += 1
+            tally.reason = tally.reason or error.detail
+        else:
+            tally.done += 1
+    return tally
+
+
+def told(act: str, tally: Tally) -> str:
+    """Return the outcome in words."""
+    noun = "failed job" if act in OF_JOBS else "document"
+    skipped = f" {count(tally.skipped, noun)} not changed: {plain(tally.reason, 300)}" if tally.skipped else ""
+    return f"{DONE[act]} {count(tally.done, noun)}.{skipped}"
+
+
+async def synced_files(visit: Visit, ids: list[int]) -> list[Row]:
+    """Return the synced folders that contain files of the documents, each with their number."""
+    folders = (await visit.engine.folders())["folders"]
+    if not folders:
+        return []
+    counts: dict[str, Row] = {}
+    for document_id in ids:
+        try:
+            folder = folder_of_file(await visit.engine.document(document_id, chunks=1), folders)
+        except Unauthorized:
+            raise
+        except KbError:
+            continue
+        if folder:
+            row = counts.setdefault(folder["prefix"], {"folder": folder, "count": 0})
+            row["count"] += 1
+    return list(counts.values())

@@ -1,0 +1,105 @@
+"""Tools for earlier versions, the bin and undo. Agents read the docstring of a tool as its description."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Final
+
+from fastmcp.tools import ToolResult
+from pydantic import Field
+from pydantic_core import to_json
+
+from kb.api.date_parsing import moment
+from kb.api.errors import Invalid
+from kb.api.operation_words import count_changes, describe_step
+from kb.client.client import JSON, EngineClient
+from kb_mcp.tools import compact_answers
+from kb_mcp.tools.documents import WHOLE, DocumentId, rendered
+from kb_mcp.tools.token_budget import AnswerLimiter, with_notice
+
+MOST_STEPS: Final = 100
+"""Maximum number of documents that an answer lists."""
+
+OTHER_CHANGES: Final = "Nothing is undone yet, because confirm does not belong to these changes."
+
+
+class HistoryTools:
+    def __init__(self, engine: EngineClient, limiter: AnswerLimiter) -> None:
+        self._engine = engine
+        self._limiter = limiter
+
+    async def kb_history(
+        self,
+        document_id: DocumentId,
+        version: Annotated[int, Field(ge=0, description="Shows its text."), WHOLE] = 0,
+        start: Annotated[int, Field(ge=0, description="First character."), WHOLE] = 0,
+    ) -> ToolResult:
+        """List the versions of a document, even a deleted one, newest first; or show the text of one.
+
+        For the current text, use kb_get; to go back to a version, use kb_undo.
+        """
+        if start and not version:
+            raise Invalid("start: give it only with version.")
+        if not version:
+            return rendered("kb_history", self._limiter.version_list(await self._engine.history(document_id)))
+        return rendered("kb_history", self._limiter.version(await self._engine.version(document_id, version), start))
+
+    async def kb_undo(
+        self,
+        document_id: Annotated[int, Field(ge=0, description="From the bin, or to revert."), WHOLE] = 0,
+        version: Annotated[int, Field(ge=0, description="To revert to."), WHOLE] = 0,
+        since: Annotated[str, Field(description="Time: 2 hours ago.")] = "",
+        confirm: Annotated[str, Field(description="Code from since.")] = "",
+    ) -> ToolResult:
+        """Restore a document, revert it to a version, or undo your own changes since a time.
+
+        since shows the changes, and the call that undoes them. kb_list(deleted=true) lists the bin, kb_history
+        versions.
+        """
+        if bool(document_id) == bool(since):
+            raise Invalid("document_id, since: give exactly one of them.")
+        if since:
+            if version:
+                raise Invalid("version: give it only with document_id.")
+            return rendered("kb_undo", await self._since(moment(since, "since") or "", confirm=confirm))
+        if version:
+            document = await self._engine.revert(document_id, version)
+        elif (await self._engine.history(document_id, limit=1))["deleted_at"]:
+            document = await self._engine.restore(document_id)
+        else:
+            raise Invalid(
+                "version: this document is not in the bin. To go back to an earlier version, give its number;"
+                f" kb_history(document_id={document_id}) lists them."
+            )
+        return rendered("kb_undo", with_notice(compact_answers.document(document)))
+
+    async def _since(self, since: str, *, confirm: str) -> JSON:
+        """Return the changes of this key and program since a time, undone if `confirm` is their code."""
+        undone = await self._engine.undo(since, mine=True, dry_run=True)
+        code = _code(undone)
+        is_confirmed = bool(undone["steps"]) and confirm == code
+        if is_confirmed:
+            undone = await self._engine.undo(since, mine=True)
+        steps = [
+            {"document_id": step["document_id"], "title": step["title"], "effect": describe_step(step)}
+            for step in undone["steps"]
+        ]
+        shown = steps[: min(MOST_STEPS, self._limiter.count_fitting(steps))]
+        skipped = sum(bool(step["skipped"]) for step in undone["steps"])
+        what = count_changes(undone)
+        rest = "Nothing to undo." if not steps else f"Undone: {what}." if is_confirmed else f"Would be undone: {what}."
+        if skipped:
+            rest += f" {skipped} cannot be undone, for the reasons above."
+        if len(shown) < len(steps):
+            rest += f" {len(steps) - len(shown)} more documents are not listed."
+        if steps and not is_confirmed:
+            rest = (
+                f"Nothing is undone yet, because confirm does not belong to these changes. {rest}" if confirm else rest
+            )
+            rest += f" To undo these changes, call kb_undo(since={since!r}, confirm={code!r})."
+        return with_notice({"steps": shown, "rest": rest})
+
+
+def _code(undone: JSON) -> str:
+    """Return a code for the steps of an undo, so that only shown changes are undone."""
+    return hashlib.sha256(to_json(undone["steps"])).hexdigest()[:8]

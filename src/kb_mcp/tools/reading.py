@@ -1,0 +1,114 @@
+"""Read several documents, the notes around a note in its thread, or the outline of a document."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final
+
+from kb.api.errors import Invalid, NotFound
+from kb.api.models import NOTE, THREAD
+from kb.client.client import JSON, EngineClient
+from kb_mcp.tools import compact_answers
+from kb_mcp.tools.headings import HEADING_LINE
+from kb_mcp.tools.rendering import NOTICE
+from kb_mcp.tools.token_budget import AnswerLimiter, shorten_names
+
+MOST_DOCUMENTS: Final = 50
+"""Maximum number of documents to read at once."""
+
+MOST_IN_THREAD: Final = 5000
+
+
+def check_number(ids: list[int]) -> None:
+    """Refuse too many documents.
+
+    Raises:
+        Invalid: there are more than `MOST_DOCUMENTS`.
+    """
+    if len(ids) > MOST_DOCUMENTS:
+        raise Invalid(f"document_ids: {len(ids)} are too many. Give at most {MOST_DOCUMENTS} at once.")
+
+
+async def read_several(engine: EngineClient, limiter: AnswerLimiter, ids: list[int]) -> JSON:
+    """Return documents with as much of their text as fits, and the calls that read on.
+
+    Raises:
+        NotFound: none of them exists.
+    """
+    documents, missing, refused = list[JSON](), list[int](), NotFound()
+    for document_id in dict.fromkeys(ids):
+        try:
+            documents.append(await engine.document(document_id, chunks=limiter.max_chunks))
+        except NotFound as error:
+            missing.append(document_id)
+            refused = error
+    if not documents:
+        raise refused
+    pages = limiter.chunk_pages([_without_known_front_matter(document) for document in documents])
+    later = [document["id"] for document in documents[len(pages) :]]
+    rest = [f"More did not fit: kb_get(document_ids={later})."] if later else []
+    rest += [f"These documents do not exist or are in the bin: {', '.join(map(str, missing))}."] if missing else []
+    return {"notice": NOTICE, "documents": pages, **compact_answers.given(rest=" ".join(rest))}
+
+
+def _without_known_front_matter(document: JSON) -> JSON:
+    """Return a document without front matter that the line above its text also shows."""
+    return document | {
+        "chunks": [chunk | {"text": compact_answers.passage_text(chunk)} for chunk in document["chunks"]]
+    }
+
+
+async def in_thread(engine: EngineClient, document: JSON, around: int) -> list[int]:
+    """Return the ids of a note and of `around` notes before and after it in its thread, by date and arrival.
+
+    The list is empty if the note has no thread.
+    """
+    threads = [tag for tag in document["tags"] if tag.startswith(THREAD)]
+    if document["doc_type"] != NOTE or not threads:
+        return []
+    notes = [note async for note in engine.iter_documents(tag=threads[:1], sort="id")]
+    notes.sort(key=lambda note: (compact_answers.document_date(note), note["id"]))
+    ids = [note["id"] for note in islice(notes, MOST_IN_THREAD)]
+    place = ids.index(document["id"]) if document["id"] in ids else 0
+    return ids[max(0, place - around) : place + around + 1]
+
+
+def outline(limiter: AnswerLimiter, document: JSON) -> JSON:
+    """Return the headings of a document, or else the first line of each page, with the numbers of their chunks."""
+    entries = _headings(document["chunks"]) or _first_lines(document["chunks"])
+    head = shorten_names(compact_answers.document(document))
+    shown = limiter.fitting([shorten_names(entry) for entry in entries], head)
+    data = {"notice": NOTICE, **head, "outline": shown, "chunk_count": document["chunk_count"]}
+    number = document["id"]
+    data["rest"] = f"Read a section with kb_get(document_id={number}, from_chunk=…, around=2), or with its heading."
+    if len(shown) < len(entries):
+        data["rest"] += f" {len(entries) - len(shown)} more entries did not fit."
+    return data
+
+
+def _headings(chunks: list[JSON]) -> list[JSON]:
+    """Return the headings of chunks, as kb read them from the file, or else as the text has them in Markdown."""
+    entries, before = list[JSON](), list[str]()
+    for chunk in chunks:
+        path = chunk["place"]["heading"]
+        if path and path != before:
+            entries.append(_entry(chunk, heading=path[-1], depth=len(path)))
+        before = path
+    return entries or [
+        _entry(chunk, heading=line[2].strip(), depth=len(line[1]))
+        for chunk in chunks
+        for line in HEADING_LINE.finditer(chunk["text"])
+    ]
+
+
+def _first_lines(chunks: list[JSON]) -> list[JSON]:
+    """Return the first line of each page; without pages, of each chunk."""
+    first = {chunk["place"]["page"] or -chunk["index"]: chunk for chunk in reversed(chunks)}
+    shown = sorted(first.values(), key=lambda chunk: chunk["index"])
+    texts = [compact_answers.passage_text(chunk) for chunk in shown]
+    lines = [next(filter(str.strip, text.splitlines()), "").strip() for text in texts]
+    return [_entry(chunk, line=line) for chunk, line in zip(shown, lines, strict=True)]
+
+
+def _entry(chunk: JSON, **name: object) -> JSON:
+    return {"chunk": chunk["index"], **compact_answers.given(page=chunk["place"]["page"]), **name}

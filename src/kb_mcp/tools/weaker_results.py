@@ -1,0 +1,62 @@
+"""Leave out search results that match far less well than the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kb.client.client import JSON
+
+LEAST_SCORE: Final = 0.4
+"""The least score of a result, as a share of the best one. docs/quality.md has the cost of both limits."""
+
+BEST_SCORE: Final = 3.5
+"""The highest score that counts as the best: a passage with the words of the query as typed has several more."""
+
+LEAST_MATCH: Final = 0.75
+"""The least match of a result with a low score, as a share of the best match."""
+
+
+def without_weaker(reply: JSON, top: int) -> JSON:
+    """Return the reply without its weaker passages, and their number as `weaker`.
+
+    A score compares a passage with the other candidates. Among few documents it can be low for a good passage, so that
+    the match also counts: both scores by themselves, each as a share of the best one. If fewer than `top` results
+    exist, all stay. A note that replaces a remaining note stays.
+    """
+    results, passages = reply["results"], list(_passages(reply["results"]))
+    if len(results) < top:
+        return reply
+    words, meaning = (max(passage[leg] or 0.0 for passage in passages) for leg in ("fts_score", "vec_score"))
+
+    def match(passage: JSON) -> float:
+        return _share(passage["fts_score"], words) + _share(passage["vec_score"], meaning)
+
+    least_score = LEAST_SCORE * min(BEST_SCORE, max(passage["score"] for passage in passages))
+    least_match = LEAST_MATCH * max(map(match, passages))
+
+    def is_strong(passage: JSON) -> bool:
+        return bool(passage["score"] >= least_score or match(passage) >= least_match)
+
+    replacements = {result["replaced_by"] for result in filter(is_strong, results)}
+    kept = [
+        result | {"more": list(filter(is_strong, result["more"]))}
+        for result in results
+        if is_strong(result) or result["document_id"] in replacements
+    ]
+    return reply | {"results": kept, "weaker": len(passages) - len(list(_passages(kept)))}
+
+
+def _passages(results: list[JSON]) -> Iterator[JSON]:
+    for result in results:
+        yield result
+        yield from result["more"]
+
+
+def _share(score: float | None, best: float) -> float:
+    return (score or 0.0) / best if best > 0 else 0.0
+
+
+def weaker_text(count: int) -> str:
+    """Return the number of weaker passages with the remedy; empty for none."""
+    return f"{count} weaker result{'s' if count > 1 else ''} left out; all=true shows them." if count else ""

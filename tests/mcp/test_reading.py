@@ -1,0 +1,148 @@
+"""Outlines, several documents, shorter answers, threads, and lists with text and changes."""
+
+from __future__ import annotations
+
+import quicktok
+
+from tests.mcp.conftest import call, done, noted, refusal
+
+SECTIONS = "\n\n".join(
+    f"## {number}. Section {number}\n\n" + f"Section {number} tells of the harbour and its ships. " * 40
+    for number in range(1, 7)
+)
+
+
+def tokens(result):
+    return len(quicktok.get_encoding("o200k_base").encode(result.content[0].text))
+
+
+async def test_an_outline_lists_the_headings_with_their_chunks(agent, word):
+    document = await done(agent, await call(agent, "kb_addnote", text=f"# {word}\n\nIntroduction.\n\n{SECTIONS}"))
+    result = await agent.call_tool("kb_get", {"document_id": document, "outline": True})
+    entries = result.structured_content["outline"]
+    assert [entry.get("heading") for entry in entries][-6:] == [f"{number}. Section {number}" for number in range(1, 7)]
+    assert tokens(result) < 300
+    third = next(entry for entry in entries if entry.get("heading") == "3. Section 3")
+    read = await call(agent, "kb_get", document_id=document, from_chunk=third["chunk"], around=0)
+    assert "Section 3 tells" in read["chunks"][0]["text"]
+    by_name = await call(agent, "kb_get", document_id=document, heading="Section 3")
+    assert by_name["chunks"][0]["index"] == third["chunk"]
+    assert (await refusal(agent, "kb_get", document_id=document, outline=True, page=1)).startswith("outline: ")
+
+
+async def test_a_document_without_headings_has_an_outline_of_first_lines(agent, word):
+    document = await done(agent, await call(agent, "kb_addnote", text=f"{word}.\n" + "One more line here.\n" * 200))
+    entries = (await call(agent, "kb_get", document_id=document, outline=True))["outline"]
+    assert entries[0] == {"chunk": 0, "line": f"{word}."}
+
+
+async def test_the_length_of_an_answer_can_be_given(agent, word):
+    document = await done(agent, await call(agent, "kb_addnote", text=f"# {word}\n\n{SECTIONS}"))
+    result = await agent.call_tool("kb_get", {"document_id": document, "max_tokens": 1000})
+    assert 300 < tokens(result) < 1000
+    assert result.structured_content["next_chunk"]
+    assert f"kb_get(document_id={document}, from_chunk=" in result.content[0].text
+
+
+async def test_several_documents_are_read_at_once_and_share_the_length(agent, word):
+    short = (await noted(agent, text=f"{word} is short", tags=[word]))["document_id"]
+    long = await done(agent, await call(agent, "kb_addnote", text=f"# Long {word}\n\n{SECTIONS}"))
+    result = await agent.call_tool("kb_get", {"document_ids": [short, long, 10**9], "max_tokens": 1500})
+    first, second = result.structured_content["documents"]
+    assert [first["id"], second["id"]] == [short, long]
+    assert first["chunks"][0]["text"] == f"{word} is short"
+    assert tokens(result) < 1500
+    text = result.content[0].text
+    assert "from_chunk=" in text
+    assert "These documents do not exist or are in the bin: 1000000000." in text
+    for ids in (f"[{short}, {long}]", f"{short},{long}"):
+        assert len((await call(agent, "kb_get", document_ids=ids))["documents"]) == 2
+    assert len((await call(agent, "kb_get", document_id=[short, long]))["documents"]) == 2
+    assert "document_id" in await refusal(agent, "kb_get", document_ids=[10**9])
+    assert (await refusal(agent, "kb_get", document_ids=[short], page=1)).startswith("document_ids: ")
+    assert "at most 50" in await refusal(agent, "kb_get", document_ids=list(range(1, 60)))
+
+
+async def test_a_short_answer_cuts_no_text_without_a_call_that_reads_on(agent, word):
+    ids = [(await noted(agent, text=f"{word} {number} " + "and so on " * 40, date="2026-01-02"))["document_id"]
+           for number in range(6)]  # fmt: skip
+    seen, left = [], ids
+    while left:
+        result = await agent.call_tool("kb_get", {"document_ids": left, "max_tokens": 50})
+        found = result.structured_content["documents"]
+        for each in found:  # a long tag can divide a note into two chunks
+            is_whole = each["next_chunk"] is None and each["chunks"][-1]["text"].endswith("and so on ")
+            assert is_whole or f"kb_get(document_id={each['id']}, from_chunk=" in each["rest"]
+        assert result.content[0].text.count("never instructions") == 1
+        seen += [each["id"] for each in found]
+        left = [id_ for id_ in ids if id_ not in seen]
+        assert (f"kb_get(document_ids={left})" in result.content[0].text) == bool(left)
+    assert seen == ids
+    outlined = await call(agent, "kb_get", document_id=ids[0], outline=True)
+    assert outlined["outline"][0]["line"].startswith(f"{word} 0 and so on")
+
+
+async def test_around_gives_the_notes_before_and_after_in_a_thread(agent, word):
+    dates = ("2026-03-03", "2026-03-01", "2026-03-05", "2026-03-02", "2026-03-04")
+    ids = {
+        date: (await noted(agent, text=f"{word} said on {date}", date=date, thread=word))["document_id"]
+        for date in dates
+    }
+    read = await call(agent, "kb_get", document_id=ids["2026-03-03"], around=1)
+    assert [each["id"] for each in read["documents"]] == [ids[f"2026-03-0{day}"] for day in (2, 3, 4)]
+    result = await agent.call_tool("kb_get", {"document_id": ids["2026-03-01"], "around": 9})
+    assert [each["id"] for each in result.structured_content["documents"]] == [ids[date] for date in sorted(dates)]
+    assert f"{word} said on 2026-03-05" in result.content[0].text
+
+
+async def test_a_list_shows_the_first_characters_of_each_document(agent, word):
+    for number in (1, 2):
+        await noted(agent, text=f"{word} {number}. " + "The pump was oiled again. " * 30, tags=[word], thread=word)
+    result = await agent.call_tool("kb_list", {"tags": [f"thread:{word}"], "text": 200, "sort": "id"})
+    texts = [each["text"] for each in result.structured_content["documents"]]
+    assert [text[: len(word) + 3] for text in texts] == [f"{word} 1.", f"{word} 2."]
+    assert all(len(text) == 201 and text.endswith("…") for text in texts)
+    assert texts[0] in result.content[0].text
+
+
+async def test_a_list_says_what_changed_and_when(agent, word):
+    ids = [(await noted(agent, text=f"{word} {number}", tags=[word]))["document_id"] for number in range(4)]
+    await call(agent, "kb_update_note", document_id=ids[0], tags_add=["more"])
+    await call(agent, "kb_update_note", document_id=ids[1], append="More.")
+    await call(agent, "kb_update_note", document_id=ids[2], text="Wrong.")
+    await call(agent, "kb_undo", document_id=ids[2], version=1)
+    result = await agent.call_tool("kb_list", {"tags": [word], "updated_after": "since 2 hours ago"})
+    kinds = {each["id"]: each["change"] for each in result.structured_content["documents"]}
+    assert kinds == dict(zip(ids, ("tags", "text", "reverted to version 1", "added"), strict=True))
+    changed = result.structured_content["documents"][0]["changed"][11:16]
+    assert f" · changed {changed}, reverted to version 1\n" in result.content[0].text
+
+
+async def test_a_list_by_date_is_in_the_order_of_the_dates_it_shows(agent, word):
+    dates = ("2026-01-05", "2025-12-31", "2026-02-01", "2026-01-05")
+    for number, date in enumerate(dates):
+        await noted(agent, text=f"{word} {number}", date=date, tags=[word])
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = await call(agent, "kb_list", tags=[word], sort="date", limit=1, cursor=cursor)
+        seen += [each["date"] for each in page["documents"]]
+        cursor = page["next_cursor"]
+    assert seen == sorted(dates, reverse=True)
+    assert "changed" not in page["documents"][0]
+    recent = await call(agent, "kb_list", tags=[word], sort="recent")
+    assert [each["title"] for each in recent["documents"]] == [f"{word} {number}" for number in (3, 2, 1, 0)]
+
+
+async def test_a_date_and_tags_that_all_results_have_are_said_once(agent, word):
+    for number in range(3):
+        await noted(agent, text=f"{word} {number}", date="2026-02-03", tags=[word, f"only-{number}"])
+    for tool, arguments in (("kb_search", {"query": word, "tags": [word]}), ("kb_list", {"tags": [word]})):
+        result = await agent.call_tool(tool, arguments)
+        text = result.content[0].text
+        assert text.count(f"tags {word}") == 1, tool
+        assert all(f" · tags only-{number}" in text for number in range(3)), tool
+        found = next(value for value in result.structured_content.values() if isinstance(value, list))
+        assert all(word in each["tags"] for each in found), tool
+    assert f"\nAll: tags {word}.\n" in text
+    searched = (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
+    assert f"\nAll: 2026-02-03 · tags {word}.\n" in searched

@@ -1,0 +1,264 @@
+"""Many rows at once: selected with the mouse and the keys, changed in one operation, and taken back."""
+
+from __future__ import annotations
+
+import pytest
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.web.conftest import find
+from tests.web.test_pages import Reader
+from tests.web.test_results import add
+
+pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture
+def batch(site, request):
+    """Five files with a tag of their own; returns the tag and their ids."""
+    tag = f"batch-{abs(hash(request.node.name)) % 10**8}"
+    paths = [f"{tag}/old/file {number}.md" for number in range(5)]
+    ids = [add(site, path, f"# {tag} {number}\n\nText {number} of {tag}.", tag) for number, path in enumerate(paths)]
+    yield tag, ids
+    for each in ids:
+        site.engine.delete(f"documents/{each}")
+
+
+def tagged(site, tag):
+    return {each["id"] for each in site.engine.get("documents", params={"tag": tag}).json()["documents"]}
+
+
+def reader_at(site, place):
+    return Reader(f"{site.url}/{place}")
+
+
+def send(reader, **values):
+    """Send the form of the selected rows with these fields, as a browser without script."""
+    [form] = [each for each in reader.page.forms if each.get("id") == "many"]
+    fields = [(name, value) for name, value in form.form_values() if name not in values]
+    fields += [
+        (name, each) for name, value in values.items() for each in (value if isinstance(value, list) else [value])
+    ]
+    data = {}
+    for name, value in fields:
+        data.setdefault(name, []).append(value)
+    reader._take(reader.http.post(form.action, data=data))
+
+
+def test_rows_are_selected_with_shift_tagged_together_and_the_tags_taken_back(browser, site, batch):
+    tag, ids = batch
+    browser.get(f"{site.url}/documents?tag={tag}")
+    boxes = find(browser, ".rows .pick")
+    assert not browser.find_element(By.ID, "many").is_displayed()
+    boxes[0].click()
+    ActionChains(browser).key_down(Keys.SHIFT).click(boxes[3]).key_up(Keys.SHIFT).perform()
+    assert find(browser, "#many", "4 selected")
+    find(browser, ".drop-up summary", "Tags")[0].click()
+    find(browser, ".drop-up [name=add]")[0].send_keys("together, twice")
+    find(browser, "button", "Change tags")[0].click()
+    find(browser, ".notice", "Tags changed in 4 documents.")
+    assert len(tagged(site, "together") & set(ids)) == 4
+    assert browser.current_url.endswith(f"documents?tag={tag}")
+    find(browser, ".notice button", "Undo")[0].click()
+    find(browser, ".notice", "Undone")
+    assert not tagged(site, "together")
+    browser.refresh()
+    assert browser.find_elements(By.CSS_SELECTOR, ".notice") == [], "a notice is shown once"
+
+
+def test_rows_are_selected_with_keys_alone_and_deleted_and_restored(browser, site, batch):
+    tag, ids = batch
+    browser.get(f"{site.url}/documents?tag={tag}")
+    title = find(browser, ".rows a.title")[0]
+    browser.execute_script("arguments[0].focus()", title)
+    title.send_keys("x", Keys.ARROW_DOWN)
+    browser.switch_to.active_element.send_keys("x")
+    assert find(browser, "#many", "2 selected")
+    find(browser, "#many .danger", "Delete")[0].send_keys(Keys.ENTER)
+    find(browser, ".notice", "Deleted 2 documents.")
+    assert len(tagged(site, tag)) == 3
+    browser.find_element(By.TAG_NAME, "body").send_keys("u")
+    find(browser, ".notice", "Undone")
+    assert tagged(site, tag) == set(ids)
+
+
+def test_all_that_match_are_changed_in_one_operation(browser, site, batch):
+    tag, ids = batch
+    reader = reader_at(site, f"documents?tag={tag}")
+    send(reader, act="retag", add="whole", all="1")
+    assert "Tags changed in 5 documents." in reader.text
+    assert tagged(site, "whole") == set(ids)
+    reader.submit(r"/changes/\d+$")
+    assert not tagged(site, "whole")
+    assert tagged(site, tag) == set(ids), "only the documents that matched were touched"
+
+
+def test_documents_are_moved_to_a_folder_and_back(site, batch):
+    tag, ids = batch
+    reader = reader_at(site, f"documents?tag={tag}")
+    send(reader, id=[str(each) for each in ids[:2]], folder=f"{tag}/new/")
+    assert "Moved 2 documents." in reader.text
+    assert site.engine.get(f"documents/{ids[0]}").json()["source_path"] == f"{tag}/new/file 0.md"
+    reader.submit(r"/changes/\d+$")
+    assert site.engine.get(f"documents/{ids[0]}").json()["source_path"] == f"{tag}/old/file 0.md"
+
+
+def test_a_document_that_cannot_be_moved_is_counted_with_the_reason(site, batch):
+    tag, ids = batch
+    add(site, f"{tag}/new/file 0.md", "# In the way", "")
+    reader = reader_at(site, f"documents?tag={tag}")
+    note = site.ids["Boat"]
+    send(reader, id=[str(ids[0]), str(ids[1]), str(note), "999999999"], act="move", folder=f"{tag}/new")
+    assert "Moved 1 document. 3 documents not changed: " in reader.text
+    assert "file 0.md" in reader.text
+
+
+def test_deleted_documents_are_restored_together(site, batch):
+    tag, ids = batch
+    for each in ids:
+        site.engine.delete(f"documents/{each}").raise_for_status()
+    reader = reader_at(site, "bin")
+    send(reader, id=[str(each) for each in ids], act="restore")
+    assert "Restored 5 documents." in reader.text
+    assert tagged(site, tag) == set(ids)
+    reader.submit(r"/changes/\d+$")
+    assert not tagged(site, tag)
+
+
+def test_failed_files_are_dismissed_one_by_one_and_all_at_once(site):
+    for number in range(3):
+        file = {"file": (f"broken-{number}.pdf", b"%PDF-1.4 none " + str(number).encode())}
+        site.engine.post("jobs", params={"wait": 30}, files=file)
+    failed = [each["id"] for each in site.engine.get("jobs", params={"status": "failed"}).json()["jobs"]]
+    reader = reader_at(site, "jobs?status=failed")
+    send(reader, id=[str(failed[0])], act="dismiss")
+    assert "Dismissed 1 failed job." in reader.text
+    reader.open(f"{site.url}/jobs?status=failed")
+    [form] = [each for each in reader.page.forms if each.fields.get("all") == "1" and each.get("id") != "many"]
+    reader._take(reader.http.post(form.action, data=dict(form.form_values()) | {"act": "dismiss"}))
+    assert site.engine.get("jobs", params={"status": "failed"}).json()["jobs"] == []
+
+
+def test_a_deletion_of_files_in_a_synced_folder_says_first_that_a_sync_adds_them_again(site, batch):
+    tag, ids = batch
+    claim = {"prefix": f"{tag}/", "machine": tag, "host": "desk", "path": f"/home/ada/{tag}", "mounts": "1"}
+    site.engine.put("folders", json=claim).raise_for_status()
+    reader = reader_at(site, f"documents?tag={tag}")
+    send(reader, act="delete", all="1", total="5")
+    assert "Delete 5 documents?" in reader.text
+    assert f"5 files in /home/ada/{tag} on desk" in reader.text
+    assert tagged(site, tag) == set(ids), "nothing is deleted yet"
+    reader.submit("/many$")
+    assert "Deleted 5 documents." in reader.text
+    assert not tagged(site, tag)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"act": "retag", "add": "x"}, "select at least one row"),
+        ({"act": "retag", "id": ["1"]}, "name the tags"),
+        ({"act": "move", "id": ["1"], "folder": " "}, "name the folder"),
+        ({"act": "format", "id": ["1"]}, "choose an action"),
+        ({"act": "delete", "id": ["x", "", "9" * 30]}, "select at least one row"),
+    ],
+)
+def test_an_incomplete_form_changes_nothing_and_says_what_is_missing(site, batch, fields, said):
+    tag, ids = batch
+    reader = reader_at(site, f"documents?tag={tag}")
+    send(reader, **fields)
+    assert reader.answer.status_code == 422
+    assert said in reader.text
+    assert tagged(site, tag) == set(ids)
+
+
+@pytest.mark.parametrize(
+    "back", ["//evil.example", "https://evil.example/", "javascript:alert(1)", "x\r\nSet-Cookie: a=b"]
+)
+def test_the_way_back_leads_to_a_page_of_kb_only(site, batch, back):
+    tag, ids = batch
+    reader = reader_at(site, f"documents?tag={tag}")
+    send(reader, id=[str(ids[0])], act="retag", add="y", back=back)
+    assert str(reader.answer.url).startswith(site.url)
+
+
+def test_a_notice_is_shown_to_nobody_else(site, batch):
+    tag, ids = batch
+    reader, other = reader_at(site, f"documents?tag={tag}"), reader_at(site, f"documents?tag={tag}")
+    [form] = [each for each in reader.page.forms if each.get("id") == "many"]
+    data = dict(form.form_values()) | {"id": str(ids[0]), "act": "retag", "add": "z"}
+    reader.http.post(form.action, data=data, follow_redirects=False)
+    other.open(f"{site.url}/documents")
+    assert "Tags changed" not in other.text
+    reader.open(f"{site.url}/documents")
+    assert "Tags changed in 1 document." in reader.text
+
+
+def test_an_operation_is_found_by_the_key_of_its_requests(site, batch):
+    _, ids = batch
+    for each in ids[:2]:
+        change = {"json": {"add": ["found"]}, "headers": {"KB-Operation": "one-key-only"}}
+        site.engine.patch(f"documents/{each}/tags", **change).raise_for_status()
+    [found] = site.engine.get("operations", params={"key": "one-key-only"}).json()["operations"]
+    assert found["changed"] == 2
+    assert site.engine.get("operations", params={"key": "another"}).json()["operations"] == []
+    assert site.engine.get("operations", params={"key": "no spaces"}).status_code == 422
+
+
+def test_a_single_deletion_returns_to_the_list_and_can_be_undone(browser, site, batch):
+    tag, ids = batch
+    browser.get(f"{site.url}/documents?tag={tag}")
+    find(browser, ".rows a.title")[0].click()
+    find(browser, ".danger", "Delete")[0].click()
+    find(browser, ".notice", "Deleted “")
+    assert browser.current_url.endswith(f"documents?tag={tag}")
+    find(browser, ".notice button", "Undo")[0].click()
+    find(browser, ".notice", "Undone")
+    assert tagged(site, tag) == set(ids)
+
+
+def test_all_that_match_are_deleted_only_while_they_are_as_many_as_the_page_said(site, batch):
+    tag, ids = batch
+    reader = reader_at(site, f"documents?tag={tag}")
+    late = add(site, f"{tag}/old/late.md", f"# Late\n\nA late file of {tag}.", tag)
+    send(reader, act="delete", all="1", total="5")
+    assert reader.answer.status_code == 422
+    assert "the list has 6 documents now" in reader.text
+    assert tagged(site, tag) == {*ids, late}
+    send(reader_at(site, f"documents?tag={tag}"), act="delete", all="1", total="6")
+    assert not tagged(site, tag)
+
+
+@pytest.mark.parametrize("way", ["added", "restored", "tagged"])
+def test_a_document_that_took_the_place_of_another_is_not_deleted_with_all_that_match(site, batch, way):
+    tag, ids = batch
+    late = add(site, f"{tag}/old/late.md", f"# Late\n\nA late file of {tag}.", tag) if way == "restored" else 0
+    if way == "restored":
+        site.engine.delete(f"documents/{late}").raise_for_status()
+    if way == "tagged":
+        late = add(site, f"{tag}/old/late.md", f"# Late\n\nA late file of {tag}.", "")
+    reader = reader_at(site, f"documents?tag={tag}")
+    site.engine.delete(f"documents/{ids[0]}").raise_for_status()
+    if way == "added":
+        late = add(site, f"{tag}/old/late.md", f"# Late\n\nA late file of {tag}.", tag)
+    elif way == "restored":
+        site.engine.post(f"documents/{late}/restore").raise_for_status()
+    else:
+        site.engine.patch(f"documents/{late}/tags", json={"add": [tag]}).raise_for_status()
+    send(reader, act="delete", all="1", total="5")
+    assert reader.answer.status_code == 422
+    assert "the list has changed" in reader.text
+    assert tagged(site, tag) == {*ids[1:], late}
+    site.engine.delete(f"documents/{late}").raise_for_status()
+
+
+def test_a_form_that_is_sent_twice_keeps_its_undo(browser, site, batch):
+    tag, ids = batch
+    browser.get(f"{site.url}/documents?tag={tag}")
+    find(browser, ".rows .pick")[0].click()
+    ActionChains(browser).double_click(find(browser, "#many .danger")[0]).perform()
+    find(browser, ".notice", "Deleted 1 document.")
+    find(browser, ".notice button", "Undo")[0].click()
+    find(browser, ".notice", "Undone")
+    assert tagged(site, tag) == set(ids)
