@@ -159,10 +159,10 @@ class Documents(Protocol):
 
 
 class Links(Protocol):
-    """The links in documents. What they lead to is looked up at each call."""
+    """The links in documents. Each call looks up the documents that they lead to."""
 
     def outgoing(self, document: Document, limit: Limit | None = None) -> list[OutgoingLink]:
-        """Return the links in a document, in order. Of web addresses, it returns only those of documents."""
+        """Return the links in a document, in order. Web addresses that kb does not hold are left out."""
 
     def incoming(self, document: Document, limit: Limit | None = None) -> list[Backlink]:
         """Return the documents with a link to a document, each once."""

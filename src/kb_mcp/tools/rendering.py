@@ -129,7 +129,7 @@ def _document_lines(data: JSON, begin: str, end: str) -> list[str]:
 
 
 def links_text(data: JSON) -> Iterator[str]:
-    """Yield the documents that a document links to, and those that link to it."""
+    """Yield the documents that a document links to, and documents that link to it."""
     for name, words in (("links", "links to"), ("linked_from", "linked from")):
         if name in data:
             yield f"{words} " + ", ".join(f"[{each['id']}] {quoted(each['title'], 60)}" for each in data[name])

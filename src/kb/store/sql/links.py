@@ -107,7 +107,7 @@ class Links:
         return found
 
     def _root(self, source_path: str | None) -> str:
-        """Return the synced folder that a path is in; empty if there is none."""
+        """Return the synced folder that a path is in; empty for other paths."""
         within = (prefix for prefix in self._prefixes if source_path and source_path.startswith(prefix))
         return max(within, key=len, default="")
 

@@ -29,7 +29,7 @@ SELECT link_key FROM link_names WHERE document_id = :id
 SELECT prefix FROM folders
 
 -- name: select_candidates
--- Select the documents that some keys find, among those of a condition.
+-- Select the documents that some keys find, among the documents of a condition.
 SELECT link_key, documents.id, title, source_path, key_rank
 FROM ($keys) AS wanted $then_join link_names ON link_names.link_key = wanted.wanted_key COLLATE $bytewise
 $then_join documents ON documents.id = link_names.document_id WHERE {condition}
