@@ -854,7 +854,7 @@ class RenamedTag(Reply):
 
 
 class Link(Reply):
-    """A link in a document: its target as written, and the document that it leads to; null if no document has this name."""
+    """A link in a document: its target as written, and the document that it leads to, or null."""
 
     target: str
     document_id: int | None

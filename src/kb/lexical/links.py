@@ -159,8 +159,8 @@ def resolve(target: str, source_path: str | None, root: str, candidates: Iterabl
     """Return the document that a link by name leads to; None if no candidate has its path.
 
     By path, then name, then alias and title. If the target has folders, the document at this path from the root comes
-    first; then documents in the folder of the linking document or below it, the shortest path first; then documents that
-    share most folders with it.
+    first; then documents in the folder of the linking document or below it, the shortest path first; then documents
+    that share most folders with it.
 
     Args:
         target: the target as written.
