@@ -366,8 +366,8 @@ class CallerLinks:
     def outgoing(self, document: rows.Document) -> list[rows.OutgoingLink]:
         return self.inner.outgoing(document, self.tx.limit)
 
-    def incoming(self, document: rows.Document) -> list[rows.Backlink]:
-        return self.inner.incoming(document, self.tx.limit)
+    def incoming(self, document: rows.Document, most: int) -> tuple[list[rows.Backlink], int]:
+        return self.inner.incoming(document, most, self.tx.limit)
 
 
 class CallerHistory:

@@ -164,8 +164,8 @@ class Links(Protocol):
     def outgoing(self, document: Document, limit: Limit | None = None) -> list[OutgoingLink]:
         """Return the links in a document, in order. Web addresses that kb does not hold are left out."""
 
-    def incoming(self, document: Document, limit: Limit | None = None) -> list[Backlink]:
-        """Return the documents with a link to a document, each once."""
+    def incoming(self, document: Document, most: int, limit: Limit | None = None) -> tuple[list[Backlink], int]:
+        """Return the first `most` documents with a link to a document, and the number of all of them."""
 
 
 class History(Protocol):

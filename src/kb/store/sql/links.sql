@@ -8,13 +8,25 @@ DELETE FROM links WHERE document_id $in_ids
 -- Delete the keys that find documents.
 DELETE FROM link_names WHERE document_id $in_ids
 
--- name: insert_link
--- Insert a link.
-INSERT INTO links (document_id, number, target, link_key, place) VALUES (:id, :number, :target, :key, :place)
+-- name: select_types
+-- Select the types of documents.
+SELECT id, doc_type FROM documents WHERE id $in_ids
 
--- name: insert_link_name
--- Insert a key that finds a document.
-INSERT INTO link_names (link_key, document_id, key_rank) VALUES (:key, :id, :rank)
+-- name: select_texts
+-- Select the texts of a document's chunks, in order.
+SELECT text FROM chunks WHERE document_id = :id ORDER BY chunk_index
+
+-- name: insert_links
+-- Insert links. The spots are texts, because numbers in JSON may lose digits.
+INSERT INTO links (document_id, number, target, link_key, spot, place)
+SELECT CAST(value ->> 0 AS bigint), CAST(value ->> 1 AS integer), value ->> 2, value ->> 3, CAST(value ->> 4 AS bigint),
+  CAST(value ->> 5 AS integer)
+FROM $values
+
+-- name: insert_link_names
+-- Insert keys that find documents.
+INSERT INTO link_names (link_key, document_id, key_rank)
+SELECT value ->> 0, CAST(value ->> 1 AS bigint), CAST(value ->> 2 AS integer) FROM $values
 
 -- name: select_links
 -- Select the links in a document, in order.
@@ -34,9 +46,29 @@ SELECT link_key, documents.id, title, source_path, key_rank
 FROM ($keys) AS wanted $then_join link_names ON link_names.link_key = wanted.wanted_key COLLATE $bytewise
 $then_join documents ON documents.id = link_names.document_id WHERE {condition}
 
--- name: select_linking
--- Select the links with some keys in other documents of a condition, in order.
-SELECT links.document_id, title, source_path, target, link_key, place
-FROM ($keys) AS wanted $then_join links ON links.link_key = wanted.wanted_key COLLATE $bytewise
+-- name: select_spots
+-- Select the spots of links with a key in other documents, each with one of these links and the path of its document.
+SELECT target, links.spot, source_path
+FROM (SELECT spot, min(document_id) AS document_id FROM links WHERE link_key = ? AND document_id <> ? {within}
+  GROUP BY spot) AS spots
+$then_join links ON links.link_key = ? AND links.spot = spots.spot AND links.document_id = spots.document_id
 $then_join documents ON documents.id = links.document_id
-WHERE links.document_id <> ? AND {condition} ORDER BY links.document_id, number LIMIT ?
+
+-- name: select_linking
+-- Select the first link in each of some documents, among links at some spots in other documents, with its chunk.
+SELECT documents.id, title, place - char_start, text
+FROM (SELECT document_id, min(number) AS number
+  FROM (SELECT value ->> 0 AS wanted_key, CAST(value ->> 1 AS bigint) AS wanted_spot FROM $values) AS wanted $then_join links
+    ON links.link_key = wanted.wanted_key COLLATE $bytewise AND links.spot = wanted.wanted_spot
+  WHERE document_id <> ? {within} GROUP BY document_id ORDER BY document_id LIMIT ?) AS found
+$then_join links ON links.document_id = found.document_id AND links.number = found.number
+$then_join documents ON documents.id = found.document_id
+LEFT JOIN chunks ON chunks.document_id = found.document_id AND char_start <= place AND char_end > place
+ORDER BY documents.id
+
+-- name: count_linking
+-- Count the documents with links at some spots.
+SELECT count(*) FROM (SELECT document_id
+  FROM (SELECT value ->> 0 AS wanted_key, CAST(value ->> 1 AS bigint) AS wanted_spot FROM $values) AS wanted $then_join links
+    ON links.link_key = wanted.wanted_key COLLATE $bytewise AND links.spot = wanted.wanted_spot
+  WHERE document_id <> ? {within} GROUP BY document_id) AS linking

@@ -4,10 +4,11 @@ CREATE TABLE links (
   number int NOT NULL,
   target text NOT NULL,
   link_key text COLLATE "C" NOT NULL,
+  spot bigint NOT NULL,
   place int NOT NULL,
   PRIMARY KEY (document_id, number)
 );
-CREATE INDEX links_key ON links (link_key, document_id);
+CREATE INDEX links_key ON links (link_key, spot, document_id);
 COMMENT ON TABLE links IS 'the targets as written, the keys that find documents, and the places in characters';
 
 CREATE TABLE link_names (

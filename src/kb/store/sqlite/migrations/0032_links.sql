@@ -5,10 +5,11 @@ CREATE TABLE links (
   number INTEGER NOT NULL,
   target TEXT NOT NULL,
   link_key TEXT NOT NULL,
+  spot INTEGER NOT NULL,
   place INTEGER NOT NULL,
   PRIMARY KEY (document_id, number)
 ) WITHOUT ROWID;
-CREATE INDEX links_key ON links (link_key, document_id);
+CREATE INDEX links_key ON links (link_key, spot, document_id);
 -- The keys that find a document, the best rank of each.
 CREATE TABLE link_names (
   link_key TEXT NOT NULL,
