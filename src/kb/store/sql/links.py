@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from kb.api.models import NOTE
@@ -100,18 +101,20 @@ class Links:
         self, document: Document, within: str, parameters: Sequence[object], limit: Limit | None
     ) -> list[tuple[str, str]]:
         """Return the keys and spots of the links that lead to a document."""
-        found: list[tuple[Link, int, str | None]] = []
-        for (key,) in self._execute(self._sql["select_keys"], {"id": document.id}).fetchall():
-            rows = self._execute(self._sql["select_spots"].format(within=within), (key, document.id, *parameters, key))
-            found += [(Link(target, key, 0), spot, source_path) for target, spot, source_path in rows]
+        sql = self._sql["select_spots"].format(within=within)
+        rows = self._execute(sql, (document.id, document.id, *parameters))
+        found = [(Link(target, key, 0), spot, source_path) for target, key, spot, source_path in rows]
         resolver = self._resolver({link.key for link, *_ in found}, limit)
         resolved = [(resolver.document(link, folder_of(path)), link.key, spot) for link, spot, path in found]
         return sorted({(key, str(spot)) for to, key, spot in resolved if to and to.document_id == document.id})
 
     def _resolver(self, keys: Iterable[str], limit: Limit | None) -> Resolver:
         """Return a resolver of links with some keys to documents within a limit."""
-        roots = [prefix for (prefix,) in self._execute(self._sql["select_roots"])]
-        return Resolver(self._candidates(keys, limit), roots)
+        return Resolver(self._candidates(keys, limit), self._roots)
+
+    @cached_property
+    def _roots(self) -> list[str]:
+        return [prefix for (prefix,) in self._execute(self._sql["select_roots"])]
 
     def _candidates(self, keys: Iterable[str], limit: Limit | None) -> dict[str, list[Candidate]]:
         """Return the documents that keys find, of those within a limit."""

@@ -32,10 +32,6 @@ SELECT value ->> 0, CAST(value ->> 1 AS bigint), CAST(value ->> 2 AS integer) FR
 -- Select the links in a document, in order.
 SELECT target, link_key, place FROM links WHERE document_id = :id ORDER BY number
 
--- name: select_keys
--- Select the keys that find a document.
-SELECT link_key FROM link_names WHERE document_id = :id
-
 -- name: select_roots
 -- Select the synced folders.
 SELECT prefix FROM folders
@@ -47,11 +43,20 @@ FROM ($keys) AS wanted $then_join link_names ON link_names.link_key = wanted.wan
 $then_join documents ON documents.id = link_names.document_id WHERE {condition}
 
 -- name: select_spots
--- Select the spots of links with a key in other documents, each with one of these links and the path of its document.
-SELECT target, links.spot, source_path
-FROM (SELECT spot, min(document_id) AS document_id FROM links WHERE link_key = ? AND document_id <> ? {within}
-  GROUP BY spot) AS spots
-$then_join links ON links.link_key = ? AND links.spot = spots.spot AND links.document_id = spots.document_id
+-- Select the spots of links to the names of a document in other documents, each with one of these links and its path.
+-- It goes from spot to spot in the index, because a popular name has far more links than spots.
+WITH RECURSIVE spots (link_key, spot) AS (
+  SELECT link_key, (SELECT min(spot) FROM links WHERE links.link_key = link_names.link_key)
+  FROM link_names WHERE document_id = ?
+  UNION ALL
+  SELECT link_key, (SELECT min(spot) FROM links WHERE links.link_key = spots.link_key AND links.spot > spots.spot)
+  FROM spots WHERE spot IS NOT NULL
+)
+SELECT target, links.link_key, links.spot, source_path
+FROM spots $then_join links ON links.link_key = spots.link_key AND links.spot = spots.spot AND links.document_id = (
+  SELECT min(links.document_id) FROM links
+  WHERE links.link_key = spots.link_key AND links.spot = spots.spot AND links.document_id <> ? {within}
+)
 $then_join documents ON documents.id = links.document_id
 
 -- name: select_linking
