@@ -363,6 +363,10 @@ class CallerLinks:
         self.inner = inner
         self.tx = tx
 
+    @property
+    def is_complete(self) -> bool:
+        return self.inner.is_complete
+
     def outgoing(self, document: rows.Document) -> list[rows.OutgoingLink]:
         return self.inner.outgoing(document, self.tx.limit)
 

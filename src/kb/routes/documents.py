@@ -251,13 +251,14 @@ def get_links(document_id: Id, services: ServicesDep) -> DocumentLinks:
     """
     with services.store.view() as tx:
         document = existing_document(tx, document_id)
-        links = tx.links.outgoing(document)
+        links, complete = tx.links.outgoing(document), tx.links.is_complete
         backlinks, count = tx.links.incoming(document, MOST_BACKLINKS)
     return DocumentLinks(
         document_id=document_id,
         links=[Link(**link._asdict()) for link in links],
         linked_from=[Backlink(**backlink._asdict()) for backlink in backlinks],
         linked_from_count=count,
+        complete=complete,
     )
 
 

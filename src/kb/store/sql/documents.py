@@ -160,6 +160,16 @@ class Documents(ABC):
         self._execute(sql["forget_unnamed"], {"ids": ids})
         return len(documents) == limit
 
+    def link_older(self, limit: int) -> bool:
+        before = self.links.before
+        if before is None:
+            return False
+        sql = self._statements("names")["select_named_before"]
+        documents = [Named(*row) for row in self._execute(sql, {"before": before, "limit": limit})]
+        self.links.write(documents)
+        self.links.note_before(documents[-1].document_id if documents else None)
+        return bool(documents)
+
     def has_successors(self) -> bool:
         return bool(self._execute(self._statements("replacements")["has_links"]).get)
 

@@ -70,6 +70,20 @@ class Links:
         if links:
             self._execute(self._sql["insert_links"], (json.dumps(links),))
 
+    @property
+    def is_complete(self) -> bool:
+        return self.before is None
+
+    @property
+    def before(self) -> int | None:
+        """The lowest id of the documents whose links are read since an upgrade; None if all are read."""
+        before: int | None = self._execute(self._sql["select_before"]).get
+        return before
+
+    def note_before(self, before: int | None) -> None:
+        """Set `before`."""
+        self._execute(self._sql["set_before" if before else "finish"], {"before": before} if before else None)
+
     def outgoing(self, document: Document, limit: Limit | None = None) -> list[OutgoingLink]:
         links = [Link(*row) for row in self._execute(self._sql["select_links"], {"id": document.id})]
         resolver = self._resolver({link.key for link in links}, limit)

@@ -77,3 +77,15 @@ SELECT count(*) FROM (SELECT document_id
   FROM (SELECT value ->> 0 AS wanted_key, CAST(value ->> 1 AS bigint) AS wanted_spot FROM $values) AS wanted $then_join links
     ON links.link_key = wanted.wanted_key COLLATE $bytewise AND links.spot = wanted.wanted_spot
   WHERE document_id <> ? {within} GROUP BY document_id) AS linking
+
+-- name: select_before
+-- Select the lowest id of the documents whose links kb has read since an upgrade, until it has read all of them.
+SELECT before FROM links_backfill
+
+-- name: set_before
+-- Note the lowest id of these documents.
+UPDATE links_backfill SET before = :before
+
+-- name: finish
+-- Note that kb has read the links of all documents.
+DELETE FROM links_backfill
