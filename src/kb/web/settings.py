@@ -22,7 +22,7 @@ BACKUPS: Final = {"backup_dir": str, "backup_hours": float, "backup_keep": int}
 
 
 async def settings(request: Request, visit: Visit) -> Response:
-    """Show the settings; a form changes those of one section."""
+    """Show the settings; a form changes the settings of one section."""
     if request.method == "GET":
         return await show(request, visit)
     form = await visit.form(request)
@@ -38,7 +38,7 @@ async def settings(request: Request, visit: Visit) -> Response:
 
 
 async def show(request: Request, visit: Visit, status: int = HTTPStatus.OK, **about: Any) -> Response:  # noqa: ANN401
-    """Show the settings: those of the browser to every key, those of the engine only to keys with all rights."""
+    """Show the settings of the browser, and to keys with all rights the settings of the engine."""
     await visit.require()
     try:
         state = await visit.engine.settings()
@@ -66,7 +66,7 @@ def wanted(section: str, form: FormData) -> Row:
     """Return the values of a section's form; a field that is disabled is absent, and an empty one restores the default.
 
     Raises:
-        Invalid: there is no such section, or a number is not a number.
+        Invalid: the section does not exist, or a value is not a number.
     """
     if section == "ocr":
         reads = form.get("reads") == "1"
