@@ -44,7 +44,7 @@ class FolderClaim(Request):
 class WatchRequest(Request):
     """How a machine watches a folder that it has registered.
 
-    `tags` and `delete` are those of `kb watch add`: they describe the watch, and its machine applies them.
+    `tags` and `delete` are the options of `kb watch add`. The machine applies them; kb only shows them.
     """
 
     prefix: SourcePath
@@ -104,8 +104,8 @@ class WatchRecord(Reply):
     """A watched folder: its options, and its last rounds.
 
     `seen_at` is the last time at which its program was seen, `asked_at` the time of an open request to sync now,
-    `synced_at` and `result` belong to the last complete round. `error` is the reason why there was none since
-    `failing_since`.
+    `synced_at` and `result` belong to the last complete round. `error` is the reason why no round was
+    complete since `failing_since`.
     """
 
     id: WatchId

@@ -1,7 +1,7 @@
 """Synced folders that a program on their machine watches.
 
-The records of what to watch are on that machine: an engine cannot make a program read a folder. The engine keeps what
-the program reports, and requests to sync now.
+The records of what to watch are on that machine: an engine cannot make a program read a folder. The engine keeps the
+reports of the program, and requests to sync now.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def write(tx: Transaction, folder: rows.SyncedFolder, record: WatchRecord) -> ro
 
 
 def begin(tx: Transaction, watch_id: str, request: WatchRequest) -> rows.SyncedFolder:
-    """Record that a machine watches a folder; what the same watch reported before stays.
+    """Record that a machine watches a folder; earlier reports of the same watch stay.
 
     Raises:
         NotFound: the folder is not registered.

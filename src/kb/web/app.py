@@ -143,6 +143,7 @@ def page_routes() -> list[BaseRoute]:
         notes,
         overview,
         search,
+        settings,
         sign_in,
     )
     from kb.web.pages import STATIC, assets
@@ -182,10 +183,12 @@ def page_routes() -> list[BaseRoute]:
         at("/connect", overview.connect),
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),
-        at("/keys", maintenance.keys),
         at("/folders", folders.folders),
         at("/folders/{watch_id}/sync", folders.sync_folder, "POST"),
         at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
+        at("/settings", settings.settings, "GET", "POST"),
+        at("/settings/theme", settings.theme, "POST"),
+        at("/keys", settings.keys, "GET", "POST"),
         at("/events", live_updates.events),
         at("/sign-in", sign_in.sign_in, "GET", "POST"),
         at("/sign-out", sign_in.sign_out, "POST"),

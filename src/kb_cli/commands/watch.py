@@ -72,8 +72,8 @@ def watch(
     each change. 'list' shows the last sync of each folder, as does the page Folders of the web interface. 'now' syncs
     at once. 'remove' stops watching a folder and keeps its documents.
 
-    The options have the same meaning as in 'kb sync'. kb remembers the folders of a machine in ~/.config/kb/watched. For an engine on
-    another machine, start 'kb watch run' where the folders are; it runs until you stop it.
+    The options have the same meaning as in 'kb sync'. kb remembers the folders of a machine in ~/.config/kb/watched.
+    For an engine on another machine, start 'kb watch run' where the folders are; it runs until you stop it.
     """
     action, *folders = words
     if action == ADD and len(folders) == 1:
