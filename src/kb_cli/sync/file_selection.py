@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from kb.api.temporary_files import is_leftover
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.source_paths import absolute
+from kb_cli.sync.own_data import is_own_data
 from kb_cli.sync.placeholders import is_dataless, is_placeholder, name_elsewhere
 from kb_cli.sync.timed_reads import ask, ask_folder, forget_silent
 
@@ -41,11 +42,11 @@ LEFTOVER: Final = "leftover"
 """The reason for leftovers of other programs."""
 
 BINARY_SUFFIXES: Final = {
-    ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".dll", ".dmg", ".dylib", ".eot",
-    ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib", ".m4a",
-    ".m4v", ".mkv", ".mov", ".mp3", ".mp4", ".mpeg", ".mpg", ".o", ".oga", ".ogg", ".ogv", ".opus", ".otf", ".png",
-    ".psd", ".pyc", ".rar", ".rpm", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff", ".ttf", ".war",
-    ".wav", ".webm", ".webp", ".whl", ".wma", ".wmv", ".woff", ".woff2", ".xz", ".zip", ".zst",
+    ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".db", ".dll", ".dmg", ".dylib",
+    ".eot", ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib",
+    ".m4a", ".m4v", ".mkv", ".mov", ".mp3", ".mp4", ".mpeg", ".mpg", ".o", ".oga", ".ogg", ".ogv", ".opus", ".otf",
+    ".png", ".psd", ".pyc", ".rar", ".rpm", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff", ".ttf",
+    ".war", ".wav", ".webm", ".webp", ".whl", ".wma", ".wmv", ".woff", ".woff2", ".xz", ".zip", ".zst",
 }  # fmt: skip
 """Suffixes of files without text. kb skips them in folders, but sends a file that the user names."""
 
@@ -163,6 +164,9 @@ def _walk(
         rules = [*inherited, *_read_rules(folder, entries, exclude if not inherited else ())]
     except OSError:
         selection.unreadable.append(folder)
+        return
+    if is_own_data({entry.name for entry in entries}):
+        selection.ignored[DEFAULT] += 1
         return
     for entry in entries:
         path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
