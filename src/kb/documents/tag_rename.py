@@ -40,7 +40,7 @@ def rename_tag(
 ) -> RenamedTag:
     """Rename a tag and all tags below it, in all documents that the caller sees, in one transaction.
 
-    In the front matter of notes, kb renames them, too. It does not change files, because others own them. Embedding,
+    kb also renames them in the front matter of notes. It does not change files, because others own them. Embedding,
     the slow part, runs before the transaction; a note whose text changes in the meantime keeps its text.
 
     Raises:

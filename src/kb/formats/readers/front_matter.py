@@ -91,7 +91,7 @@ def front_matter(text: str) -> FrontMatter:
 def with_renamed_tags(text: str, names: Mapping[str, str]) -> str:
     """Return a text whose front matter has the new names of some tags; the same text if that cannot be done safely.
 
-    Everything else stays as it is, also quotation marks, comments and the order of the fields.
+    Everything else stays the same, such as quotation marks, comments and the order of the fields.
     """
     block = _BLOCK.match(text)
     tags = front_matter(text).tags
