@@ -377,8 +377,8 @@ def rename_tag(change: TagRename, services: ServicesDep, author: AuthorDep) -> R
     """Rename a tag and all tags below it in all documents, in one step.
 
     If the new tag is in use, the two are merged. kb also renames the tags in the front matter of notes, but does not
-    change files: `from_text` counts the documents whose text still sets the old tag. `POST /undo` undoes the change as a
-    whole.
+    change files: `from_text` counts the documents whose text still sets the old tag. `POST /undo` undoes the whole
+    change.
     """
     check_tags(old=[change.old], new=[change.new])
     renamed = tag_rename.rename_tag(
