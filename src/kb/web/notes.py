@@ -50,7 +50,7 @@ async def new(request: Request, visit: Visit) -> Response:
 
 
 def _known_notice(answer: Row) -> Notice | None:
-    """Return a notice of what kb knew before a new note: the same text, or similar notes."""
+    """Return a notice if kb already had the text of a new note, or has similar notes."""
     links = tuple((f"d/{note['document_id']}", note["title"]) for note in answer.get("alike", ()))
     known = "kb already had this text." if answer["existed"] else ""
     similar = "Similar notes:" if links else ""
