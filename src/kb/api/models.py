@@ -521,10 +521,10 @@ class UnreadableFile(Reply):
 class SearchReply(Reply):
     """The results, best first.
 
-    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of jobs whose content is not
-    searchable yet. `unknown` lists the words of the query that no document contains, `unreadable` up to 3 of the
-    `unreadable_count` files named in the query that kb could not read. `weak` is true if no document answers the query
-    well.
+    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of unfinished jobs: searches
+    do not find their content yet, or only by its words. `unknown` lists the words of the query that no document
+    contains, `unreadable` up to 3 of the `unreadable_count` files named in the query that kb could not read. `weak` is
+    true if no document answers the query well.
     """
 
     results: list[SearchResult]
