@@ -16,7 +16,8 @@ from starlette.responses import Response
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.clock import own_time
-from kb.web.document_html import MAIL, SEPARATOR, Row, body, matched, plain
+from kb.web.document_html import MAIL, SEPARATOR, Row, body, plain
+from kb.web.marking import matched
 from kb.web.notices import one_operation, place_in
 from kb.web.pages import kind, language_asked, later_page, redirect, render
 from kb.web.search import document_row, place
