@@ -22,6 +22,7 @@ from kb.store.rows import (
     AuditEvent,
     AuditLine,
     Author,
+    Backlink,
     Binned,
     Chunk,
     ChunkPlace,
@@ -40,6 +41,7 @@ from kb.store.rows import (
     NewJob,
     Operation,
     OperationCounts,
+    OutgoingLink,
     ReplicaState,
     SecondSpace,
     SyncedFolder,
@@ -154,6 +156,16 @@ class Documents(Protocol):
 
     def take_unneeded_files(self) -> list[str]:
         """Return the hashes of the files that lost their last document, and clear this list."""
+
+
+class Links(Protocol):
+    """The links in documents. Each call looks up the documents that they lead to."""
+
+    def outgoing(self, document: Document, limit: Limit | None = None) -> list[OutgoingLink]:
+        """Return the links in a document, in order. Web addresses that kb does not hold are left out."""
+
+    def incoming(self, document: Document, limit: Limit | None = None) -> list[Backlink]:
+        """Return the documents with a link to a document, each once."""
 
 
 class History(Protocol):
@@ -450,6 +462,8 @@ class Transaction(Protocol):
     def documents(self) -> Documents: ...
     @property
     def history(self) -> History: ...
+    @property
+    def links(self) -> Links: ...
     @property
     def jobs(self) -> Jobs: ...
     @property

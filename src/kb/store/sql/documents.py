@@ -11,7 +11,7 @@ from typing import Final
 
 from kb.api.date_parsing import own_day
 from kb.api.errors import ModelChanged
-from kb.api.models import Sort
+from kb.api.models import NOTE, Sort
 from kb.api.rights import Limit
 from kb.api.tag_tree import tags_above
 from kb.store.chunk_compression import compressed, decompressed
@@ -38,6 +38,7 @@ from kb.store.rows import (
     VectorSpace,
 )
 from kb.store.sql.conditions import EVERY_DOCUMENT, Conditions
+from kb.store.sql.links import LINKING_TYPES, Links
 from kb.store.sql.operations import note_operation
 from kb.store.sql.replacements import present_successors
 from kb.store.statements import Statements
@@ -66,6 +67,7 @@ class Documents(ABC):
         self._statements = statements
         self.conditions = conditions
         self._sql = self._statements("documents")
+        self.links = Links(execute, statements("links"), conditions)
 
     @cached_property
     def now(self) -> str:
@@ -154,8 +156,16 @@ class Documents(ABC):
         self.insert_names(
             [(document.document_id, token) for document in documents for token in self.name_tokens(document)]
         )
+        self.links.write([(named, *self._linking_text(named.document_id)) for named in documents])
         self._execute(sql["forget_unnamed"], {"ids": ids})
         return len(documents) == limit
+
+    def _linking_text(self, document_id: int) -> tuple[bool, str]:
+        """Return whether a document is a note, and its text that may contain links; empty if it is not Markdown."""
+        document = self.get(document_id)
+        if document is None or document.doc_type not in LINKING_TYPES:
+            return False, ""
+        return document.doc_type == NOTE, "".join(chunk.text for chunk in self.chunks(document_id))
 
     def has_successors(self) -> bool:
         return bool(self._execute(self._statements("replacements")["has_links"]).get)
