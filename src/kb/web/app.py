@@ -154,6 +154,7 @@ def page_routes() -> list[BaseRoute]:
         at("/documents", documents.browse),
         at("/d/{id:id}", documents.document),
         at("/d/{id:id}/file", documents.download),
+        at("/d/{id:id}/picture", documents.show_picture),
         at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
         at("/d/{id:id}/tags", documents.change_tags, "POST"),
         at("/d/{id:id}/delete", documents.delete, "POST"),

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup, escape
 
 from kb.api.emphasis import emphasis_signs
-from kb.web.markdown_html import Surroundings, fields, parser, shown, without_matter
+from kb.web.markdown_html import fields, parser, shown, without_matter
+from kb.web.markdown_links import Surroundings
 from kb.web.marking import mark
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str], 
     text, matter, first = "".join(chunk["text"] for chunk in chunks), "", chunks[0]["place"]["line_start"]
     if chunks[0]["index"] == 0:
         matter, text = without_matter(text)
+        matter = matter or without_matter(about.beginning)[0]
     else:
         about = replace(about, title="")
     place = next((chunk["place"] for chunk in chunks if chunk["index"] == hit), None)

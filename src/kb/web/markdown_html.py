@@ -1,7 +1,7 @@
 """Render Markdown as Obsidian and GitHub show it.
 
-All of it is untrusted. HTML in it stays text, except for line breaks and comments. Links lead to the web or to documents
-in kb, and pictures come only from documents in kb.
+All of it is untrusted. HTML in it stays text, except for line breaks and comments. Links lead to the web or to
+documents in kb, and pictures come only from documents in kb.
 """
 
 from __future__ import annotations
@@ -193,12 +193,17 @@ def _math(token: Token, env: EnvType) -> str:
 
 
 def _callout(token: Token, env: EnvType) -> str:
-    made = parser()
-    title = Markup(made.renderer.renderInline(token.meta["title"], made.options, env))  # noqa: S704 - the parser escapes
+    title = shown([_inline(token.meta["title"])], env)
     if not token.meta["fold"]:
         return Markup('<div class="callout {}"><p class="of">{}</p>\n').format(token.meta["look"], title)
     is_open = Markup(" open") if token.meta["fold"] == "+" or env.get("is_hit") else ""
     return Markup('<details class="callout {}"{}><summary>{}</summary>\n').format(token.meta["look"], is_open, title)
+
+
+def _inline(children: list[Token]) -> Token:
+    from markdown_it.token import Token
+
+    return Token("inline", "", 0, children=children)
 
 
 def _end_of_callout(token: Token, _: EnvType) -> str:

@@ -35,6 +35,7 @@ class Surroundings:
         tags: the tags of the document, in lower case.
         embedded: the texts and surroundings of the documents to show where the text embeds them, by id.
         part: the part of the page that the text is, to keep ids apart; the page's own text has none.
+        beginning: the beginning of the file, if kb took its front matter out of the text.
     """
 
     root: str = "./"
@@ -43,6 +44,7 @@ class Surroundings:
     tags: Set[str] = frozenset()
     embedded: Mapping[int, tuple[str, Surroundings]] = field(default_factory=dict)
     part: str = ""
+    beginning: str = ""
 
     def destination(self, target: str) -> Destination | None:
         """Return the document that a target leads to."""

@@ -50,8 +50,8 @@ _TASK: Final = re.compile(r"\[([ xX/-])\] ")
 
 def add_syntax(parser: MarkdownIt) -> None:
     """Add the rules to a parser."""
-    may_end = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    parser.block.ruler.before("fence", "comment", _comment_block, may_end)
+    ending = ["paragraph", "reference", "blockquote", "list"]
+    parser.block.ruler.before("fence", "comment", _comment_block, {"alt": ending})
     for rule in (_wiki, _marked, _comment, _break, _tag, _address):
         parser.inline.ruler.before("link", rule.__name__, rule)
     parser.core.ruler.push("obsidian", _finish)
@@ -102,18 +102,19 @@ def _wiki(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "![" or not (found := _matched(state, _WIKI)):
         return False
     if not silent:
-        target, (_, bar, label) = _target(found[2]), found[2].partition("|")
+        target, alias = _target(found[2]), found[2].partition("|")[2].strip()
         token = state.push("wiki", "a", 0)
-        token.content = label.strip() if bar else target.removeprefix("#").replace("#", " > ")
-        token.meta = {
-            "target": target,
-            "is_embed": bool(found[1]),
-            "alias": label.strip() if bar else "",
-            "alt": "",
-            "is_linked": state.linkLevel > 0,
-        }
+        token.content = alias or target.removeprefix("#").replace("#", " > ")
+        token.meta = _reference(target, alias=alias, is_embed=bool(found[1]), is_linked=state.linkLevel > 0)
     state.pos = found.end()
     return True
+
+
+def _reference(
+    target: str, *, alias: str = "", alt: str = "", is_embed: bool, is_linked: bool
+) -> dict[str, str | bool]:
+    """Return what a link in brackets or a picture says; `is_linked` if it is inside another link."""
+    return {"target": target, "alias": alias, "alt": alt, "is_embed": is_embed, "is_linked": is_linked}
 
 
 def _marked(state: StateInline, silent: bool) -> bool:
@@ -295,7 +296,7 @@ def _referring(children: Sequence[Token], about: Surroundings) -> Iterator[Token
             child.tag = closing.pop() if closing else child.tag
         elif child.type == "image":
             target, alt = str(child.attrs.get("src", "")), text_of(child.children or ())
-            picture = _made("wiki", child, target=target, is_embed=True, alias="", alt=alt, is_linked=bool(closing))
+            picture = _made("wiki", child, **_reference(target, alt=alt, is_embed=True, is_linked=bool(closing)))
             name, _, size = alt.rpartition("|")
             if SIZE.fullmatch(size):
                 picture.meta |= {"alias": size, "alt": name}

@@ -16,7 +16,8 @@ from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.document_html import Row
 from kb.web.documents import split_tags
 from kb.web.forms import BYTES_OF_CHARACTER
-from kb.web.markdown_html import Surroundings, rendered
+from kb.web.markdown_html import rendered
+from kb.web.markdown_links import Surroundings
 from kb.web.pages import redirect, render
 from kb.web.sessions import Visit
 
