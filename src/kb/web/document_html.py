@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, groupby, starmap, takewhile
+from itertools import groupby, takewhile
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup, escape
 
-from kb.api.emphasis import emphasis_signs
+from kb.api.markdown_signs import MARKDOWN, replacements
 from kb.web.markdown_html import fields, parser, shown, without_matter
 from kb.web.markdown_links import Surroundings
 from kb.web.marking import mark
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-MARKDOWN: Final = ("note", "markdown")
 MAIL: Final = ("eml", "msg", "tnef")
 CODE: Final = ("code", "json", "xml")
 SEPARATOR: Final = " | "
@@ -31,9 +30,6 @@ SNIPPET: Final = 300
 
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that change the direction of the text after them."""
-
-_SIGNS: Final = re.compile(r"(?:\| ?)?(?::?-{3,}:? ?\| ?)+|\| (?=\|)|`{3}\w*|(?:(?<= )|^)(?:#{1,6} |[-*] \[[ xX]\] )")
-"""Markdown syntax for tables, code blocks, headings and tasks."""
 
 _FIELD: Final = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
 """A line in the header of a mail."""
@@ -47,8 +43,9 @@ def plain(text: str, most: int = 1000) -> str:
 
 def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup:
     """Return the part of a passage with the most ranges, which are marked, without most of the Markdown syntax."""
+    signs = replacements(text) if doc_type in MARKDOWN else {}
     text = re.sub(r"\s", " ", text)
-    shown = partial(_without, text, _signs_in(text) if doc_type in MARKDOWN else frozenset())
+    shown = partial(_without, text, signs)
     start = max(
         (max(0, first[0] - 60) for first in ranges),
         key=lambda at: sum(at <= span[0] < at + SNIPPET - 60 for span in ranges),
@@ -68,15 +65,9 @@ def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup
     return Markup("").join(pieces)
 
 
-def _signs_in(text: str) -> frozenset[int]:
-    """Return the positions of Markdown syntax."""
-    spans = [*(sign.span() for sign in _SIGNS.finditer(text)), *emphasis_signs(text)]
-    return frozenset(chain.from_iterable(starmap(range, spans)))
-
-
-def _without(text: str, left_out: frozenset[int], begin: int, end: int) -> Markup:
-    """Return a range of a text, escaped, without the characters at some positions."""
-    return escape("".join(text[at] for at in range(begin, end) if at not in left_out))
+def _without(text: str, signs: Mapping[int, str], begin: int, end: int) -> Markup:
+    """Return a range of a text, escaped, with other signs at some positions."""
+    return escape("".join(signs.get(at, text[at]) for at in range(begin, end)))
 
 
 def body(

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 CALLOUTS: Final = {
-    **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "good"),
+    **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "tip"),
     **dict.fromkeys(("warning", "caution", "attention", "question", "help", "faq"), "care"),
-    **dict.fromkeys(("failure", "fail", "missing", "danger", "error", "bug"), "bad"),
+    **dict.fromkeys(("failure", "fail", "missing", "danger", "error", "bug"), "alert"),
     **dict.fromkeys(("quote", "cite", "example", "abstract", "summary", "tldr"), "calm"),
 }
 """The looks of a callout by its type; other types look like a note."""
@@ -104,7 +104,7 @@ def _wiki(state: StateInline, silent: bool) -> bool:
     if not silent:
         target, alias = _target(found[2]), found[2].partition("|")[2].strip()
         token = state.push("wiki", "a", 0)
-        token.content = alias or target.removeprefix("#").replace("#", " > ")
+        token.content = (not SIZE.fullmatch(alias) and alias) or target.removeprefix("#").replace("#", " > ")
         token.meta = _reference(target, alias=alias, is_embed=bool(found[1]), is_linked=state.linkLevel > 0)
     state.pos = found.end()
     return True

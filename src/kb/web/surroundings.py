@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from kb.api.errors import KbError, NotFound
-from kb.web.document_html import MARKDOWN, Row
+from kb.api.markdown_signs import MARKDOWN
+from kb.web.document_html import Row
 from kb.web.markdown_html import LONGEST_MATTER
 from kb.web.markdown_links import Destination, Surroundings
 from kb.web.markdown_syntax import embeds_in
