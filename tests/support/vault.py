@@ -82,7 +82,7 @@ Le notaire attend la réponse d'[[Anna Lindqvist]] avant l'œuf de Pâques.
 - [ ] Répondre au notaire
 """
 TEA = "# お茶の淹れ方\n\n湯の温度は七十度です。==苦くない==。[[Kiln rebuild|窯]]で焼いた茶碗。\n\n> [!note]\n> 茶葉は五グラム。\n"
-DACHA = "# Дача\n\nЯблони посажены весной. Печь как в [[Kiln rebuild]]. #home/garden\n\n- [x] Купить дрова\n"
+DACHA = "# Дача\n\nЯблони посажены весной. Печь как в [[Kiln rebuild]]. #home/garden\n\n- [x] Купить дрова\n"  # noqa: RUF001 - Russian
 ANNA = "---\ntags: people\n---\n# Anna Lindqvist\n\nAnna's e-mail address is anna.lindqvist@example.se.\n"
 INSURANCE = "# Insurance\n\nPolicy HV-4471-0098 covers the kiln, not the [[boiler]].\n\n![[policy.pdf#page=1]]\n"
 DAILY = "Met [[Anna Lindqvist|Anna]] about the [[Kiln rebuild]].\n\n- [ ] Call the insurer\n- [x] Buy tea\n"

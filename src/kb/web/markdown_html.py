@@ -193,9 +193,9 @@ def _math(token: Token, env: EnvType) -> str:
 
 
 def _callout(token: Token, env: EnvType) -> str:
-    title = shown([_inline(token.meta["title"])], env)
+    title, look = shown([_inline(token.meta["title"])], env), token.meta["look"]
     if not token.meta["fold"]:
-        return Markup('<div class="callout look-{}"><p class="of">{}</p>\n').format(token.meta["look"], title)
+        return Markup('<div class="callout look-{}"><p class="of">{}</p>\n').format(look, title)
     is_open = Markup(" open") if token.meta["fold"] == "+" or env.get("is_hit") else ""
     return Markup('<details class="callout look-{}"{}><summary>{}</summary>\n').format(
         token.meta["look"], is_open, title
