@@ -65,7 +65,7 @@ def show(text, **about):
         ("$$\na * b\n$$", '<pre class="math"><code>a * b</code></pre>'),
         ("done ^end", '<p>done<span id="b-end"></span></p>'),
         ("2 ^ 3", "<p>2 ^ 3</p>"),
-        ("## What I *need*", '<h3 id="h-what-i-need">What I <em>need</em></h3>'),
+        ("## What I *need*", '<h2 id="h-what-i-need">What I <em>need</em></h2>'),
         ("- [ ] one\n- [x] two", '<li class="task">☐ one</li>\n<li class="task done">☑ two</li>'),
         ("[x] no task", "<p>[x] no task</p>"),
         ("`[[Bricks]] ==a== %%b%% $c$`", "<code>[[Bricks]] ==a== %%b%% $c$</code>"),
@@ -255,3 +255,24 @@ def test_a_text_that_wants_to_cost_much_is_shown_in_time(text):
     html = rendered(text, Surroundings(links=LINKS))
     assert time.thread_time() - begun < SECONDS
     assert len(html) < 60 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("# T\n\n## A\n\n### B\n\n## C", ["h2", "h3", "h2"]),
+        ("### A\n\n##### B", ["h2", "h4"]),
+        ("# A\n\n## B", ["h2", "h3"]),
+    ],
+)
+def test_headings_follow_the_title_of_the_page_without_a_gap(text, levels):
+    html = show(text, title="T")
+    assert re.findall(r'<(h\d) id="[^"]*">', html) == levels
+
+
+def test_the_lines_of_a_passage_are_counted_from_the_first_line_of_the_file():
+    """kb puts empty lines in place of front matter, and the place of a passage begins after them."""
+    text = "\n\n\n\n# Kiln\n\nFirst.\n\nThe kiln.\n"
+    place = {"line_start": 5, "line_end": 9, "heading": [], "page": None}
+    html = body("markdown", [{"index": 0, "text": text, "place": place}], 0, {"kiln"}, Surroundings())
+    assert "The <mark>kiln</mark>." in html

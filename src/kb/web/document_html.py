@@ -152,7 +152,8 @@ def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str], 
     """Return Markdown with the blocks of a chunk highlighted; it is rendered as a whole, because lists span chunks."""
     if not chunks:
         return Markup("")
-    text, matter, first = "".join(chunk["text"] for chunk in chunks), "", chunks[0]["place"]["line_start"]
+    text, matter = "".join(chunk["text"] for chunk in chunks), ""
+    first = chunks[0]["place"]["line_start"] - text[: len(text) - len(text.lstrip())].count("\n")
     if chunks[0]["index"] == 0:
         matter, text = without_matter(text)
         matter = matter or without_matter(about.beginning)[0]

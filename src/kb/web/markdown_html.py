@@ -150,7 +150,8 @@ def _embed(token: Token, env: EnvType) -> str:
     assert to  # noqa: S101 - only these become embeds
     text, own = about.embedded[to.document_id]
     part = f"{to.document_id}-{token.meta['number']}"
-    inner = rendered(_part(text, target.partition("#")[2]), replace(own, part=part, embedded={}))
+    own = replace(own, part=part, level=token.meta["level"], embedded={})
+    inner = rendered(_part(text, target.partition("#")[2]), own)
     title = Markup('<p class="of"><a href="{}">{}</a></p>').format(about.address(target), to.title or target)
     return Markup('<div class="embed">{}{}</div>\n').format(title, inner)
 
@@ -212,12 +213,6 @@ def _end_of_callout(token: Token, _: EnvType) -> str:
     return "</details>\n" if token.meta["fold"] else "</div>\n"
 
 
-def _heading(token: Token, _: EnvType) -> str:
-    """Return the tag of a heading, one level below its own, because the title is the first."""
-    name = f"h{min(6, int(token.tag[1]) + 1)}"
-    return f"<{name}{_attributes(token)}>" if token.nesting > 0 else f"</{name}>\n"
-
-
 def _attributes(token: Token) -> Markup:
     return Markup("").join(Markup(' {}="{}"').format(*each) for each in token.attrs.items())
 
@@ -233,8 +228,6 @@ _SHOWN: Final[Mapping[str, Shown]] = {
     "math_block": _math,
     "callout_open": _callout,
     "callout_close": _end_of_callout,
-    "heading_open": _heading,
-    "heading_close": _heading,
     "anchor": lambda token, _: f"<span{_attributes(token)}></span>",
     "table_open": lambda *_: '<div class="wide" tabindex="0"><table>',
     "table_close": lambda *_: "</table></div>",

@@ -35,6 +35,7 @@ class Surroundings:
         tags: the tags of the document, in lower case.
         embedded: the texts and surroundings of the documents to show where the text embeds them, by id.
         part: the part of the page that the text is, to keep ids apart; the page's own text has none.
+        level: the level of its highest headings on the page.
         beginning: the beginning of the file, if kb took its front matter out of the text.
     """
 
@@ -44,6 +45,7 @@ class Surroundings:
     tags: Set[str] = frozenset()
     embedded: Mapping[int, tuple[str, Surroundings]] = field(default_factory=dict)
     part: str = ""
+    level: int = 2
     beginning: str = ""
 
     def destination(self, target: str) -> Destination | None:

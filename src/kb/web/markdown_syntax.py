@@ -209,6 +209,7 @@ def _finish(state: StateCore) -> None:
             elif index > 1 and state.tokens[index - 2].type == "list_item_open":
                 _make_task(state.tokens[index - 2], token.children[0] if token.children else None)
     _hide_title(state.tokens, about.title)
+    _set_levels(state.tokens, about.level)
     state.tokens = list(_with_embeds(state.tokens, about))
 
 
@@ -226,6 +227,19 @@ def _hide_title(tokens: Sequence[Token], title: str) -> None:
         heading = text_of(tokens[at + 1].children or ())
         if title and " ".join(heading.split()).casefold() == " ".join(title.split()).casefold():
             tokens[at].attrSet("class", "again")
+
+
+def _set_levels(tokens: Sequence[Token], highest: int) -> None:
+    """Give headings and embeds the levels that they have on the page, without those of the hidden title."""
+    headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
+    shown = [int(token.tag[1]) for token in headings[2 * (bool(headings) and _is_again(headings[0])) :]]
+    up = highest - min(shown, default=1)
+    for token in headings:
+        token.tag = f"h{min(6, max(highest, int(token.tag[1]) + up))}"
+
+
+def _is_again(heading: Token) -> bool:
+    return heading.attrs.get("class") == "again"
 
 
 def _make_task(item: Token, first: Token | None) -> None:
@@ -325,11 +339,13 @@ def _set_broken(token: Token, *, is_broken: bool) -> None:
 
 def _with_embeds(tokens: Sequence[Token], about: Surroundings) -> Iterator[Token]:
     """Yield tokens with paragraphs of nothing but embedded documents replaced by these documents."""
-    skipped = 0
+    skipped, level = 0, about.level
     for index, token in enumerate(tokens):
         if skipped:
             skipped -= 1
             continue
+        if token.type == "heading_open" and not token.level and not _is_again(token):
+            level = min(6, int(token.tag[1]) + 1)
         children = (tokens[index + 1].children or []) if token.type == "paragraph_open" else []
         shown = [about.destination(child.meta["target"]) for child in children if child.type == "wiki"]
         is_whole = all(child.type == "softbreak" or _is_embedded(child, about) for child in children)
@@ -339,7 +355,7 @@ def _with_embeds(tokens: Sequence[Token], about: Surroundings) -> Iterator[Token
         skipped = 2
         for child in children:
             if child.type == "wiki":
-                yield _made("embed", token, target=child.meta["target"], number=index)
+                yield _made("embed", token, target=child.meta["target"], number=index, level=level)
 
 
 def _is_embedded(child: Token, about: Surroundings) -> bool:
