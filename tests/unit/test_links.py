@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kb.lexical.links import BY_ALIAS, MOST, Candidate, links_in, names_of, resolve
+from kb.lexical.links import BY_ALIAS, MOST, Candidate, Resolver, folder_of, links_in, names_of
 
 VAULT = "/home/ada/vault/"
 FILES = {
@@ -75,8 +75,7 @@ CASES = [
 ]
 
 
-def candidates(target):
-    key = links_in(f"[[{target}]]")[0].key
+def candidates(key):
     files = {f"{VAULT}{path}": aliases for path, aliases in FILES.items()} | OUTSIDE
     return [
         Candidate.of(number, path, path, ranks[key])
@@ -87,7 +86,9 @@ def candidates(target):
 
 @pytest.mark.parametrize(("here", "target", "expected"), CASES, ids=[f"{here}-{to}" for here, to, _ in CASES])
 def test_a_link_leads_where_obsidian_leads(here, target, expected):
-    found = resolve(target, f"{VAULT}{here}", VAULT, candidates(target))
+    [link] = links_in(f"[[{target}]]")
+    resolver = Resolver({link.key: candidates(link.key)}, [VAULT])
+    found = resolver.document(link, folder_of(f"{VAULT}{here}"))
     assert (found and found.title.removeprefix(VAULT)) == expected
 
 

@@ -363,11 +363,15 @@ class CallerLinks:
         self.inner = inner
         self.tx = tx
 
+    @property
+    def is_complete(self) -> bool:
+        return self.inner.is_complete
+
     def outgoing(self, document: rows.Document) -> list[rows.OutgoingLink]:
         return self.inner.outgoing(document, self.tx.limit)
 
-    def incoming(self, document: rows.Document) -> list[rows.Backlink]:
-        return self.inner.incoming(document, self.tx.limit)
+    def incoming(self, document: rows.Document, most: int) -> tuple[list[rows.Backlink], int]:
+        return self.inner.incoming(document, most, self.tx.limit)
 
 
 class CallerHistory:

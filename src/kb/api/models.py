@@ -870,12 +870,16 @@ class Backlink(Reply):
 
 
 class DocumentLinks(Reply):
-    """The links in a document, and the documents that link to it; `linked_from_count` counts all of these."""
+    """The links in a document, and the documents that link to it; `linked_from_count` counts all of these.
+
+    After an upgrade, `complete` is false until kb has read the links of all documents.
+    """
 
     document_id: int
     links: list[Link]
     linked_from: list[Backlink]
     linked_from_count: int
+    complete: bool
 
 
 class ModelStatus(Reply):

@@ -385,6 +385,18 @@ class EngineClient:
         """POST /maintenance: `back-up`, `verify`, `check` or `repair`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
 
+    async def settings(self) -> JSON:
+        """GET /settings: the engine's settings, their values and sources."""
+        return await self._call("GET", "settings")
+
+    async def change_settings(self, **values: object) -> JSON:
+        """PATCH /settings with the fields of `settings_models.SettingsChange`."""
+        return await self._call("PATCH", "settings", json=values)
+
+    async def make_first_key(self) -> JSON:
+        """POST /first-key; the answer's `key` is the new key."""
+        return await self._call("POST", "first-key", repeatable=False)
+
     async def storage(self) -> JSON:
         """GET /storage: the bytes of the database, the originals and the backups."""
         return await self._call("GET", "storage")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os.path
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from operator import attrgetter
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -36,6 +37,11 @@ _BEHIND: Final = ".,;:!?*_~"
 """Marks after an address that do not belong to it."""
 
 
+MOST_OF_LINE: Final = 300
+MOST_BEFORE: Final = 150
+"""The maximum length of a line around a link, and of the part before the link."""
+
+
 class Link(NamedTuple):
     """A link: its target as written, the key by which documents are found, and its place in characters.
 
@@ -45,6 +51,17 @@ class Link(NamedTuple):
     target: str
     key: str
     place: int
+
+    @property
+    def path(self) -> str:
+        """The folded target of a link with folders, without heading and extension; empty for other links."""
+        path = "" if is_address(self.key) else _named_path(self.target)
+        return path.removesuffix(MARKDOWN) if "/" in path else ""
+
+    def spot(self, folder: str) -> int:
+        """Return a number; links in documents with the same key and number lead to the same document."""
+        spot = "" if is_address(self.key) else f"{folder}\0{self.path}"
+        return int.from_bytes(blake2b(spot.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +76,16 @@ class Candidate:
     @classmethod
     def of(cls, document_id: int, title: str, source_path: str | None, rank: int) -> Candidate:
         """Return the candidate for a document."""
-        return cls(document_id, title, folded(source_path or "").replace("\\", "/"), rank)
+        return cls(document_id, title, slashed(source_path or title), rank)
 
     def is_at(self, path: str, *, is_exact: bool) -> bool:
         """Return whether its path, with or without the extension, is `path` or, if not `is_exact`, ends with it."""
         return any(form == path or (not is_exact and form.endswith(f"/{path}")) for form in _forms(self.path))
 
-    def order(self, here: str) -> tuple[int, int, str, int]:
-        """Return its order among other documents for a link in the folder `here`, the nearest first."""
-        shared = 0
-        if not self.path.startswith(f"{here}/"):
-            shared = os.path.commonprefix([f"{here}/", self.path]).count("/")  # noqa: RUF071 - by letters
-        return -shared, len(self.path), self.path, self.document_id
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """Its order among documents in the same folder or below it."""
+        return len(self.path), self.path, self.document_id
 
 
 BY_NAME, BY_STEM, BY_ALIAS, BY_TITLE = range(4)
@@ -92,11 +107,11 @@ def names_of(
         own = name[: -len(MARKDOWN)] if folded(name).endswith(MARKDOWN) else name
         names += [(name, BY_NAME), (own, BY_NAME), (stem, BY_STEM)]
     else:
-        names.append((title, BY_NAME))
+        names += [(title, BY_NAME), (title.rpartition("/")[2], BY_NAME)]
     ranks: dict[str, int] = {}
     for name, rank in names:
         key = folded(name.replace("\0", "").strip())[:LONGEST]
-        if key:
+        if key and not key.startswith(DOCUMENT):
             ranks[key] = min(rank, ranks.get(key, rank))
     return ranks
 
@@ -112,10 +127,17 @@ def links_in(text: str) -> list[Link]:
     return list(links.values())
 
 
+def line_at(text: str, place: int) -> str:
+    """Return the line at a place in a text, or the part of a long line around it."""
+    start = max(text.rfind("\n", 0, place) + 1, place - MOST_BEFORE)
+    end = text.find("\n", place)
+    return text[start : min(len(text) if end < 0 else end, start + MOST_OF_LINE)].strip()
+
+
 def _parse(match: re.Match[str]) -> Link | None:
     if wiki := match["wiki"]:
         target = wiki.partition("|")[0].removesuffix("\\").strip()
-        key = _name_key(target)
+        key = _named_path(target).rpartition("/")[2].strip()
     else:
         target = match["quoted"] or match["plain"] or match["reference"] or match["address"].rstrip(_BEHIND)
         if target.lower().startswith(("http://", "https://", DOCUMENT)):
@@ -124,19 +146,25 @@ def _parse(match: re.Match[str]) -> Link | None:
             return None
         else:
             target = unquote(target)
-            key = _name_key(target)
+            key = _named_path(target).rpartition("/")[2].strip()
     if not target or len(target) > LONGEST or "\x00" in target:
         return None
     return Link(target, key[:LONGEST], match.start())
 
 
-def _name_key(target: str) -> str:
-    return folded(_path(target).rpartition("/")[2].strip())
+def slashed(path: str) -> str:
+    """Return a path, folded and with slashes."""
+    return folded(path).replace("\\", "/")
 
 
-def _path(target: str) -> str:
-    """Return the path of a target, without its heading or block, and with slashes."""
-    return target.partition("#")[0].replace("\\", "/").strip()
+def folder_of(source_path: str | None) -> str:
+    """Return the folder of a document as `Resolver` compares it; empty if it has none."""
+    return "" if source_path is None or IS_URL.match(source_path) else slashed(source_path).rpartition("/")[0]
+
+
+def _named_path(target: str) -> str:
+    """Return the path of a link by name, folded and with slashes, without its heading or block."""
+    return slashed(target.partition("#")[0]).strip()
 
 
 def address_key(address: str) -> str:
@@ -150,48 +178,69 @@ def address_key(address: str) -> str:
     return folded(urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), parts.query, "")))
 
 
-def is_address(key: str) -> bool:
-    """Return whether a key is a web address."""
+def is_web_address(key: str) -> bool:
+    """Return whether a key is an address of the web."""
     return key.startswith(("http://", "https://"))
 
 
-def resolve(target: str, source_path: str | None, root: str, candidates: Iterable[Candidate]) -> Candidate | None:
-    """Return the document that a link by name leads to; None if no candidate has its path.
+def is_address(key: str) -> bool:
+    """Return whether a key is an address, and not a name."""
+    return is_web_address(key) or key.startswith(DOCUMENT)
+
+
+class Resolver:
+    """Finds the documents that links by name lead to.
 
     By path, then name, then alias and title. If the target has folders, the document at this path from the root comes
     first; then documents in the folder of the linking document or below it, the shortest path first; then documents
     that share most folders with it.
 
     Args:
-        target: the target as written.
-        source_path: the path of the linking document.
-        root: the folder, such as a vault, that it belongs to.
-        candidates: the documents that the key of the link finds.
+        candidates: the documents that each key finds.
+        roots: the synced folders, such as vaults.
     """
-    path = folded(_path(target)).removesuffix(MARKDOWN)
-    here = folded(source_path or "").replace("\\", "/").rpartition("/")[0]
-    top = folded(root).rstrip("/")
-    is_relative = path.startswith(("./", "../"))
-    if is_relative:
-        path = posixpath.normpath(posixpath.join(here, path))
-    elif path.startswith("/"):
-        path = path.lstrip("/")
-        is_relative = bool(top)
-        path = f"{top}/{path}" if top else path
-    has_folder = "/" in path
-    found = [each for each in candidates if not has_folder or each.is_at(path, is_exact=is_relative)]
-    best = min((each.rank for each in found), default=BY_NAME)
-    found = [each for each in found if each.rank == best]
-    preferences: list[Callable[[Candidate], bool]] = []
-    if top:
-        at_root, inside = f"{top}/{path}", f"{top}/"
-        preferences += [lambda each: each.path.removesuffix(MARKDOWN) == at_root] * has_folder
-        preferences.append(lambda each: each.path.startswith(inside))
-    if here:
-        preferences.append(lambda each: each.path.startswith(f"{here}/"))
-    for is_preferred in preferences:
-        found = [*filter(is_preferred, found)] or found
-    return min(found, key=lambda each: each.order(here), default=None) if len(found) > 1 else next(iter(found), None)
+
+    def __init__(self, candidates: Mapping[str, Sequence[Candidate]], roots: Iterable[str]) -> None:
+        self._candidates = candidates
+        self._roots = [f"{slashed(root).rstrip('/')}/" for root in roots]
+        self._places: dict[tuple[str, str, bool], dict[str, Candidate]] = {}
+
+    def document(self, link: Link, folder: str) -> Candidate | None:
+        """Return the document that a link in a folder leads to; None if no candidate has its path."""
+        key, path = link.key, link.path
+        if not self._candidates.get(key):
+            return None
+        root = max((root for root in self._roots if f"{folder}/".startswith(root)), key=len, default="")
+        is_exact = path.startswith(("./", "../")) or bool(root and path.startswith("/"))
+        if path.startswith(("./", "../")):
+            path = posixpath.normpath(posixpath.join(folder, path))
+        elif path.startswith("/"):
+            path = f"{root}{path.lstrip('/')}"
+        path = path if "/" in path else ""
+        places = self._at(key, path, is_exact=is_exact)
+        above = (places[each] for each in _folders_of(f"{folder}/" if folder else "") if each in places)
+        return (places.get(f"{root}{path}") if root and path else None) or next(above, None)
+
+    def _at(self, key: str, path: str, *, is_exact: bool) -> dict[str, Candidate]:
+        """Return the first candidate with a path, in or below each folder, and the one at each path."""
+        places = self._places.get((key, path, is_exact))
+        if places is None:
+            found = [each for each in self._candidates[key] if not path or each.is_at(path, is_exact=is_exact)]
+            best = min((each.rank for each in found), default=BY_NAME)
+            places = self._places[key, path, is_exact] = {}
+            for each in sorted((each for each in found if each.rank == best), key=attrgetter("order")):
+                for place in (each.path.removesuffix(MARKDOWN), *_folders_of(each.path)):
+                    places.setdefault(place, each)
+        return places
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    """Yield the folders that contain a path, the nearest first; the last one is empty and contains all paths."""
+    end = path.rfind("/")
+    while end >= 0:
+        yield path[: end + 1]
+        end = path.rfind("/", 0, end)
+    yield ""
 
 
 def _forms(own: str) -> Iterator[str]:

@@ -78,8 +78,6 @@ from kb.store.protocol import Transaction
 from kb.store.row_mapping import cursor_after
 
 MOST_BACKLINKS: Final = 200
-MOST_OF_LINE: Final = 300
-MOST_BEFORE: Final = 150
 
 router = APIRouter(route_class=ThreadRoute)
 TURN: Any = turn(lambda services: services.picture_queue)
@@ -253,28 +251,15 @@ def get_links(document_id: Id, services: ServicesDep) -> DocumentLinks:
     """
     with services.store.view() as tx:
         document = existing_document(tx, document_id)
-        links, backlinks = tx.links.outgoing(document), tx.links.incoming(document)
-        linked_from = [
-            Backlink(document_id=each.document_id, title=each.title, passage=line_at(tx, each.document_id, each.place))
-            for each in backlinks[:MOST_BACKLINKS]
-        ]
+        links, complete = tx.links.outgoing(document), tx.links.is_complete
+        backlinks, count = tx.links.incoming(document, MOST_BACKLINKS)
     return DocumentLinks(
         document_id=document_id,
         links=[Link(**link._asdict()) for link in links],
-        linked_from=linked_from,
-        linked_from_count=len(backlinks),
+        linked_from=[Backlink(**backlink._asdict()) for backlink in backlinks],
+        linked_from_count=count,
+        complete=complete,
     )
-
-
-def line_at(tx: Transaction, document_id: int, place: int) -> str:
-    """Return the line at a place of a document's text, or the part of a long line."""
-    chunk = next(iter(tx.documents.chunks_between(document_id, place, place + 1)), None)
-    if chunk is None:
-        return ""
-    place -= chunk.place.char_start
-    start = max(chunk.text.rfind("\n", 0, place) + 1, place - MOST_BEFORE)
-    end = chunk.text.find("\n", place)
-    return chunk.text[start : min(len(chunk.text) if end < 0 else end, start + MOST_OF_LINE)].strip()
 
 
 @router.get(

@@ -125,12 +125,11 @@ class OutgoingLink(NamedTuple):
 
 
 class Backlink(NamedTuple):
-    """A document with a link to another one: the target as written, and its place in characters."""
+    """A document with a link to another one, with the line of its first link."""
 
     document_id: int
     title: str
-    target: str
-    place: int
+    passage: str
 
 
 class Named(NamedTuple):

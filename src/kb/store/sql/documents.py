@@ -11,7 +11,7 @@ from typing import Final
 
 from kb.api.date_parsing import own_day
 from kb.api.errors import ModelChanged
-from kb.api.models import NOTE, Sort
+from kb.api.models import Sort
 from kb.api.rights import Limit
 from kb.api.tag_tree import tags_above
 from kb.store.chunk_compression import compressed, decompressed
@@ -38,7 +38,7 @@ from kb.store.rows import (
     VectorSpace,
 )
 from kb.store.sql.conditions import EVERY_DOCUMENT, Conditions
-from kb.store.sql.links import LINKING_TYPES, Links
+from kb.store.sql.links import Links
 from kb.store.sql.operations import note_operation
 from kb.store.sql.replacements import present_successors
 from kb.store.statements import Statements
@@ -156,16 +156,19 @@ class Documents(ABC):
         self.insert_names(
             [(document.document_id, token) for document in documents for token in self.name_tokens(document)]
         )
-        self.links.write([(named, *self._linking_text(named.document_id)) for named in documents])
+        self.links.write(documents)
         self._execute(sql["forget_unnamed"], {"ids": ids})
         return len(documents) == limit
 
-    def _linking_text(self, document_id: int) -> tuple[bool, str]:
-        """Return whether a document is a note, and its text that may contain links; empty if it is not Markdown."""
-        document = self.get(document_id)
-        if document is None or document.doc_type not in LINKING_TYPES:
-            return False, ""
-        return document.doc_type == NOTE, "".join(chunk.text for chunk in self.chunks(document_id))
+    def link_older(self, limit: int) -> bool:
+        before = self.links.before
+        if before is None:
+            return False
+        sql = self._statements("names")["select_named_before"]
+        documents = [Named(*row) for row in self._execute(sql, {"before": before, "limit": limit})]
+        self.links.write(documents)
+        self.links.note_before(documents[-1].document_id if documents else None)
+        return bool(documents)
 
     def has_successors(self) -> bool:
         return bool(self._execute(self._statements("replacements")["has_links"]).get)

@@ -5,10 +5,11 @@ CREATE TABLE links (
   number INTEGER NOT NULL,
   target TEXT NOT NULL,
   link_key TEXT NOT NULL,
+  spot INTEGER NOT NULL,
   place INTEGER NOT NULL,
   PRIMARY KEY (document_id, number)
 ) WITHOUT ROWID;
-CREATE INDEX links_key ON links (link_key, document_id);
+CREATE INDEX links_key ON links (link_key, spot, document_id);
 -- The keys that find a document, the best rank of each.
 CREATE TABLE link_names (
   link_key TEXT NOT NULL,
@@ -17,5 +18,7 @@ CREATE TABLE link_names (
   PRIMARY KEY (link_key, document_id)
 ) WITHOUT ROWID;
 CREATE INDEX link_names_document ON link_names (document_id);
--- Read the links of all documents.
-INSERT OR IGNORE INTO unnamed SELECT id FROM documents;
+
+-- While kb reads the links of the documents of an older kb, the highest first: the lowest id that it has read.
+CREATE TABLE links_backfill (before INTEGER NOT NULL);
+INSERT INTO links_backfill SELECT max(id) + 1 FROM documents HAVING count(*) > 0;
