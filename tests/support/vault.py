@@ -37,7 +37,7 @@ More at https://example.org/kilns_and_more.
 
 %% Ask Bertil about the price of sand. %%
 
-The heat follows $q = k A \\Delta T$, and costs $5 or $10 a day.[^gas] #projects/kiln
+The heat follows $q = k A \\Delta T$, and costs $5 or $10 per day.[^gas] #projects/kiln
 
 $$
 \\int_0^T q \\, dt

@@ -158,7 +158,7 @@ def test_the_heading_that_repeats_the_title_is_hidden():
     ],
 )
 def test_what_a_search_found_is_marked_and_visible(second, marked):
-    chunks = [chunk(0, "First.\n\n", 1), chunk(1, second, 3), chunk(2, "\nthe kiln, too\n", 3 + second.count("\n"))]
+    chunks = [chunk(0, "First.\n\n", 1), chunk(1, second, 3), chunk(2, "\nand the kiln\n", 3 + second.count("\n"))]
     html = body("note", chunks, 1, {"kiln"}, Surroundings(links=LINKS))
     hit = html.partition('<section id="c1" class="chunk hit" tabindex="-1" autofocus>')[2].partition("</section>")[0]
     assert marked in hit

@@ -33,7 +33,7 @@ _WORDS: Final = re.compile(r"==(?=[^\s=])|(?<=[^\s=])==(?!=)|%%|\[\^[^\]\s]{1,10
 
 
 def replacements(text: str) -> dict[int, str]:
-    """Return what stands for the characters of signs, by position; it is mostly nothing."""
+    """Return the replacements of the characters of signs, by position; most are empty."""
     shown = dict.fromkeys((at for begin, end in _signs(text) for at in range(begin, end)), "")
     for task in _TASK.finditer(text):
         shown |= dict.fromkeys(range(*task.span(1)), "") | {task.start(1): BOXES[task[2]]}

@@ -59,7 +59,7 @@ def without_matter(text: str) -> tuple[str, str]:
 
 
 def fields(matter: str, about: Surroundings, words: Set[str] = frozenset()) -> Markup:
-    """Return front matter as a list of its fields, without those that the page shows elsewhere."""
+    """Return front matter as a list of its fields, without the fields that the page shows elsewhere."""
     rows = Markup("").join(
         Markup("<dt>{}</dt><dd>{}</dd>").format(name, _value(value, about, words)) for name, value in _entries(matter)
     )
@@ -157,7 +157,7 @@ def _embed(token: Token, env: EnvType) -> str:
 
 
 def _part(text: str, place: str) -> str:
-    """Return the section below a heading, or a block with an id; the whole text if there is no such part."""
+    """Return the section below a heading, or a block with an id; the whole text if the text has no such part."""
     if not place:
         return text
     anchor, lines = anchor_of(place), text.split("\n")
@@ -176,7 +176,7 @@ def _part(text: str, place: str) -> str:
 
 
 def _comment(token: Token, env: EnvType) -> str:
-    """Return a comment only where a search found it."""
+    """Return a comment if a search found it, or nothing."""
     shown = Markup('<{0} class="faint comment">{1}</{0}>').format(token.tag, _marked(token.content, env))
     return shown if env.get("is_hit") else ""
 

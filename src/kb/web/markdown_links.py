@@ -1,4 +1,4 @@
-"""What the links and pictures in a Markdown text lead to."""
+"""The targets of the links and pictures in a Markdown text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Destination(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a text refers to.
+    """The documents and tags that a text refers to.
 
     Args:
         root: the relative prefix of links on the page.
@@ -97,6 +97,6 @@ def anchor_of(heading: str) -> str:
 
 
 def is_harmless(url: str) -> bool:
-    """Return whether a link leads to the web, or to a file or a document; only those that kb has become links."""
+    """Return whether a link leads to the web, a file, or a document; kb shows a link to a missing file as text."""
     url = url.strip()
     return bool(WEB.match(url) or _DOCUMENT.match(url) or not _SCHEME.match(url))

@@ -113,7 +113,7 @@ def _wiki(state: StateInline, silent: bool) -> bool:
 def _reference(
     target: str, *, alias: str = "", alt: str = "", is_embed: bool, is_linked: bool
 ) -> dict[str, str | bool]:
-    """Return what a link in brackets or a picture says; `is_linked` if it is inside another link."""
+    """Return the parts of a link in brackets or of a picture; `is_linked` if it is inside another link."""
     return {"target": target, "alias": alias, "alt": alt, "is_embed": is_embed, "is_linked": is_linked}
 
 
@@ -167,7 +167,7 @@ def _tag(state: StateInline, silent: bool) -> bool:
 
 
 def _address(state: StateInline, silent: bool) -> bool:
-    """An address of the web, as it is."""
+    """A web address without brackets."""
     scheme = next((each for each in ("https", "http") if state.pending.endswith(each)), None)
     if silent or state.linkLevel or not scheme or not (found := _matched(state, _ADDRESS)):
         return False
@@ -184,7 +184,7 @@ def _address(state: StateInline, silent: bool) -> bool:
     return True
 
 
-# What is decided when all blocks are known.
+# Rules that need all blocks.
 
 
 def _finish(state: StateCore) -> None:
@@ -230,7 +230,7 @@ def _hide_title(tokens: Sequence[Token], title: str) -> None:
 
 
 def _set_levels(tokens: Sequence[Token], highest: int) -> None:
-    """Give headings and embeds the levels that they have on the page, without those of the hidden title."""
+    """Give headings and embeds the levels that they have on the page."""
     headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
     shown = [int(token.tag[1]) for token in headings[2 * (bool(headings) and _is_again(headings[0])) :]]
     up = highest - min(shown, default=1)
@@ -301,7 +301,7 @@ def _closes(token: Token, opening: Token) -> bool:
 
 
 def _referring(children: Sequence[Token], about: Surroundings) -> Iterator[Token]:
-    """Yield the text of a block with its links and pictures as those of kb."""
+    """Yield the text of a block with links to documents and pictures in kb."""
     closing = list[str]()
     for child in children:
         if child.type == "link_open":

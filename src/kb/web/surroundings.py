@@ -1,4 +1,4 @@
-"""Fetch what a Markdown document refers to: its links, the notes that it embeds, and its front matter."""
+"""Fetch the surroundings of a Markdown document: its links, embedded notes, and front matter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EMBEDDED_CHUNKS: Final = 40
 
 
 async def surroundings(visit: Visit, shown: Row, links: Row) -> Surroundings:
-    """Return what the visible text of a document refers to."""
+    """Return the surroundings of the visible text of a document."""
     about = _own(visit, shown, links)
     if shown["doc_type"] not in MARKDOWN:
         return about
@@ -41,7 +41,7 @@ def _own(visit: Visit, shown: Row, links: Row) -> Surroundings:
 
 
 async def _embedded(visit: Visit, document_id: int) -> tuple[str, Surroundings] | None:
-    """Return the text of a document, and what it refers to; None if it is not Markdown."""
+    """Return the text of a document with its surroundings; None if it is not Markdown."""
     try:
         shown = await visit.engine.document(document_id, chunks=EMBEDDED_CHUNKS)
         if shown["doc_type"] not in MARKDOWN:
