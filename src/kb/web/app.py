@@ -43,7 +43,7 @@ SIGN_IN_BODY: Final = 64 << 10
 ENCODED_BODY: Final = 256 << 10
 """Maximum size of a form that is not multipart: decoding it blocks the event loop."""
 
-NEEDED: Final = ("jinja2", "markdown_it")
+NEEDED: Final = ("jinja2", "markdown_it", "mdit_py_plugins")
 ABSENT: Final = (
     "The web interface is not installed. To get it, install the package 'kb-local[web]'.\n"
     "The HTTP API is at /api/v1, and its description at /docs. Agents connect to /mcp.\n"
@@ -155,6 +155,7 @@ def page_routes() -> list[BaseRoute]:
         at("/documents", documents.browse),
         at("/d/{id:id}", documents.document),
         at("/d/{id:id}/file", documents.download),
+        at("/d/{id:id}/picture", documents.show_picture),
         at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
         at("/d/{id:id}/tags", documents.change_tags, "POST"),
         at("/d/{id:id}/delete", documents.delete, "POST"),
