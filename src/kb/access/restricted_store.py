@@ -625,6 +625,15 @@ class CallerFolders:
         self._check(folder.prefix)
         self.inner.put(folder)
 
+    def set_watch(self, prefix: str, watch: str | None) -> None:
+        """Record how a synced folder is watched.
+
+        Raises:
+            Forbidden: the folder is outside the limit.
+        """
+        self._check(prefix)
+        self.inner.set_watch(prefix, watch)
+
     def remove(self, prefix: str) -> None:
         """Forget a synced folder.
 
