@@ -35,6 +35,7 @@ COMMAND_GROUPS: Final = {
         "search": "kb_cli.commands.search:search",
         "similar": "kb_cli.commands.similar:similar",
         "duplicates": "kb_cli.commands.duplicates:duplicates",
+        "links": "kb_cli.commands.links:links",
         "get": "kb_cli.commands.get:get",
         "open": "kb_cli.commands.open:open_",
         "list": "kb_cli.commands.list:list_",

@@ -373,6 +373,10 @@ class EngineClient:
         """GET /audit: a page of actions and their callers, by `document_id` and `by`, newest first."""
         return await self._call("GET", "audit", params=_given(**query))
 
+    async def links(self, document_id: int) -> JSON:
+        """GET /documents/{id}/links."""
+        return await self._call("GET", f"documents/{document_id}/links")
+
     async def rename_tag(self, old: str, new: str, *, why: str | None = None) -> JSON:
         """POST /tags/rename."""
         change = {"old": old, "new": new}

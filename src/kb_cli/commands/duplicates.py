@@ -16,7 +16,7 @@ def duplicates(
     near: Annotated[bool, typer.Option("--near", help="List documents with nearly the same text.")] = False,
     json: Json = False,
 ) -> int:
-    """List documents with the same content, or with nearly the same text.
+    """List documents with the same content or nearly the same text.
 
     The newest come first. With --near, kb compares all documents, about 1,000 per second. Attachments do not count.
     kb deletes nothing: use 'kb delete', or the web page Duplicates, which shows the differences.
