@@ -17,7 +17,7 @@ from kb.store.rows import Document, Filter
 SHARED: Final = 0.4
 """The least share of three-word runs that near duplicates have in common.
 
-Of 300 texts, it recognizes 92% with three in ten sentences removed, and 99% with a tenth of the words replaced.
+It recognizes 92% of 300 texts with three in ten sentences removed, and 99% with a tenth of the words replaced.
 The most alike two of 4,000 abstracts about related subjects share 12%.
 """
 
