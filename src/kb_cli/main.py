@@ -35,6 +35,7 @@ COMMAND_GROUPS: Final = {
         "updatenote": "kb_cli.commands.updatenote:updatenote",
         "search": "kb_cli.commands.search:search",
         "similar": "kb_cli.commands.similar:similar",
+        "duplicates": "kb_cli.commands.duplicates:duplicates",
         "links": "kb_cli.commands.links:links",
         "get": "kb_cli.commands.get:get",
         "open": "kb_cli.commands.open:open_",

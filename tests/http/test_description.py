@@ -32,6 +32,8 @@ tags       POST    /tags/rename
 documents  GET     /documents/{document_id}/pages
 documents  GET     /documents/{document_id}/pages/{number}.png
 documents  GET     /map
+documents  GET     /duplicates
+documents  GET     /documents/{document_id}/compare/{other_id}
 notes      PATCH   /notes/{document_id}
 history    GET     /documents/{document_id}/history
 history    GET     /documents/{document_id}/history/{number}

@@ -670,6 +670,36 @@ class VersionDiff(Reply):
     changes: list[Change]
 
 
+class DocumentDiff(Reply):
+    """The differences between two documents, word by word."""
+
+    start: int
+    end: int
+    changes: list[Change]
+
+
+class DuplicateGroup(Reply):
+    """Documents with the same content, or with nearly the same text, oldest first; at most 100 of all `total`.
+
+    `shared` is the least share of runs of words that the first document and another one have in common.
+    """
+
+    documents: list[Document]
+    total: int
+    shared: float | None
+
+
+class DuplicateList(Reply):
+    """A page of duplicates. `next_cursor` is null on the last page; other pages may be empty.
+
+    `compared` is the number of documents that kb looked at for this page.
+    """
+
+    groups: list[DuplicateGroup]
+    compared: int
+    next_cursor: str | None
+
+
 class BinnedDocument(Document):
     """A document in the bin, with the key, program and reason of its deletion. kb purges it at `expires_at`."""
 

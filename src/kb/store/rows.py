@@ -211,6 +211,14 @@ class Document(OptionalFields):
     language: str | None = None
 
 
+class Repeated(NamedTuple):
+    """A content that several documents have: their number, and the id of the newest."""
+
+    content_hash: str
+    documents: int
+    newest: int
+
+
 CONTENT_FIELDS: Final = {field.name for field in fields(Content)}.intersection(field.name for field in fields(Document))
 
 
