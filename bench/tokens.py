@@ -71,7 +71,7 @@ class Tally:
     def add(self, result: CallToolResult, reply: dict[str, Any]) -> None:
         """Count an answer, and the engine's reply to the same search."""
         found = result.structured_content["results"]
-        self.passages += sum(count(each["text"]) for each in found)
+        self.passages += sum(count(shown_text(each)) for each in found)
         self.text += count(result.content[0].text)
         self.structured += count(json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":")))
         kept = [{name: value for name, value in each.items() if name not in UNREAD} for each in reply["results"]]
@@ -172,7 +172,10 @@ async def tool_list(agent: Client[Any]) -> bool:
         for tool in await agent.list_tools()
     ]
     return within(
-        "the list of tools", sum(count(json.dumps(each, separators=(",", ":"))) for each in sent), 2600, operator.le
+        "the list of tools",
+        sum(count(json.dumps(each, ensure_ascii=False, separators=(",", ":"))) for each in sent),
+        2600,
+        operator.le,
     )
 
 
@@ -181,7 +184,9 @@ async def fill(engine: EngineClient, agent: Client[Any]) -> None:
     for text in DECISIONS:
         await agent.call_tool("kb_addnote", {"text": text, "tags": ["harbor", "memory"]})
     turns = collection("locomo_turns").documents.items()
-    await add_all(engine, ((path, each) for path, each in turns if each.get("scope") == SCOPE))
+    await add_all(engine, ((path, each) for path, each in turns if each.get("scope") == SCOPE), 1)
+    sessions = collection("locomo_sessions").documents.items()
+    await add_all(engine, ((path, each) for path, each in in_scopes(sessions)), 1)
     for path in sorted((DATA / "files").iterdir()):
         if path.suffix not in (".md",):
             with path.open("rb") as file:

@@ -145,4 +145,4 @@ async def test_a_date_and_tags_that_all_results_have_are_said_once(agent, word):
         assert all(word in each["tags"] for each in found), tool
     assert f"\nAll: tags {word}.\n" in text
     searched = (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
-    assert f"\nAll: 2026-02-03 · tags {word}.\n" in searched
+    assert f"\n>>> All: notes · 2026-02-03 · tags {word}.\n" in searched

@@ -18,12 +18,12 @@ MAX_LIST: Final = 64 << 10
 
 NAMED_ID: Final = re.compile(
     r"(?:kb://documents/(\d{1,18})(?:[/?].*)?"
-    r"|\[?(?:document|note|chunk|job) (\d{1,18})(?:, chunk \d{1,18})?\]?"
+    r"|>*\[?(?:(?:document|note|chunk|job) )?(\d{1,18})(?:,? chunk \d{1,18})?\]?"
     r"|[#\[](\d{1,18})\]?)"
 )
 """An id in the form of responses and resource URLs."""
 
-NAMED_CHUNK: Final = re.compile(r"\[?(?:document|note) \d{1,18}, chunk (\d{1,18})\]?")
+NAMED_CHUNK: Final = re.compile(r">*\[?(?:(?:document|note) )?\d{1,18},? chunk (\d{1,18})\]?")
 PLACES: Final = ("chunk_id", "from_chunk", "page", "heading", "query")
 """Parameters of kb_get that select a position."""
 
