@@ -105,4 +105,4 @@ def test_words_in_front_matter_that_the_answer_leaves_out_do_not_count():
 
 def test_a_sentence_without_an_end_is_shown_whole():
     text = "word " * 5000
-    assert shown(text, "word") .strip() == text.strip()
+    assert shown(text, "word").strip() == text.strip()
