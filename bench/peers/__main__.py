@@ -34,6 +34,7 @@ PEERS: Final[dict[str, Any]] = {
 }
 TOP: Final = 10
 
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question, and the beginnings of the turns that answer it."""

@@ -11,7 +11,6 @@ from kb_mcp.tools.excerpts import WHOLE_RESULTS, excerpts
 from kb_mcp.tools.rendering import shown_text
 from tests.conftest import KEY
 from tests.http.conftest import until_idle
-from tests.mcp.conftest import call
 
 TAG = "logbooks"
 FILLER = "The crew mended the nets and waited for the wind to turn. "
