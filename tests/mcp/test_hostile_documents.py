@@ -97,7 +97,7 @@ def rephrase(text):
     if fences:
         begin, end = map(re.escape, fences.groups())
         text = re.sub(rf"(?s)^{begin}\n.*?\n{end}$", "", text, flags=re.MULTILINE)
-    if marked := re.match(r"Lines with (\S+) come from kb", text):
+    if marked := re.match(r"(\S+) lines are from kb", text):
         notice, *lines = text.split("\n")
         assert not any(marked[1] in line and not line.startswith(marked[1]) for line in lines), text
         text = "\n".join([notice, *(line for line in lines if line.startswith(marked[1]))])
