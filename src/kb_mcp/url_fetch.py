@@ -31,7 +31,7 @@ SIGNING: Final = re.compile(
 
 SIGNATURE: Final = re.compile(r"(x-amz-|x-goog-)?signature|sig")
 SECRET: Final = re.compile(
-    r".*(token|secret|passw|credential|session|jwt|signature|hmac).*|auth(orization)?|(api|access)?[-_]?key|pw|sig"
+    r".*(token|secret|passw|credential|session|jwt|signature|hmac).*|.*(auth|key)|authorization|pw|sig"
 )
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 ASSIGNED: Final = ipaddress.IPv6Network("2000::/3")

@@ -15,6 +15,7 @@ import quicktok
 
 from kb.client.client import EngineClient
 from kb_mcp.server import create_server
+from kb_mcp.tools.rendering import day_text
 from kb_mcp.tools.token_budget import AnswerLimiter, estimate_tokens, jobs, with_notice
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.http.conftest import until_idle
@@ -304,3 +305,17 @@ async def test_a_dated_note_is_shown_once_with_its_date(agent, word):
     own = f"---\ndate: 2026-11-03\nstatus: open\n---\n{word}x is kept whole"
     await noted(agent, text=own)
     assert "status: open" in (await agent.call_tool("kb_search", {"query": f"{word}x"})).content[0].text
+
+
+@pytest.mark.parametrize(
+    ("date", "text", "is_said"),
+    [
+        ("2026-02-03", "Met on 2026-02-03.", False),
+        ("2026-02-03T10:15:00+01:00", "Met on 2026-02-03.", False),
+        ("2026-02-03T10:15:00+01:00", "Met on Tuesday.", True),
+        ("2026-02", "Met on 2026-02-03.", True),
+        ("2026", "Invoice 12026.", True),
+    ],
+)
+def test_a_date_that_the_text_has_is_not_said_again(date, text, is_said):
+    assert day_text(date, text) == (date[:10] if is_said else "")

@@ -159,3 +159,12 @@ async def test_a_tag_includes_the_tags_below_it_unless_the_agent_wants_it_exactl
         found = await call(agent, tool, **query, tags=[word], tag_exact=exact)
         counts.append(len(found["results" if tool == "kb_search" else "documents"]))
     assert counts == [2, 1]
+
+
+@pytest.mark.parametrize("tool", ["kb_search", "kb_list"])
+async def test_the_word_null_in_a_filter_means_no_filter(agent, word, tool):
+    await noted(agent, text=f"{word} is kept", tags=[word])
+    query = {"query": word} if tool == "kb_search" else {}
+    nothing = {"doc_type": "null", "source_prefix": "null", "after": "null", "tag_any": ["null"], "tag_not": "null"}
+    found = await call(agent, tool, **query, tags=[word], **nothing)
+    assert len(found["results" if tool == "kb_search" else "documents"]) == 1
