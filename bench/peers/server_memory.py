@@ -34,5 +34,5 @@ async def add(agent: Client[Any], documents: Mapping[str, str]) -> None:
 
 
 async def search(agent: Client[Any], query: str, top: int) -> str:
-    """Return the text of all matches, because there is no limit."""
+    """Return the text of all matches; the program has no limit."""
     return (await agent.call_tool("search_nodes", {"query": query})).content[0].text

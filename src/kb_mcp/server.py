@@ -132,7 +132,7 @@ def register_tool(
     described = partial(Tool.from_function, title=title, description=description(tool), annotations=annotations)
     registered = described(translated, output_schema=output_schema)
     for parameter in registered.parameters["properties"].values():
-        parameter.pop("default", None)  # agents omit what they do not need, and each default costs three tokens
+        parameter.pop("default", None)  # each costs three tokens, and agents omit parameters anyway
         if parameter.get("minimum", 0) >= 0:  # kb checks all bounds, and agents expect these
             parameter.pop("minimum", None)
         for bound in ("maximum", "minLength", "maxLength"):

@@ -66,7 +66,7 @@ def _pieces(text: str) -> Iterator[Range]:
 
 
 def _merged(pieces: list[Range], text: str) -> list[Range]:
-    """Return the pieces; those that only white space separates become one."""
+    """Return the pieces; pieces with only white space between them become one."""
     gaps = [(end, start) for (_, end), (start, _) in pairwise(pieces) if text[end:start].strip()]
     starts, ends = [pieces[0][0], *(start for _, start in gaps)], [*(end for end, _ in gaps), pieces[-1][1]]
     return list(zip(starts, ends, strict=True))

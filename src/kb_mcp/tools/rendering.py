@@ -61,7 +61,7 @@ def search_text(data: JSON) -> str:
     for result in results:
         for passage in (result, *result.get("more", ())):
             line = head(result, passage, is_mixed=is_mixed, is_described=result["document_id"] in described)
-            lines += [f"{mark}{line}", visible(shown_text(passage)).lstrip("\n").rstrip()]
+            lines += [f"{mark}{line}", trimmed(shown_text(passage))]
             described.add(result["document_id"])
     return "\n".join([*lines, " ".join(filter(None, [mark, rest, pending]))])
 
@@ -174,10 +174,7 @@ def list_text(data: JSON) -> str:
             tags_text(document),
             *origin(document),
         ]
-        lines += [
-            f"{mark}{joined(line)}",
-            *([visible(document["text"]).lstrip("\n").rstrip()] if "text" in document else []),
-        ]
+        lines += [f"{mark}{joined(line)}", *([trimmed(document["text"])] if "text" in document else [])]
     end = f"{mark} {rest}".strip()
     return "\n".join([*lines, *([end] if end else [])])
 
@@ -366,6 +363,11 @@ def with_quotes_notice(text: str) -> str:
 def visible(text: str) -> str:
     """Return a text with a placeholder for characters that reverse, hide or split others."""
     return UNPRINTABLE.sub("\ufffd", shown(text.replace("\r\n", "\n")))
+
+
+def trimmed(text: str) -> str:
+    """Return a visible text without empty lines around it."""
+    return visible(text).lstrip("\n").rstrip()
 
 
 def quoted(name: str, most: int = MAX_QUOTE) -> str:
