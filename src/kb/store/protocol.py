@@ -42,6 +42,7 @@ from kb.store.rows import (
     Operation,
     OperationCounts,
     OutgoingLink,
+    Repeated,
     ReplicaState,
     SecondSpace,
     SyncedFolder,
@@ -71,6 +72,15 @@ class Documents(Protocol):
 
     def count(self, where: Filter) -> int:
         """Return the number of documents that the filter admits."""
+
+    def repeated(self, *, limit: int, before: int | None, within: Limit | None = None) -> list[Repeated]:
+        """Return the contents that several documents have, newest document first, all below the id `before`.
+
+        Documents inside others, such as attachments, do not count.
+        """
+
+    def having(self, content_hash: str, *, limit: int, within: Limit | None = None) -> list[Document]:
+        """Return the oldest documents with a content, apart from documents inside others."""
 
     def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
         """Return the documents of a type whose first chunk begins with `beginning`."""
@@ -459,7 +469,10 @@ class Folders(Protocol):
     """The synced folders, and the files in them that kb leaves out."""
 
     def all(self) -> list[SyncedFolder]: ...
-    def put(self, folder: SyncedFolder) -> None: ...
+    def put(self, folder: SyncedFolder) -> None:
+        """Record a folder. Its `watch` stays, unless another machine takes the folder over."""
+
+    def set_watch(self, prefix: str, watch: str | None) -> None: ...
     def remove(self, prefix: str) -> None: ...
     def left_out(self) -> list[str]:
         """Return the paths of the files that kb leaves out."""

@@ -13,9 +13,11 @@ from starlette.responses import HTMLResponse, Response
 from kb.api.errors import Changed, Invalid, KbError, NotANote, TooLarge, TooManyTags
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.document_html import Row, markdown
+from kb.web.document_html import Row
 from kb.web.documents import split_tags
 from kb.web.forms import BYTES_OF_CHARACTER
+from kb.web.markdown_html import rendered
+from kb.web.markdown_links import Surroundings
 from kb.web.pages import redirect, render
 from kb.web.sessions import Notice, Visit
 
@@ -86,7 +88,7 @@ async def edit(request: Request, visit: Visit) -> Response:
 
 async def preview(request: Request, visit: Visit) -> Response:
     form = await note_form(request, visit)
-    html = await asyncio.to_thread(markdown, str(form.get("text", ""))[:200_000])
+    html = await asyncio.to_thread(rendered, str(form.get("text", ""))[:200_000], Surroundings(root=visit.root))
     return HTMLResponse(str(html), headers=PAGE_HEADERS)
 
 

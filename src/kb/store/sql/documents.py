@@ -35,6 +35,7 @@ from kb.store.rows import (
     Extent,
     Filter,
     Named,
+    Repeated,
     VectorSpace,
 )
 from kb.store.sql.conditions import EVERY_DOCUMENT, Conditions
@@ -108,6 +109,18 @@ class Documents(ABC):
         condition, parameters = self.conditions.admitted(where)
         count: int = self._execute(self._sql["count_documents"].format(condition=condition), parameters).get
         return count
+
+    def repeated(self, *, limit: int, before: int | None, within: Limit | None = None) -> list[Repeated]:
+        condition, parameters = self.conditions.admitted(Filter(limit=within))
+        sql = self._sql["select_repeated"].format(condition=condition, mark=self.conditions.mark)
+        return [Repeated(*row) for row in self._execute(sql, (*parameters, ALL if before is None else before, limit))]
+
+    def having(self, content_hash: str, *, limit: int, within: Limit | None = None) -> list[Document]:
+        condition, parameters = self.conditions.admitted(Filter(limit=within))
+        mark = self.conditions.mark
+        condition = self._sql["with_hash"].format(condition=condition, mark=mark)
+        sql = self._sql["select_documents"].format(source="documents", condition=f"{condition} LIMIT {mark}")
+        return mapped(map_document, self._execute(sql, (content_hash, *parameters, limit)))
 
     def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
         parameters = {"doc_type": doc_type, "beginning": beginning}
