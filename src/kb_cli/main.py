@@ -32,6 +32,7 @@ COMMAND_GROUPS: Final = {
         "sync": "kb_cli.commands.sync:sync",
         "addnote": "kb_cli.commands.addnote:addnote",
         "updatenote": "kb_cli.commands.updatenote:updatenote",
+        "notes": "kb_cli.commands.notes:notes",
         "search": "kb_cli.commands.search:search",
         "similar": "kb_cli.commands.similar:similar",
         "get": "kb_cli.commands.get:get",

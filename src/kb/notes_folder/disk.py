@@ -1,6 +1,6 @@
 """The files of the notes folder on the disk: find them, and write, move and remove them without a loss.
 
-Each write goes to a hidden file beside its target first. It then takes the target's place at once, and the file that
+Each write goes to a hidden file in the same folder first. It then takes the target's place at once, and the file that
 was there is removed only if it still has the expected content.
 """
 
@@ -43,7 +43,7 @@ class FoundFile:
 
 @dataclass(slots=True)
 class Scan:
-    """The Markdown files of a folder by their path in NFC, and what kb does not take.
+    """The Markdown files of a folder by their path in NFC, and the files that kb skips.
 
     Args:
         files: the files.
@@ -121,7 +121,7 @@ def state_of(status: os.stat_result) -> str:
 
 
 def state_at(path: str | Path) -> str | None:
-    """Return the state of the file at a path; None if there is none."""
+    """Return the state of the file at a path; None without a file."""
     try:
         return state_of(os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -244,7 +244,7 @@ def move(path: Path, target: Path) -> None:
 
 
 def set_aside(path: Path, content: bytes, day: str) -> Path:
-    """Write content beside a file as `name (conflict DATE).md`; return that path. The same content is kept once.
+    """Write content next to a file as `name (conflict DATE).md`; return that path. The same content is kept once.
 
     Raises:
         OSError: it cannot be written.
@@ -268,7 +268,7 @@ def _conflict_paths(path: Path, day: str) -> Iterator[Path]:
 
 
 def _write_part(path: Path, content: bytes, mode: int = 0o666) -> tuple[Path, os.stat_result]:
-    """Write content durably to a hidden file beside a path; return that file and its status."""
+    """Write content durably to a hidden file in the folder of a path; return that file and its status."""
     part = path.with_name(f"{PART}{uuid4().hex}")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
@@ -299,7 +299,7 @@ def _put_back(path: Path, part: Path, ours: str) -> None:
 
 
 def _rescue(path: Path, part: Path) -> None:
-    """Keep content that has lost its place beside its file."""
+    """Keep content that has lost its place next to its file."""
     for other in _conflict_paths(path, "interrupted"):
         with suppress(FileExistsError):
             move_to_free(part, other)

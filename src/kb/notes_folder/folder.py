@@ -109,7 +109,7 @@ class NotesFolder(BackgroundThread):
         return self.status()
 
     def step(self, *, is_changed: bool = True) -> None:
-        """Do what is due: take changes of files, then write changed notes."""
+        """Take changes of files, if that is due, then write changed notes."""
         if not self._take_lease():
             return
         with self._lock:
@@ -187,7 +187,7 @@ class NotesFolder(BackgroundThread):
         return not rows or any(row.state == disk.state_at(self._root / row.path) for row in rows)
 
     def _begin(self, known: NotesFolderState, sessions: list[str], *, is_new: bool) -> None:
-        """Begin to use the folder: mark it, and forget what kb knew about its files if that is from another time."""
+        """Begin to use the folder: mark it, and forget its files if their records are from another time."""
         is_outdated = not is_new and bool(sessions) and known.session not in sessions
         if is_outdated:
             logger.warning("the notes folder or the database returned to an earlier state: kb compares all files")
@@ -201,7 +201,7 @@ class NotesFolder(BackgroundThread):
         self._is_prepared, self._is_due = True, True
 
     def _clear_parts(self) -> None:
-        """Remove the hidden files of an engine that was killed, and keep what only they contain."""
+        """Remove the hidden files of an engine that was killed, and keep text that only they contain."""
         with self._parts.store.read() as tx:
             rows = {row.document_id: row for row in tx.note_files.all()}
         digests = {row.digest for row in rows.values()}

@@ -44,7 +44,7 @@ NO_BIN: Final = "The bin is off (KB_BIN_DAYS=0), so kb would delete notes for go
 
 @dataclass
 class Look:
-    """What a look at the folder found.
+    """The result of a look at the folder.
 
     Args:
         scan: the files.
@@ -83,7 +83,7 @@ class Incoming:
     _author: Author = field(default_factory=lambda: Author(FILE))
 
     def look(self, operation: str, mounts: tuple[str, str] = ("", ""), *, is_sure: bool = False) -> Look:
-        """Take what has changed and was complete at the last look; `is_sure` confirms all deletions.
+        """Take changes that were complete at the last look; `is_sure` confirms all deletions.
 
         `operation` is the key of the operation, which can be undone as a whole. `mounts` are the devices of the folder
         before and now.
@@ -109,7 +109,7 @@ class Incoming:
         self._refused.clear()
 
     def _sightings(self, look: Look) -> tuple[list[Sighting], set[str]]:
-        """Return the changed files, and the paths of those that are not complete yet."""
+        """Return the changed files, and the paths of files that are not complete yet."""
         states = {row.path: row.state for row in self._rows.values()}
         changed = {path: file for path, file in look.scan.files.items() if states.get(path) != file.state}
         before, self._seen = self._seen, {path: file.state for path, file in changed.items()}
@@ -233,7 +233,7 @@ class Incoming:
         return replace(copy, title=None if copy.title == first_line(copy.text) else copy.title)
 
     def _update(self, sighting: Sighting, document_id: int) -> None:
-        """Take an edited file into its note; where both changed, merge them, or keep the file's text beside it."""
+        """Take an edited file into its note; where both changed, merge them, or keep the file's text in a conflict file."""
         row = self._rows.get(document_id)
         with self.parts.store.read() as tx:
             is_binned = tx.history.binned(document_id) is not None
@@ -270,7 +270,7 @@ class Incoming:
             raise ValueError(f"It has more than {self.parts.most_characters:,} characters (KB_MAX_NOTE_CHARS).")
 
     def _record(self, sighting: Sighting, document_id: int, base: Base) -> None:
-        """Record what a file says, to be compared with its note."""
+        """Record the content of a file, to be compared with its note."""
         with self.parts.store.write() as tx:
             note = tx.documents.get(document_id)
             place = note.source_path if note else None

@@ -42,7 +42,7 @@ class Waiting(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The new row of a file, and what the file says."""
+    """The new row of a file, and its content."""
 
     file: NoteFile
     base: Base
@@ -69,7 +69,7 @@ class Outgoing:
     _taken: set[str] = field(default_factory=set)
 
     def write(self) -> bool:
-        """Write what has changed; return whether a file on the disk must be looked at first."""
+        """Write changed notes; return whether a file on the disk must be looked at first."""
         with self.parts.store.read() as tx:
             unwritten, gone = tx.note_files.unwritten(), tx.note_files.gone()
             if not unwritten and not gone:
@@ -232,7 +232,7 @@ def _with_version(file: NoteFile, version: int) -> NoteFile:
 
 
 def _base(each: Waiting, text: str) -> Base:
-    """Return what a file says, as `parsed` will read it."""
+    """Return the content of a file, as `parsed` will read it."""
     return parsed(text, own_fields(each.text))
 
 

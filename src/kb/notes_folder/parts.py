@@ -1,4 +1,4 @@
-"""What both directions of the notes folder work with."""
+"""The parts of the engine that both directions of the notes folder use."""
 
 from __future__ import annotations
 

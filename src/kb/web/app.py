@@ -181,6 +181,7 @@ def page_routes() -> list[BaseRoute]:
         at("/connect", overview.connect),
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),
+        at("/notes-folder", maintenance.notes_folder, "POST"),
         at("/keys", maintenance.keys),
         at("/events", live_updates.events),
         at("/sign-in", sign_in.sign_in, "GET", "POST"),
