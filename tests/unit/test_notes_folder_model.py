@@ -135,7 +135,12 @@ class World:
 
     def restore_note(self):
         if binned := sorted(self.kept.binned()):
-            self.kept.restore(self.random.choice(binned))
+            note = self.random.choice(binned)
+            with self.kept.store.read() as tx:
+                [last] = tx.history.versions(note, limit=1)
+                words = set(WORD.findall("".join(chunk.text for chunk in tx.history.chunks(last))))
+            if not words & set(WORD.findall(" ".join(self.kept.notes().values()))):  # its file may be a note again
+                self.kept.restore(note)
 
     # Changes of files.
 
@@ -146,10 +151,12 @@ class World:
             self.kept.write(path, f"{head}{mark}{self.lines(body)}")
 
     def strip_file(self):
-        """Remove the fields of kb, as a converter does."""
+        """Remove the fields of kb, as a converter does. Files that are renamed and edited at the same time are others."""
+        self.kept.settle()
         if path := self.some_file():
             text = self.kept.files()[path].decode()
             self.kept.write(path, re.sub(r"(?m)^(kb|created|updated): .*\n", "", text, count=3))
+            self.kept.settle()
 
     def tag_file(self):
         if path := self.some_file():
@@ -177,7 +184,7 @@ class World:
 
     def exchange_files(self):
         one, other = self.some_file(), self.some_file()
-        if one and one != other:
+        if one and one != other and all("\nkb: " in self.kept.files()[path].decode() for path in (one, other)):
             disk.exchange(self.kept.root / one, self.kept.root / other)
 
     def delete_file(self):
@@ -246,8 +253,8 @@ class World:
         texts = [content.decode() for path, content in self.kept.files().items() if path != but]
         with self.kept.store.read() as tx:
             for document_id in [*self.kept.notes(), *self.kept.binned()]:
-                for version in tx.history.versions(document_id, limit=10_000):
-                    texts.append("".join(chunk.text for chunk in tx.history.chunks(version)))
+                versions = tx.history.versions(document_id, limit=10_000)
+                texts += ["".join(chunk.text for chunk in tx.history.chunks(version)) for version in versions]
         return set(WORD.findall("\n".join(texts)))
 
     def check(self):
@@ -330,3 +337,95 @@ def test_random_changes_on_both_sides_lose_no_text_and_double_no_note(kept, seed
 @pytest.mark.slow
 def test_3000_random_changes_on_both_sides_lose_no_text_and_double_no_note(kept):
     run(kept, 7, MANY_STEPS)
+
+
+TEXT = "one\ntwo\nthree\nfour\nfive\n"
+CHANGED = TEXT.replace("two", "changed")
+
+
+def written(kept, note):
+    kept.edit(note, CHANGED)
+
+
+def moved(kept, note):
+    kept.move(note, "b/y.md")
+
+
+def deleted(kept, note):
+    kept.delete(note)
+
+
+def added(kept, note):
+    kept.add("new", tags=["t"])
+
+
+def edited(kept, note):
+    file = kept.file(note)
+    file.write_text(file.read_text().replace("five", "edited"))
+
+
+def edited_on_both_sides(kept, note):
+    written(kept, note)
+    edited(kept, note)
+
+
+def in_conflict(kept, note):
+    written(kept, note)
+    file = kept.file(note)
+    file.write_text(file.read_text().replace("two", "edited"))
+
+
+def renamed(kept, note):
+    kept.file(note).rename(kept.root / "z.md")
+
+
+def new_file(kept, note):
+    kept.write("new.md", "by hand")
+
+
+def removed(kept, note):
+    kept.file(note).unlink()
+
+
+MORE = [moved, deleted, added, edited_on_both_sides, renamed, new_file, removed]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [written, edited, in_conflict, *(pytest.param(change, marks=pytest.mark.slow) for change in MORE)],
+    ids=lambda change: change.__name__,
+)
+def test_an_engine_killed_at_each_step_of_a_change_comes_to_the_same_end(kept, change, monkeypatch):
+    note, ends = start_again(kept), set()
+    for number in range(100):
+        with killed_at(monkeypatch, number) as left:
+            change(kept, note)
+            try:
+                for _ in range(4):
+                    kept.folder.step()
+            except Killed:
+                pass
+        kept.start()
+        status = kept.settle()
+        texts = sorted(text for text in kept.notes().values())
+        bodies = sorted(content.decode().rpartition("\n---\n")[2] for content in kept.files().values())
+        ends.add((tuple(texts), tuple(bodies)))
+        assert (status.stopped, status.withheld, status.problems) == (None, [], [])
+        assert not list(kept.root.rglob(".kb-part-*"))
+        assert len(ends) == 1, f"killed at operation {number}"
+        if number and left[0] > 0:
+            break
+        note = start_again(kept)
+
+
+def start_again(kept):
+    """Remove all notes and files, and return a new note with a file."""
+    for document_id in kept.notes():
+        kept.delete(document_id)
+    kept.settle()
+    for path in kept.files():
+        (kept.root / path).unlink()
+    kept.settle()
+    note, _ = kept.add(TEXT, source_path="a/x.md"), kept.add("another")
+    kept.settle()
+    return note

@@ -222,6 +222,12 @@ def remove(path: Path, expected: str) -> None:
     sync(path.parent)
 
 
+def has_twin(part: Path, content: bytes) -> bool:
+    """Return whether a visible file in the folder of a hidden one has the same content."""
+    others = (path for path in part.parent.glob("[!.]*") if path.is_file() and path.stat().st_size == len(content))
+    return any(_digest_at(other) == digest_of(content) for other in others)
+
+
 def prune(folder: Path, root: Path) -> None:
     """Remove a folder below the root, and the folders around it, as far as they are empty."""
     with suppress(OSError):

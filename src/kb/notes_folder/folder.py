@@ -106,6 +106,8 @@ class NotesFolder(BackgroundThread):
             raise NotesFolderElsewhere
         with self._lock:
             self._confirmed = action
+            if self._look:
+                self._look.withheld.clear()
         return self.status()
 
     def step(self, *, is_changed: bool = True) -> None:
@@ -125,7 +127,8 @@ class NotesFolder(BackgroundThread):
         is_due = self._is_due and time.monotonic() >= self._due_at
         if is_changed or is_due or confirmed:
             self._take(is_sure=confirmed == "delete")
-        self._is_due = self._outgoing.write() or self._is_due
+        look = self._look or Look(disk.Scan())
+        self._is_due = self._outgoing.write(look.named, look.problems) or self._is_due
 
     def _take(self, *, is_sure: bool) -> None:
         began = time.monotonic()
@@ -184,7 +187,7 @@ class NotesFolder(BackgroundThread):
             return True
         with self._parts.store.read() as tx:
             rows = tx.note_files.all()
-        return not rows or any(row.state == disk.state_at(self._root / row.path) for row in rows)
+        return any(row.state == disk.state_at(self._root / row.path) for row in rows)
 
     def _begin(self, known: NotesFolderState, sessions: list[str], *, is_new: bool) -> None:
         """Begin to use the folder: mark it, and forget its files if their records are from another time."""
@@ -208,7 +211,8 @@ class NotesFolder(BackgroundThread):
         for name in disk.scan(self._root, ()).parts:
             part = Path(name)
             content = part.read_bytes()
-            if disk.digest_of(content) in digests or not content or self._is_known(content):
+            is_kept = disk.digest_of(content) in digests or disk.has_twin(part, content)
+            if not content or is_kept or self._is_known(content):
                 part.unlink()
             else:
                 disk.set_aside(part.with_name("recovered.md"), content, self._parts.today())

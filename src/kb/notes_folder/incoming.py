@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from pydantic import ValidationError
 
-from kb.api.errors import Changed, KbError, NotFound, Stopped
+from kb.api.errors import Changed, KbError, NotFound, Occupied, Stopped
 from kb.api.models import NOTE, NoteRequest
+from kb.api.stream_safe import composed
 from kb.documents.delete import delete
 from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
@@ -51,6 +54,8 @@ class Look:
         problems: the reasons why files and notes differ, by path.
         withheld: the reasons why notes of missing files stay.
         is_settled: whether nothing is left to do.
+        emptied: folders that are suddenly empty.
+        named: the notes that incomplete files name: these files may be theirs.
     """
 
     scan: disk.Scan
@@ -58,6 +63,7 @@ class Look:
     withheld: list[Withheld] = field(default_factory=list)
     is_settled: bool = True
     emptied: list[str] = field(default_factory=list)
+    named: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -93,15 +99,19 @@ class Incoming:
             self._rows = {row.document_id: row for row in tx.note_files.all()}
         look = Look(disk.scan(self.parts.root, {row.path for row in self._rows.values()}))
         look.problems |= look.scan.problems
+        self.parts.found.clear()
+        self.parts.found.update({path: Path(file.disk_path) for path, file in look.scan.files.items()})
         sightings, unsettled = self._sightings(look)
         claims = self._claims(look, sightings, unsettled)
         look.is_settled = not unsettled
+        look.named = set(self._named(look.scan.files[path].disk_path for path in unsettled))
         missing = [row for row in self._rows.values() if row.document_id not in claims.owned]
         self._follow_moves(claims)
         for sighting in sightings:
             self.parts.checkpoint()
             self._take(sighting, claims.owners.get(sighting.path), look)
-        self._miss(missing, look, mounts, may_delete=not unsettled, is_sure=is_sure)
+        if not unsettled:  # a missing file may have become an incomplete one
+            self._miss(missing, look, mounts, is_sure=is_sure)
         return look
 
     def forget(self) -> None:
@@ -126,6 +136,13 @@ class Incoming:
             except (OSError, ValueError) as error:
                 self._refuse(look, path, changed[path].state, _reason(error))
         return sightings, unsettled
+
+    def _named(self, disk_paths: Iterable[str]) -> Iterator[int]:
+        for path in disk_paths:
+            with suppress(OSError, ValueError, disk.Changed):
+                content, _ = disk.read(path, self.parts.most_bytes)
+                if named := claim(content.decode("utf-8-sig", errors="replace")):
+                    yield named.document_id
 
     def _sighting(self, path: str, disk_path: str) -> Sighting:
         content, state = disk.read(disk_path, self.parts.most_bytes)
@@ -185,7 +202,9 @@ class Incoming:
             if document_id is None:
                 self._add(sighting, look)
             else:
-                self._update(sighting, document_id)
+                self._update(sighting, document_id, look)
+        except Occupied:  # the path of its note in the bin is another note's now
+            self._add(sighting, look)
         except Changed:
             look.is_settled = False
         except Stopped:
@@ -232,8 +251,8 @@ class Incoming:
         copy = parsed(sighting.text, own_fields(base.text))
         return replace(copy, title=None if copy.title == first_line(copy.text) else copy.title)
 
-    def _update(self, sighting: Sighting, document_id: int) -> None:
-        """Take an edited file into its note; where both changed, merge them, or keep the file's text in a conflict file."""
+    def _update(self, sighting: Sighting, document_id: int, look: Look) -> None:
+        """Take an edited file into its note. If both changed, merge them, or keep the file's text next to it."""
         row = self._rows.get(document_id)
         with self.parts.store.read() as tx:
             is_binned = tx.history.binned(document_id) is not None
@@ -251,7 +270,9 @@ class Incoming:
         self._check(file.text)
         text = merged(base.text, present, file.text) if base else present if file.text == present else None
         if text is None:
-            disk.set_aside(self.parts.place(sighting.path), sighting.text.encode(), self.parts.today())
+            aside = disk.set_aside(self.parts.place(sighting.path), sighting.text.encode(), self.parts.today())
+            name = composed(str(PurePosixPath(sighting.path).with_name(aside.name)))
+            look.scan.conflicts += [] if name in look.scan.conflicts else [name]
             logger.warning("both note %s and its file changed: kb kept the file's text as a conflict file", note.id)
         change = _change(note, present, present if text is None else text, base, file)
         if change:
@@ -284,9 +305,7 @@ class Incoming:
         look.problems[path] = reason
         logger.warning("skipped in the notes folder: %r: %s", path, reason)
 
-    def _miss(
-        self, missing: list[NoteFile], look: Look, mounts: tuple[str, str], *, may_delete: bool, is_sure: bool
-    ) -> None:
+    def _miss(self, missing: list[NoteFile], look: Look, mounts: tuple[str, str], *, is_sure: bool) -> None:
         """Delete the notes of missing files, unless that looks like an accident."""
         with self.parts.store.read() as tx:
             versions = {row.document_id: version_of(tx, row.document_id) for row in missing}
@@ -300,7 +319,7 @@ class Incoming:
         left = [row for row in missing if row.document_id not in forgotten]
         since = self.now()
         self._missing = {row.document_id: self._missing.get(row.document_id, since) for row in left}
-        ripe = [row for row in left if may_delete and since - self._missing[row.document_id] >= DELETE_SECONDS]
+        ripe = [row for row in left if since - self._missing[row.document_id] >= DELETE_SECONDS]
         look.is_settled = look.is_settled and len(ripe) == len(left)
         allowed = self._allowed(ripe, look, mounts, has_bin=has_bin, is_sure=is_sure)
         for row in ripe:

@@ -7,10 +7,10 @@ write one twice.
 from __future__ import annotations
 
 import logging
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from kb.api.errors import DiskFull
@@ -67,9 +67,15 @@ class Outgoing:
     """The number of notes that wait to be written."""
     _rows: dict[int, NoteFile] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
+    _named: Collection[int] = ()
+    _skipped: Collection[str] = ()
 
-    def write(self) -> bool:
-        """Write changed notes; return whether a file on the disk must be looked at first."""
+    def write(self, named: Collection[int] = (), skipped: Collection[str] = ()) -> bool:
+        """Write changed notes; return whether a file on the disk must be looked at first.
+
+        `named` are the notes that incomplete files name, and `skipped` the paths of files that kb cannot take.
+        """
+        self._named, self._skipped = named, skipped
         with self.parts.store.read() as tx:
             unwritten, gone = tx.note_files.unwritten(), tx.note_files.gone()
             if not unwritten and not gone:
@@ -137,24 +143,18 @@ class Outgoing:
         return Written(self._row(each, file.path, state, text), _base(each, text))
 
     def _create(self, each: Waiting, text: str) -> Written:
+        if each.note.id in self._named:
+            raise disk.Changed
         path = file_path(each.note, self._taken)
         place = self.parts.place(path)
-        if place.exists() or folded(path) in self._taken:
+        if place.is_file() and path not in self._skipped:  # a new file, which may belong to this note
+            raise disk.Changed
+        if os.path.lexists(place):
             path = file_path(each.note, _All())
             place = self.parts.place(path)
-        state = self._created(place, text)
+        state = disk.create(place, text.encode())
         self._taken.add(folded(path))
         return Written(self._row(each, path, state, text), _base(each, text))
-
-    def _created(self, place: Path, text: str) -> str:
-        """Write a new file, or take the same file of an engine that was killed before it could record it."""
-        try:
-            return disk.create(place, text.encode())
-        except FileExistsError:
-            content, state = disk.read(place, self.parts.most_bytes * 2)
-            if content != text.encode():
-                raise
-            return state
 
     def _moved(self, file: NoteFile, note: Document) -> NoteFile:
         """Move a file to the new place of its note; return its row."""

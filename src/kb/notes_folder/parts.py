@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final, cast
 
@@ -40,6 +41,8 @@ class FolderParts:
     vectors: NoteVectors
     most_characters: int
     checkpoint: Callable[[], None] = lambda: None
+    found: dict[str, Path] = field(default_factory=dict)
+    """The files of the last look: a folder may exist in two Unicode forms."""
 
     @property
     def audited(self) -> Store:
@@ -53,7 +56,8 @@ class FolderParts:
 
     def place(self, path: str) -> Path:
         """Return the absolute path of a file, as the disk spells it."""
-        return DiskView(self.root).path_of(PurePosixPath(path))
+        known = self.found.get(path)
+        return known if known and os.path.lexists(known) else DiskView(self.root).path_of(PurePosixPath(path))
 
     @staticmethod
     def today() -> str:
