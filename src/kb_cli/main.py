@@ -35,6 +35,7 @@ COMMAND_GROUPS: Final = {
         "notes": "kb_cli.commands.notes:notes",
         "search": "kb_cli.commands.search:search",
         "similar": "kb_cli.commands.similar:similar",
+        "links": "kb_cli.commands.links:links",
         "get": "kb_cli.commands.get:get",
         "open": "kb_cli.commands.open:open_",
         "list": "kb_cli.commands.list:list_",

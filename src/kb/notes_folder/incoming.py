@@ -102,9 +102,10 @@ class Incoming:
         self.parts.found.clear()
         self.parts.found.update({path: Path(file.disk_path) for path, file in look.scan.files.items()})
         sightings, unsettled = self._sightings(look)
+        look.named = set(self._named(look.scan.files[path].disk_path for path in unsettled))
+        sightings = self._certain(sightings, unsettled, look.named)
         claims = self._claims(look, sightings, unsettled)
         look.is_settled = not unsettled
-        look.named = set(self._named(look.scan.files[path].disk_path for path in unsettled))
         missing = [row for row in self._rows.values() if row.document_id not in claims.owned]
         self._follow_moves(claims)
         for sighting in sightings:
@@ -136,6 +137,23 @@ class Incoming:
             except (OSError, ValueError) as error:
                 self._refuse(look, path, changed[path].state, _reason(error))
         return sightings, unsettled
+
+    def _certain(self, sightings: list[Sighting], unsettled: set[str], named: set[int]) -> list[Sighting]:
+        """Return the sightings that incomplete files cannot concern; the others become incomplete, too.
+
+        While files exchange their names, one of them may be complete before the other.
+        """
+        by_path = {row.path: row.document_id for row in self._rows.values()}
+        others = {by_path[path] for path in unsettled if path in by_path}
+        certain = list[Sighting]()
+        for sighting in sightings:
+            own = by_path.get(sighting.path)
+            claimed = sighting.claim.document_id if sighting.claim else None
+            if own in named or (claimed != own and claimed in others | named):
+                unsettled.add(sighting.path)
+            else:
+                certain.append(sighting)
+        return certain
 
     def _named(self, disk_paths: Iterable[str]) -> Iterator[int]:
         for path in disk_paths:

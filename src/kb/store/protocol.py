@@ -22,6 +22,7 @@ from kb.store.rows import (
     AuditEvent,
     AuditLine,
     Author,
+    Backlink,
     Binned,
     Chunk,
     ChunkPlace,
@@ -42,6 +43,7 @@ from kb.store.rows import (
     NotesFolderState,
     Operation,
     OperationCounts,
+    OutgoingLink,
     ReplicaState,
     SecondSpace,
     SyncedFolder,
@@ -156,6 +158,23 @@ class Documents(Protocol):
 
     def take_unneeded_files(self) -> list[str]:
         """Return the hashes of the files that lost their last document, and clear this list."""
+
+    def link_older(self, limit: int) -> bool:
+        """Write the links of up to `limit` documents of an older kb; return whether more may be left."""
+
+
+class Links(Protocol):
+    """The links in documents. Each call looks up the documents that they lead to."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether kb has read the links of all documents since an upgrade."""
+
+    def outgoing(self, document: Document, limit: Limit | None = None) -> list[OutgoingLink]:
+        """Return the links in a document, in order. Web addresses that kb does not hold are left out."""
+
+    def incoming(self, document: Document, most: int, limit: Limit | None = None) -> tuple[list[Backlink], int]:
+        """Return the first `most` documents with a link to a document, and the number of all of them."""
 
 
 class History(Protocol):
@@ -484,6 +503,8 @@ class Transaction(Protocol):
     def documents(self) -> Documents: ...
     @property
     def history(self) -> History: ...
+    @property
+    def links(self) -> Links: ...
     @property
     def jobs(self) -> Jobs: ...
     @property

@@ -142,6 +142,7 @@ def page_routes() -> list[BaseRoute]:
         notes,
         overview,
         search,
+        settings,
         sign_in,
     )
     from kb.web.pages import STATIC, assets
@@ -182,7 +183,9 @@ def page_routes() -> list[BaseRoute]:
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),
         at("/notes-folder", maintenance.notes_folder, "POST"),
-        at("/keys", maintenance.keys),
+        at("/settings", settings.settings, "GET", "POST"),
+        at("/settings/theme", settings.theme, "POST"),
+        at("/keys", settings.keys, "GET", "POST"),
         at("/events", live_updates.events),
         at("/sign-in", sign_in.sign_in, "GET", "POST"),
         at("/sign-out", sign_in.sign_out, "POST"),
