@@ -35,6 +35,8 @@ class KeptFolder:
 
     def start(self) -> NotesFolder:
         """Return the folder of an engine that starts."""
+        if hasattr(self, "folder"):
+            self.folder.release()
         self.folder = NotesFolder(self.parts, {})
         return self.folder
 

@@ -384,6 +384,23 @@ def test_many_deleted_files_delete_nothing_until_somebody_decides(kept):
     assert len(kept.notes()) == 4
 
 
+def test_files_that_disappear_one_after_another_are_counted_together(kept):
+    for number in range(20):
+        kept.add(f"text {number}", source_path=f"{number}.md")
+    kept.settle()
+    for number in range(8):
+        (kept.root / f"{number}.md").unlink()
+        status = kept.settle()
+    assert len(kept.notes()) == 15
+    assert status.withheld[0].startswith("6 of 20 files disappeared within a minute")
+    kept.folder._incoming._deleted.clear()  # a minute later
+    kept.settle()
+    assert len(kept.notes()) == 15
+    kept.folder.act("delete")
+    kept.settle()
+    assert len(kept.notes()) == 12
+
+
 def test_an_empty_folder_another_folder_and_no_folder_delete_nothing(kept, tmp_path):
     kept.add("one", source_path="1.md")
     kept.add("two", source_path="2.md")
@@ -430,6 +447,7 @@ def test_after_a_restore_of_the_database_the_notes_hold_and_the_texts_of_files_a
 def test_another_folder_in_the_settings_gets_all_notes(kept, tmp_path):
     kept.add("one", source_path="1.md")
     kept.settle()
+    kept.folder.release()
     other = KeptFolder(kept.store, kept.embedder, tmp_path / "other", tmp_path / "data")
     other.settle()
     assert list(other.files()) == ["1.md"]

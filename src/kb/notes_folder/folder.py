@@ -74,6 +74,18 @@ class NotesFolder(BackgroundThread):
         self._seen_at: str | None = None
         self._files = 0
 
+    def __exit__(self, *_: object) -> None:
+        """Stop, and let another engine have the folder."""
+        super().__exit__()
+        self.release()
+
+    def release(self) -> None:
+        """Let go of the folder."""
+        if self._holds:
+            with self._parts.store.write() as tx:
+                tx.note_files.release(self._session)
+            self._holds = False
+
     def status(self) -> NotesFolderStatus:
         """Return the state of the folder."""
         with self._lock:

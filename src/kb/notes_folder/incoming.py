@@ -20,7 +20,7 @@ from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
 from kb.documents.restore import restore
 from kb.documents.update import NO_EDIT, NoteChange, update_note
-from kb.folders.deletions import Judge, Withheld
+from kb.folders.deletions import FEW, SHARE, Judge, Withheld
 from kb.folders.disk_view import DiskView
 from kb.ingest.draft import first_line
 from kb.notes_folder import disk
@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 DELETE_SECONDS: Final = 2.0
 """A file must be missing for this long: programs move a file away briefly when they save it."""
+
+MINUTE: Final = 60.0
 
 AT_ONCE: Final = 200
 """The most new and changed files of one look, so that new notes need not wait for all of them."""
@@ -83,6 +85,10 @@ class Incoming:
     """The state of files that kb cannot take, and the reason."""
     _missing: dict[int, float] = field(default_factory=dict)
     """The notes whose file is missing, and since when."""
+    _held: dict[int, str] = field(default_factory=dict)
+    """The notes of missing files that stay until somebody decides, and the reason."""
+    _deleted: list[float] = field(default_factory=list)
+    """When notes were deleted lately: files may disappear one after another."""
     _attempts: int = 0
     """Distinguishes a file from one that was added before and whose note was deleted at once."""
     _rows: dict[int, NoteFile] = field(default_factory=dict)
@@ -337,28 +343,44 @@ class Incoming:
         left = [row for row in missing if row.document_id not in forgotten]
         since = self.now()
         self._missing = {row.document_id: self._missing.get(row.document_id, since) for row in left}
-        ripe = [row for row in left if since - self._missing[row.document_id] >= DELETE_SECONDS]
-        look.is_settled = look.is_settled and len(ripe) == len(left)
-        allowed = self._allowed(ripe, look, mounts, has_bin=has_bin, is_sure=is_sure)
-        for row in ripe:
+        self._held = {id_: reason for id_, reason in self._held.items() if id_ in self._missing and not is_sure}
+        if any(since - self._missing[row.document_id] < DELETE_SECONDS for row in left):
+            look.is_settled = False  # more of them may follow
+            return
+        allowed = self._allowed(left, look, mounts, has_bin=has_bin, is_sure=is_sure)
+        for row in left:
             if row.path in allowed:
                 self._delete(row)
 
     def _allowed(
-        self, ripe: list[NoteFile], look: Look, mounts: tuple[str, str], *, has_bin: bool, is_sure: bool
+        self, missing: list[NoteFile], look: Look, mounts: tuple[str, str], *, has_bin: bool, is_sure: bool
     ) -> set[str]:
         """Return the paths of missing files whose notes may be deleted; record the reasons for the others."""
-        paths = [row.path for row in ripe]
+        paths = [row.path for row in missing if row.document_id not in self._held]
+        look.withheld = [Withheld(reason, ()) for reason in dict.fromkeys(self._held.values())]
         judge = Judge(DiskView(self.parts.root), mounts, look.scan.unreadable, len(self._rows), is_sure, REMEDY)
         allowed = judge.allow(paths)
-        look.withheld, look.emptied = judge.withheld, judge.emptied
-        if allowed and not is_sure and not look.scan.files:
-            look.withheld.append(Withheld(f"The folder has no notes any more, so kb deleted none. {REMEDY}", ()))
-            return set()
-        if allowed and not is_sure and not has_bin:
-            look.withheld.append(Withheld(f"{NO_BIN} {REMEDY}", tuple(allowed)))
-            return set()
-        return set(allowed)
+        withheld, look.emptied = judge.withheld, judge.emptied
+        reason = None if is_sure or not allowed else self._objection(len(allowed), look, has_bin=has_bin)
+        if reason:
+            withheld.append(Withheld(f"{reason} {REMEDY}", tuple(allowed)))
+        look.withheld += withheld
+        ids = {row.path: row.document_id for row in missing}
+        self._held |= {ids[path]: each.reason for each in withheld if each.needs_yes for path in each.paths}
+        return set() if reason else set(allowed)
+
+    def _objection(self, number: int, look: Look, *, has_bin: bool) -> str | None:
+        """Return why the notes of missing files should not be deleted; None if they may be."""
+        self._deleted = [at for at in self._deleted if self.now() - at < MINUTE]
+        number += len(self._deleted)
+        total = len(self._rows) + len(self._deleted)
+        if not look.scan.files:
+            return "The folder has no notes any more, so kb deleted none."
+        if not has_bin:
+            return NO_BIN
+        if number > FEW and number * SHARE > total:
+            return f"{number} of {total} files disappeared within a minute, so kb stopped deleting their notes."
+        return None
 
     def _delete(self, row: NoteFile) -> None:
         author = replace(self._author, why="its file was deleted")
@@ -369,6 +391,7 @@ class Incoming:
         with self.parts.store.write() as tx:
             tx.note_files.remove(row.document_id)
         self._rows.pop(row.document_id, None)
+        self._deleted.append(self.now())
 
 
 def _note(tx: Transaction, document_id: int) -> Document | None:

@@ -473,6 +473,9 @@ class NoteFiles(Protocol):
         With 0 seconds, the engine always takes it.
         """
 
+    def release(self, holder: str) -> None:
+        """Let go of the folder, if this engine holds it."""
+
     def folder(self) -> NotesFolderState: ...
     def set_folder(self, state: NotesFolderState) -> None:
         """Write the state of the folder; an engine must hold it."""

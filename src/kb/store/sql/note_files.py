@@ -18,6 +18,9 @@ class NoteFiles:
     def take(self, holder: str, seconds: float) -> bool:
         return bool(self._execute(self._sql["take_folder"], {"holder": holder, "seconds": seconds}).fetchall())
 
+    def release(self, holder: str) -> None:
+        self._execute(self._sql["release_folder"], {"holder": holder})
+
     def folder(self) -> NotesFolderState:
         return next(iter(mapped(map_notes_folder, self._execute(self._sql["select_folder"]))), NotesFolderState())
 

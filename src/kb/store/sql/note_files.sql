@@ -4,8 +4,12 @@
 -- Become or stay the engine that holds the folder, unless another engine held it in the last :seconds; 0 seconds always take it.
 INSERT INTO notes_folder (only_row, holder, at) VALUES (1, :holder, $now)
 ON CONFLICT (only_row) DO UPDATE SET holder = :holder, at = $now
-WHERE notes_folder.holder = :holder OR :seconds <= 0 OR notes_folder.at < $seconds_ago
+WHERE notes_folder.holder IN (:holder, '') OR :seconds <= 0 OR notes_folder.at < $seconds_ago
 RETURNING only_row
+
+-- name: release_folder
+-- Let go of the folder.
+UPDATE notes_folder SET holder = '' WHERE holder = :holder
 
 -- name: select_folder
 -- Select the state of the folder.
