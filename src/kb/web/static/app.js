@@ -171,71 +171,18 @@
     say("Copied");
   });
 
-  // Notes: a preview, and a draft that survives a closed tab.
-  const editor = find(".editor");
-  if (editor) {
-    const name = `kb-draft-${editor.dataset.draft}`;
-    const text = editor.elements.text;
-    // The draft includes the note's original state, so that saving detects changes of other people.
-    const fields = ["title", "text", "tags", "content_hash", "shown_title", "shown_tags"];
-    const state = () => JSON.stringify(Object.fromEntries(fields.map((each) => [each, editor.elements[each].value])));
-    const first = state();
-    // Remember that this tab sent the note: the parameter ?saved= could also come from a link.
-    sessionStorage.removeItem("kb-sent");
-    editor.addEventListener("submit", () => sessionStorage.setItem("kb-sent", editor.dataset.draft));
-    const kept = localStorage.getItem(name);
-    const offer = find(".draft");
-    if (offer && kept && kept !== first) {
-      offer.hidden = false;
-      find("[data-do=restore]").addEventListener("click", () => {
-        const draft = JSON.parse(kept);
-        for (const field of fields) editor.elements[field].value = draft[field] ?? "";
-        offer.hidden = true;
-        show();
-      });
-      find("[data-do=discard]").addEventListener("click", () => {
-        localStorage.removeItem(name);
-        offer.hidden = true;
-      });
-    }
-    const preview = find("#preview");
-    let drawing;
-    const show = async () => {
-      if (!preview) return;
-      drawing?.abort();
-      drawing = new AbortController();
-      try {
-        const body = new FormData();
-        body.append("text", text.value);
-        const answer = await ask(`${root}preview`, { method: "POST", signal: drawing.signal, headers: { "X-KB-Token": token }, body });
-        if (answer.ok) preview.innerHTML = await answer.text();
-      } catch {}
-    };
-    let timer;
-    editor.addEventListener("input", () => {
-      localStorage.setItem(name, state());
-      clearTimeout(timer);
-      timer = setTimeout(show, 200);
-    });
-    show();
-    if (editor.dataset.draft === "new" && location.hash.length > 1) {
-      try {
-        const { title, text: body } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-        editor.elements.title.value = String(title).slice(0, 500);
-        text.value = String(body);
-        history.replaceState(null, "", location.pathname);
-        show();
-      } catch {}
-    }
-  }
+  // A saved note: its draft is no longer needed. A screen reader announces a text only if it appears after the page.
   const saved = new URLSearchParams(location.search).get("saved");
   if (saved) {
     history.replaceState(null, "", location.pathname);
-    if (sessionStorage.getItem("kb-sent") === saved) {
-      localStorage.removeItem(`kb-draft-${saved}`);
-      say("Saved");
-    }
-    sessionStorage.removeItem("kb-sent");
+    try {
+      const sent = sessionStorage.getItem("kb-sent") || "";
+      sessionStorage.removeItem("kb-sent");
+      if (sent.startsWith(`${saved} `)) {
+        localStorage.removeItem(sent.slice(saved.length + 1));
+        setTimeout(() => say("Saved"), 100);
+      }
+    } catch {}
   }
 
   // Add files and folders that are dropped, chosen or pasted; at most two uploads at once.
