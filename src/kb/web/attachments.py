@@ -50,6 +50,7 @@ async def keep_picture(visit: Visit, job: Row, picture: BinaryIO, kind: str, pat
     except (NotFound, JobDone):  # it was read at this moment
         return await visit.engine.job(job["job_id"]) | {"job_id": job["job_id"]}
     name = path.rpartition("/")[2]
+    picture.seek(0)
     text = f"![{name}](data:image/{kind};base64,{b64encode(picture.read()).decode()})\n"
     return await visit.engine.add_file(
         f"{name}.md", BytesIO(text.encode()), title=name, source_path=path, wait=WAIT_SECONDS

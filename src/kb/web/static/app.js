@@ -155,11 +155,34 @@
   const sign = find(".keys");
   sign.addEventListener("click", showKeys);
 
-  // Ask for confirmation before sending a form that declares a question.
+  // Ask for confirmation before sending a form whose button, or which itself, declares a question.
   addEventListener("submit", (event) => {
-    const question = event.target.dataset.confirm;
+    const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
     if (question && !confirm(question)) event.preventDefault();
   });
+
+  // Times are in the reader's time zone. Without this script they are in UTC, and say so.
+  const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d UTC/g;
+  const DAY = /\d{1,2} [A-Z][a-z]{2} \d{4}/;
+  const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const two = (number) => String(number).padStart(2, "0");
+  const local = (moment) => {
+    const at = new Date(moment.replace(" ", "T").replace(" UTC", "Z"));
+    return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
+  };
+  const showLocal = (within) => {
+    for (const each of all("time, .reason", within)) {
+      const at = new Date(each.dateTime);
+      const isInstant = each.title?.replace(MOMENT, "") === "" && each.title; // other dates are those of documents
+      if (isInstant && DAY.test(each.textContent)) each.textContent = each.textContent.replace(DAY, `${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}`);
+      if (!each.children.length && each.textContent.match(MOMENT)) each.textContent = each.textContent.replace(MOMENT, local);
+      if (each.title) each.title = each.title.replace(MOMENT, local);
+    }
+  };
+  showLocal(document);
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes) for (const each of addedNodes) if (each.nodeType === 1) showLocal(each);
+  }).observe(document.body, { childList: true, subtree: true });
 
   // Copying.
   const offerCopying = () => all("[data-copy]").forEach((button) => (button.hidden = !navigator.clipboard));
@@ -222,7 +245,7 @@
       request.setRequestHeader("Accept", "application/json");
       request.responseType = "json";
       request.upload.onprogress = (event) => event.lengthComputable && draw(line, "uploading", event.loaded / event.total);
-      request.onloadend = () => resolve(request.response || { error: "kb did not respond. Check that it is running." });
+      request.onloadend = () => resolve(request.response || { error: "kb did not respond. Check that it is running.", again: true });
       request.send(body);
     });
   const follow = async (id, line) => {
@@ -258,7 +281,7 @@
     next();
     const job = answer.id ? await follow(answer.id, line) : null;
     if (!answer.id) draw(line, "failed", 1, answer.error || answer.detail);
-    if (!answer.id || job?.status === "failed") again(line, file, path);
+    if (answer.again || job?.remedy === "retry") again(line, file, path);
   };
   const take = (files) => {
     for (const [file, path] of files) queue.push([file, path, row(path || file.name)]);

@@ -65,7 +65,7 @@
   };
   const link = () => {
     const { start, end, inner } = chosen();
-    if (!inner) return write(text, start, end, "[[]]", start + 2);
+    if (!inner) return write(text, start, end, "[[]]", start + 2), suggestInText();
     if (/^(https?:\/\/|mailto:)\S+$/.test(inner)) return write(text, start, end, `[](${inner})`, start + 1);
     write(text, start, end, `[${inner}](https://)`, start + inner.length + 3, start + inner.length + 11);
   };
@@ -208,8 +208,9 @@
     });
     list.addEventListener("pointerdown", (event) => event.preventDefault()); // the field keeps the focus
     list.addEventListener("click", (event) => accept(Number(event.target.closest("[role=option]")?.dataset.at)));
+    return offer;
   };
-  suggest(text, inText);
+  const suggestInText = suggest(text, inText);
   suggest(tags, inTags);
 
   // Pasted and dropped files become documents of their own, which the note shows or links to.

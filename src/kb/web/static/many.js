@@ -48,13 +48,17 @@
     },
     true
   );
-  // A form that was sent is not sent a second time.
+  // A form that was sent is not sent a second time, unless Escape or a lost connection stopped the first.
+  const SENT_MS = 10_000;
+  const mayBeSent = () => all("[data-sent]").forEach((each) => delete each.dataset.sent);
   addEventListener("submit", (event) => {
     if (event.defaultPrevented || event.target.method !== "post") return;
     if (event.target.dataset.sent) event.preventDefault();
+    else setTimeout(mayBeSent, SENT_MS);
     event.target.dataset.sent = "1";
   });
-  addEventListener("pageshow", () => all("[data-sent]").forEach((each) => delete each.dataset.sent));
+  addEventListener("keydown", (event) => event.key === "Escape" && mayBeSent(), true);
+  addEventListener("pageshow", mayBeSent);
   addEventListener("kb:shown", draw);
   addEventListener("pageshow", draw);
   for (const each of all(".drop-up")) each.addEventListener("toggle", () => each.open && each.querySelector("input").focus());
