@@ -301,7 +301,7 @@ def test_jobs_are_dismissed_after_a_question_that_says_what_cannot_be_undone(bro
 
 
 def test_a_form_that_escape_stopped_can_be_sent_again(browser, site, batch):
-    tag, ids = batch
+    tag, _ = batch
     browser.get(f"{site.url}/documents?tag={tag}")
     find(browser, ".rows .pick")[0].click()
     browser.execute_script("document.querySelector('#many').dataset.sent = '1'")  # a slow answer

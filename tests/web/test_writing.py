@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import json
 
 import httpx2
 import pytest
-from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 

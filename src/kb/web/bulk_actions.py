@@ -53,8 +53,11 @@ async def many(request: Request, visit: Visit) -> Response:
         raise Invalid("act: choose an action for the selected rows.")
     ids = await chosen(visit, form, act)
     if act == "delete" and form.get("sure") != "1" and (synced := await synced_files(visit, ids)):
-        return render(request, "delete_many.html", ids=ids, synced=synced, back=back, is_all=form.get("all") == "1" and "found" not in form,
-                      where=str(form.get("where", "")), seen=str(form.get("seen", "")))  # fmt: skip
+        where, seen = str(form.get("where", "")), str(form.get("seen", ""))
+        is_all = form.get("all") == "1" and "found" not in form
+        return render(
+            request, "delete_many.html", ids=ids, synced=synced, back=back, is_all=is_all, where=where, seen=seen
+        )
     if act in OF_JOBS:  # nothing to undo: they change no document
         visit.leave_notice(Notice(told(act, await carry_out(ids, await action(visit, act, form)))))
         return redirect(visit, back)
