@@ -64,7 +64,9 @@ def open_suggestions(browser, site):
 def open_draft(browser, site):
     """A new note, where the browser has kept a draft of another one."""
     browser.get(f"{site.url}/new")
-    browser.execute_script("localStorage.clear(); localStorage.setItem('kb-draft-new', JSON.stringify({text: 'Sails'}))")
+    browser.execute_script(
+        "localStorage.clear(); localStorage.setItem('kb-draft-new', JSON.stringify({text: 'Sails'}))"
+    )
     browser.get(f"{site.url}/new")
     find(browser, ".draft", "Sails")
     browser.execute_script("localStorage.clear()")

@@ -109,7 +109,7 @@ def test_names_of_documents_are_suggested_in_a_link(browser, site, editor):
     options = find(browser, "[role=option]")
     assert {each.text.split("\n")[0] for each in options} == {"Zephyr plan", "zephyr log"}
     assert editor.get_attribute("aria-activedescendant") == options[0].get_attribute("id")
-    assert find(browser, "[data-said]", "2 suggestions")
+    assert read(browser, "[data-found][role=status]") == ["2 suggestions"]
     label = options[1].text.split("\n")[0]
     editor.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
     assert value(browser) == f"See [[{label}]]"

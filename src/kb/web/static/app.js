@@ -101,9 +101,10 @@
     links[Math.min(at + step, links.length - 1)]?.focus();
   };
   const isWriting = (element) => element.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
+  const isShown = (element) => element.checkVisibility?.() ?? true; // the bar for selected rows is not always there
   const showKeys = () => {
     const list = find("#keys dl");
-    const rows = all("[data-key]").map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
+    const rows = all("[data-key]").filter(isShown).map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
     if (find(".hit-link")) rows.push(["↓ ↑", "Go to a result"], ["Enter", "Open the result"]);
     if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"]);
     if (field) rows.push(["Escape", "Back to the search field"]);
@@ -146,7 +147,7 @@
     if (writing) return;
     if (event.key === "?") return event.preventDefault(), showKeys();
     if (event.key === "/" && !field) return event.preventDefault(), (location.href = root);
-    const wanted = find(`[data-key="${CSS.escape(event.key)}"]:not([data-with])`);
+    const wanted = all(`[data-key="${CSS.escape(event.key)}"]:not([data-with])`).find(isShown);
     if (wanted) {
       event.preventDefault();
       act(wanted);

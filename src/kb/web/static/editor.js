@@ -182,7 +182,7 @@
         const found = answer.ok ? await answer.json() : [];
         if (mine.signal.aborted) return;
         draw(found, wanted.kind === "link");
-        say(found.length ? `${found.length} suggestion${found.length > 1 ? "s" : ""}` : "");
+        find("[data-found]").textContent = found.length ? `${found.length} suggestion${found.length > 1 ? "s" : ""}` : "";
       } catch {}
     };
     const accept = (index) => {

@@ -61,7 +61,7 @@
   addEventListener("pageshow", mayBeSent);
   addEventListener("kb:shown", draw);
   addEventListener("pageshow", draw);
-  for (const each of all(".drop-up")) each.addEventListener("toggle", () => each.open && each.querySelector("input").focus());
+  addEventListener("toggle", ({ target }) => target.matches?.(".drop-up[open]") && target.querySelector("input").focus(), true);
 
   // A screen reader announces a notice only if its text appears after the page.
   const text = find(".notice span");
