@@ -237,6 +237,15 @@ def memory_given_back(memory):
     memory.give_back()
 
 
+@pytest.fixture(autouse=True)
+def databases_dropped(request):
+    """Drop the test's databases in PostgreSQL when its stores are closed."""
+    yield
+    folder = request.node.funcargs.get("tmp_path")
+    if folder and (postgres := sys.modules.get("tests.support.postgres")):
+        postgres.drop_below(folder)
+
+
 PEAKS = pytest.StashKey[dict[str, int]]()
 """The peak memory of each worker in MB, in the process that the workers report to."""
 

@@ -33,6 +33,7 @@ from kb.asgi.request import RequestMiddleware, VersionMiddleware, request_second
 from kb.asgi.subapps import AppContext
 from kb.core import Core, check_settings, start, start_worker
 from kb.ingest.draft import DOC_TYPES
+from kb.maintenance.live_settings import LiveSettings
 from kb.routes import (
     document_map,
     documents,
@@ -45,6 +46,7 @@ from kb.routes import (
     search,
     status,
 )
+from kb.routes import settings as settings_routes
 from kb.routes.dependencies import Services
 from kb.routes.openapi import STATIC, add_docs, describe
 from kb.routes.problems import on_invalid, on_refused, problems
@@ -84,7 +86,8 @@ def create_app(context: AppContext | None = None) -> FastAPI:
     Raises:
         SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
     """
-    settings = Settings.read((context or AppContext()).environment)
+    live = LiveSettings((context or AppContext()).environment)
+    settings = live.settings
     check_settings(settings)
     tracer, stop_tracing = start_tracing("kb-engine")
     instruments = Instruments(tracer, DOC_TYPES)
@@ -93,7 +96,7 @@ def create_app(context: AppContext | None = None) -> FastAPI:
     app = FastAPIOffline(
         **ABOUT,
         exception_handlers=ERRORS,
-        lifespan=partial(lifespan, begin=partial(start, settings, keyring, instruments), stop_tracing=stop_tracing),
+        lifespan=partial(lifespan, begin=partial(start, live, keyring, instruments), stop_tracing=stop_tracing),
         middleware=[  # from the outside to the inside
             Middleware(RequestMiddleware, seconds=seconds, tracer=tracer, prefix=API),
             Middleware(VersionMiddleware),
@@ -141,6 +144,7 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
         folders,
         maintenance,
         keys,
+        settings_routes,
     ):
         app.include_router(
             module.router,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +12,7 @@ from prometheus_client import Info
 
 from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
-from kb.api.errors import ModelError, SettingError
+from kb.api.errors import FilesUnavailable, ModelError, SettingError
 from kb.api.models import MAX_TAGS
 from kb.documents.blob_place import bring_in, open_blobs
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
@@ -26,6 +27,7 @@ from kb.ingest.stop_signal import StopSignal
 from kb.maintenance.backup_schedule import BackupSchedule
 from kb.maintenance.gauges import Gauges
 from kb.maintenance.inbox import Inbox
+from kb.maintenance.live_settings import LiveSettings, Part, check_backup_folder, check_inbox_folder
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restore_swap import complete_restore
 from kb.maintenance.tasks import MaintenanceTasks
@@ -181,12 +183,16 @@ def start_reembedder(core: Core, settings: Settings, instruments: Instruments, s
     return reembedder
 
 
-def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
+def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
     """Build the parts and start the worker; `stack` stops them in reverse. Raises as `open_core`."""
+    live.skip_unusable("ocr", make_extractors)
+    live.skip_unusable("inbox_dir", check_inbox_folder)
+    settings = live.settings
     core = open_core(settings, instruments, stack, works=settings.workers > 0, read_url=settings.database_read_url)
     store, embedder, originals, worker = core.store, core.embedder, core.originals, core.worker
     open_keyring(keyring, core, settings, stack)
-    start_schedules(core, settings, stack)
+    maintenance = stack.enter_context(MaintenanceTasks(settings))
+    start_parts(core, live, maintenance, stack)
     has_gpu = embedder.device != "cpu"
     at_once = searches_at_once(settings, has_gpu=has_gpu)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
@@ -214,10 +220,11 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         picture_queue=Admission(MAX_PICTURES, 1, TOO_MANY_PICTURES),
         map=stack.enter_context(DocumentMapper(store)),
         map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
-        maintenance=stack.enter_context(MaintenanceTasks(settings)),
+        maintenance=maintenance,
+        live_settings=live,
         instruments=instruments,
         originals_use=DiskUse(partial(kept_sizes, originals.blobs)),
-        backups_use=DiskUse(partial(sizes, settings.backup_dir) if settings.backup_dir else None),
+        backups_use=DiskUse(partial(backup_sizes, live)),
     )
 
 
@@ -229,15 +236,40 @@ def open_keyring(keyring: Keyring, core: Core, settings: Settings, stack: ExitSt
     stack.callback(keyring.flush)
 
 
-def start_schedules(core: Core, settings: Settings, stack: ExitStack) -> None:
-    """Start the backups and the inbox that the settings name; `stack` stops them."""
-    if settings.backup_dir:
-        stack.enter_context(BackupSchedule(settings, settings.backup_dir))
-    if settings.inbox_dir:
-        most_bytes = settings.max_upload_mb << 20
-        blobs = core.originals.blobs
-        inbox = Inbox(settings.inbox_dir, core.store, blobs, settings.data_dir, most_bytes, core.worker.wake)
-        stack.enter_context(inbox)
+def start_parts(core: Core, live: LiveSettings, maintenance: MaintenanceTasks, stack: ExitStack) -> None:
+    """Start the parts that follow settings while they change; `stack` stops them."""
+
+    def backups(settings: Settings) -> BackupSchedule | None:
+        maintenance.use(settings)
+        return BackupSchedule(settings, settings.backup_dir) if settings.backup_dir else None
+
+    def inbox(settings: Settings) -> Inbox | None:
+        if settings.inbox_dir is None:
+            return None
+        most_bytes, blobs = settings.max_upload_mb << 20, core.originals.blobs
+        return Inbox(settings.inbox_dir, core.store, blobs, settings.data_dir, most_bytes, core.worker.wake)
+
+    def ocr(settings: Settings) -> None:
+        extractors = make_extractors(settings)
+        core.worker.sandbox.use(extractors)
+        if extractors.of_kind("image"):
+            queue_unread(core.store, core.originals.blobs)
+            core.worker.wake()
+
+    live.add(Part(("backup_dir", "backup_hours", "backup_keep"), check_backup_folder, backups), stack)
+    live.add(Part(("inbox_dir",), check_inbox_folder, inbox), stack)
+    live.add(Part(("ocr",), make_extractors, ocr), stack, is_started=True)
+
+
+def backup_sizes(live: LiveSettings) -> Iterator[int]:
+    """Return the sizes of the files in the backup folder.
+
+    Raises:
+        FilesUnavailable: no backup folder is set.
+    """
+    if live.settings.backup_dir is None:
+        raise FilesUnavailable
+    return sizes(live.settings.backup_dir)
 
 
 def searches_at_once(settings: Settings, *, has_gpu: bool) -> int:

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 LOCK: Final = "kb.lock"
+FIRST_KEY: Final = "api.key"
+"""The file in the data folder with the key that the page *Keys* makes if none is set."""
+
 MAX_BYTES: Final = 4096
 CONNECT_SECONDS: Final = 1
 
@@ -29,6 +32,14 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     if chosen := environment.get("KB_DATA_DIR"):
         return Path(chosen).expanduser()
     return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
+
+
+def first_key(folder: Path) -> str | None:
+    """Return the key that kb made for a data folder, if there is one."""
+    try:
+        return (folder / FIRST_KEY).read_text().strip() or None
+    except (OSError, ValueError):
+        return None
 
 
 def lock_path(folder: Path) -> Path:

@@ -5,7 +5,10 @@ The names of variables are in capitals. This module has the engine's settings an
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +26,12 @@ MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": 
 SQLITE: Final = "sqlite:///"
 WHERE_IN_POSTGRES: Final = ("host", "hostaddr", "port", "dbname")
 """The options of a URL that identify the database."""
+
+SAVED: Final = "settings.json"
+"""The file in the data folder with the settings that were changed while the engine ran. Variables override them."""
+
+CHANGEABLE: Final = ("ocr", "inbox_dir", "backup_dir", "backup_hours", "backup_keep")
+"""The names of these settings."""
 
 
 class EnvSettings(BaseModel):
@@ -44,6 +53,13 @@ class EnvSettings(BaseModel):
             first = error.errors(include_input=False, include_url=False)[0]
             message = MESSAGES.get(first["type"], first["msg"]).removeprefix("Value error, ")
             raise SettingError(f"{variable(str(first['loc'][0]))}: {message}") from None
+
+    @classmethod
+    def meanings(cls) -> dict[str, str]:
+        """Return the description of each setting, from `Args:` in the docstrings."""
+        entries = "\n".join((inspect.getdoc(each) or "").partition("Args:\n")[2] for each in cls.__mro__)
+        found = re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", entries)
+        return {name: " ".join(text.split()) for name, text in found}
 
 
 def variable(name: str) -> str:
@@ -207,6 +223,51 @@ class Settings(EngineAccess):
     backup_hours: Annotated[float, Field(gt=0)] = 24
     backup_keep: Annotated[int, Field(ge=1)] = 7
     backup_key: Key | None = None
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """Return the settings from `environment`, and from the file of saved settings.
+
+        Raises:
+            SettingError: a value is wrong, or the file cannot be read.
+        """
+        own = super().read(environment)
+        try:
+            return cls.read_with(own.saved(), environment)
+        except SettingError as error:
+            raise SettingError(f"{own.data_dir / SAVED}: {error.detail}") from None
+
+    @classmethod
+    def read_with(cls, saved: Mapping[str, str], environment: Mapping[str, str]) -> Self:
+        """Return the settings from `environment`, and for the rest from saved settings by name.
+
+        Raises:
+            SettingError: a value is wrong.
+        """
+        given = {name: value for name, value in environment.items() if value}
+        return super().read({variable(name): value for name, value in saved.items()} | given)
+
+    def saved(self) -> dict[str, str]:
+        """Return the saved settings that apply to this kind of database, by name.
+
+        Raises:
+            SettingError: the file cannot be read.
+        """
+        path = self.data_dir / SAVED
+        try:
+            values = json.loads(path.read_bytes())
+            named = {str(name): str(value) for name, value in values.items() if name in CHANGEABLE}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, AttributeError) as error:
+            raise SettingError(f"it cannot be read: {error}") from None
+        return {name: value for name, value in named.items() if name in self.changeable}
+
+    @property
+    def changeable(self) -> tuple[str, ...]:
+        """The names of the settings that may change while the engine runs. PostgreSQL needs no backups by kb."""
+        is_postgres = str(self.database_url).startswith("postgres")
+        return tuple(name for name in CHANGEABLE if not (is_postgres and name.startswith("backup_")))
 
     @property
     def staging_dir(self) -> Path:

@@ -34,6 +34,7 @@ COMMAND_GROUPS: Final = {
         "updatenote": "kb_cli.commands.updatenote:updatenote",
         "search": "kb_cli.commands.search:search",
         "similar": "kb_cli.commands.similar:similar",
+        "links": "kb_cli.commands.links:links",
         "get": "kb_cli.commands.get:get",
         "open": "kb_cli.commands.open:open_",
         "list": "kb_cli.commands.list:list_",

@@ -26,7 +26,7 @@ from kb.api.errors import SettingError
 from kb.asgi.security_headers import ANSWER_HEADERS
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.filesystem import raise_file_limit
-from kb.running_engine import Running, data_folder, find_running, write_running
+from kb.running_engine import FIRST_KEY, Running, data_folder, find_running, write_running
 from kb.settings import EnvSettings, listed, variable, with_flags
 from kb.telemetry.logging import LogSettings, configure
 from kb_cli.http_protocol import Connections, HttpProtocol
@@ -106,7 +106,7 @@ def run(**flags: object) -> None:
     Raises:
         StartError: the start fails.
     """
-    environment = with_flags(os.environ, **flags)
+    environment = with_first_key(with_flags(os.environ, **flags))
     log = LogSettings.read(environment)
     is_for_person = banner.is_for_person(environment)
     configure(log.model_copy(update={"log_level": "warning"}) if is_for_person else log)
@@ -126,6 +126,15 @@ def run(**flags: object) -> None:
             logger.info("no API key is set: %s", banner.OPEN)
         announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready)
         run_until_stopped(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
+
+
+def with_first_key(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the environment with the key that the page *Keys* made, for people and agents, if no other key is set."""
+    file = data_folder(environment) / FIRST_KEY
+    keys = {key for app in APPS.values() for key in app.keys}
+    if not file.is_file() or any(is_set(key, environment) for key in keys):
+        return environment
+    return with_flags(environment, api_key_file=file, mcp_api_key_file=file)
 
 
 def work(**flags: object) -> None:

@@ -76,7 +76,7 @@ def without_id(answer, document_id):
     return answer.status_code, answer.json()["type"], answer.json()["detail"].replace(str(document_id), "ID")
 
 
-READS = ["", "/text", "/file", "/pages", "/history", "/history/1", "/history/1/diff", "?version=1"]
+READS = ["", "/text", "/links", "/file", "/pages", "/history", "/history/1", "/history/1/diff", "?version=1"]
 WRITES = [
     ("DELETE", "documents/{}", None),
     ("PATCH", "documents/{}", {"source_path": "/plan/moved.md"}),
@@ -113,6 +113,21 @@ def test_a_key_sees_and_changes_what_is_tagged_below_its_tag(admin, tagged, word
     assert tagged("PATCH", f"documents/{own}/tags", json={"add": ["home"], "remove": ["work/taxes"]}).status_code == 403
     assert tagged.ok("POST", "tags/rename", json={"old": "work/taxes", "new": "work/tax"})["documents"] == 1
     for document_id in (below, own):
+        admin.ok("DELETE", f"documents/{document_id}")
+
+
+def test_a_link_to_a_document_beyond_the_limit_leads_nowhere_and_names_nobody(admin, tagged, word):
+    secret = admin.note(f"{word} secret [[Plan {word}]]", tags=["home"], title=f"Secret {word}")
+    plan = admin.note(f"{word} plan [[Secret {word}]] kb://documents/{secret}", tags=["work"], title=f"Plan {word}")
+    whole, seen = (api.ok("GET", f"documents/{plan}/links") for api in (admin, tagged))
+    assert {link["document_id"] for link in whole["links"]} == {secret}
+    assert [each["document_id"] for each in whole["linked_from"]] == [secret]
+    nowhere = [{"target": link["target"], "document_id": None, "title": None} for link in whole["links"]]
+    assert seen == {"document_id": plan, "links": nowhere, "linked_from": [], "linked_from_count": 0}
+    assert tagged("GET", f"documents/{secret}/links").status_code == 404
+    nearer = admin.note("nearer", tags=["home"], title=f"Plan {word}")
+    assert tagged.ok("GET", f"documents/{plan}/links") == seen
+    for document_id in (secret, plan, nearer):
         admin.ok("DELETE", f"documents/{document_id}")
 
 

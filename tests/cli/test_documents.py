@@ -239,3 +239,18 @@ def test_a_person_sees_what_an_undo_does_and_answers(kb, note):
     code, shown = kb.in_terminal("undo", "--since", "0s", typed="n\n")
     assert (code, "nothing to undo" in shown) == (0, True)
     assert kb("undo", "--since", "0s", "--yes").stderr == "kb: nothing to undo\n"
+
+
+def test_links_lists_where_a_document_leads_and_what_leads_to_it(kb, tag):
+    to = kb.note(f"the target {tag}", "--title", f"Target {tag}")
+    note = kb.note(f"see [[Target {tag}]] and [[Nothing {tag}]]", "--title", f"Note {tag}")
+    assert kb("links", note).stdout == f"to\t{to}\tTarget {tag}\tTarget {tag}\nto\t-\tno document\tNothing {tag}\n"
+    assert kb("links", to).stdout == f"from\t{note}\tNote {tag}\tsee [[Target {tag}]] and [[Nothing {tag}]]\n"
+    assert kb("links", note, "--broken").stdout == f"to\t-\tno document\tNothing {tag}\n"
+    assert kb("links", to, "--broken").stdout == ""
+    assert kb.json("links", note)["links"][0] == {
+        "target": f"Target {tag}",
+        "document_id": to,
+        "title": f"Target {tag}",
+    }
+    assert kb("links", 10**12).returncode == 5

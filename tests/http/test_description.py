@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from kb.api import key_models, models, overview_models
+from kb.api import key_models, models, overview_models, settings_models
 from kb.routes.openapi import read_examples
 
 ROUTES = """
@@ -24,6 +24,7 @@ documents  GET     /documents/{document_id}
 documents  PATCH   /documents/{document_id}
 documents  DELETE  /documents/{document_id}
 documents  GET     /documents/{document_id}/text
+documents  GET     /documents/{document_id}/links
 documents  GET     /documents/{document_id}/file
 tags       PATCH   /documents/{document_id}/tags
 tags       GET     /tags
@@ -48,11 +49,14 @@ maintenance GET    /maintenance
 maintenance POST   /maintenance
 keys       GET     /keys
 keys       POST    /keys
+keys       POST    /first-key
 keys       GET     /key
 keys       POST    /key/identify
 keys       POST    /keys/{name}/rotate
 keys       DELETE  /keys/{name}
 keys       GET     /audit
+settings   GET     /settings
+settings   PATCH   /settings
 """
 
 EXAMPLES = read_examples()
@@ -100,7 +104,11 @@ def test_every_body_has_an_example(description, operations):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_what_it_is_an_example_of(name):
-    model = next(getattr(module, name) for module in (models, key_models, overview_models) if hasattr(module, name))
+    model = next(
+        getattr(module, name)
+        for module in (models, key_models, overview_models, settings_models)
+        if hasattr(module, name)
+    )
     assert model.model_validate(EXAMPLES[name]).model_dump(exclude_unset=True, mode="json") == EXAMPLES[name]
 
 

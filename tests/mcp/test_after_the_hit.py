@@ -310,3 +310,15 @@ async def test_a_new_note_is_answered_with_those_that_say_nearly_the_same(agent,
     assert (known["document_id"], known["existed"]) == (ferry["document_id"], True)
     other = await noted(agent, text="Boil the potatoes for twenty minutes and mash them with butter.")
     assert ferry["document_id"] not in [each["document_id"] for each in other.get("alike", [])]
+
+
+async def test_a_note_names_the_notes_that_it_links_to_and_that_link_to_it(agent, word):
+    target = (await call(agent, "kb_addnote", text=f"the kiln of {word}", title=f"Kiln {word}"))["document_id"]
+    note = await call(agent, "kb_addnote", text=f"to [[Kiln {word}]], [[None {word}]]", title=f"Log {word}")
+    source = note["document_id"]
+    read = await agent.call_tool("kb_get", {"document_id": source})
+    assert read.structured_content["links"] == [{"id": target, "title": f"Kiln {word}"}]
+    assert f'\nlinks to [{target}] "Kiln {word}"\n' in said(read)
+    back = await agent.call_tool("kb_get", {"document_id": target})
+    assert back.structured_content["linked_from"] == [{"id": source, "title": f"Log {word}"}]
+    assert f'\nlinked from [{source}] "Log {word}"\n' in said(back)

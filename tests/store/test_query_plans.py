@@ -14,7 +14,7 @@ from kb.store.sqlite.store import SqliteStore
 from tests.support.spaces import space
 
 DIMENSIONS = 8
-TABLES = ("documents", "chunks", "tags", "document_tags", "jobs", "note_bodies")
+TABLES = ("documents", "chunks", "tags", "document_tags", "jobs", "note_bodies", "links", "link_names")
 
 # The order of a list without a filter is the order of the table, or of the index: reading it ends at the limit.
 IN_ORDER = {
@@ -42,7 +42,7 @@ SORTED = {
 
 
 def a_note(number):
-    chunk = NewChunk(f"text {number}", "", ChunkPosition(1, 1, 0, 10))
+    chunk = NewChunk(f"text {number} [[5]]", "", ChunkPosition(1, 1, 0, 10))
     return Content("note", "A note", f"hash{number}", [chunk], np.ones((1, DIMENSIONS), np.float32))
 
 
@@ -98,6 +98,8 @@ ACTS = {
     "a document by its content": lambda tx: tx.documents.with_content("hash5", None, note=True),
     "a note by what it says": lambda tx: [*tx.documents.with_body("hash5", 9)],
     "a document by its path": lambda tx: tx.documents.at_path("/5"),
+    "the links of a document": lambda tx: tx.links.outgoing(tx.documents.get(5)),
+    "the links to a document": lambda tx: tx.links.incoming(tx.documents.get(5), 10),
     "adding": lambda tx: tx.documents.add(a_note("new"), "/new", ["common", "new"]),
     "updating": lambda tx: tx.documents.replace(6, a_note("newer")),
     "changing tags": lambda tx: tx.documents.change_tags(7, add=["rare"], remove=["common"]),

@@ -9,9 +9,13 @@ import tempfile
 import warnings
 from contextlib import closing, suppress
 from functools import cache
+from pathlib import Path
 
 import psycopg
 from psycopg import sql
+
+_folders: dict[str, Path] = {}
+"""The folder of each database."""
 
 
 @cache
@@ -33,17 +37,30 @@ def stop():
 def database_url(folder):
     """The URL of the database that belongs to a folder, which is made when it is first asked for."""
     name = f"kb_{hashlib.sha256(str(folder).encode()).hexdigest()[:24]}"
+    _folders[name] = Path(folder)
     with closing(psycopg.connect(_base(), autocommit=True)) as connection, suppress(psycopg.errors.DuplicateDatabase):
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     return server().get_uri(database=name)
 
 
+def drop_below(folder):
+    """Drop the databases that belong to folders there, because each takes 12 MB."""
+    names = [name for name, owner in _folders.items() if owner.is_relative_to(folder)]
+    if not names:
+        return
+    with closing(psycopg.connect(_base(), autocommit=True)) as connection:
+        for name in names:
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+            del _folders[name]
+
+
 @cache
 def _base():
-    """The URL of the first database; no test cuts the power."""
+    """The URL of the first database; no test cuts the power, or needs much of the log."""
     url = server().get_uri()
     with closing(psycopg.connect(url, autocommit=True)) as connection:
-        connection.execute("ALTER SYSTEM SET fsync = off")
+        for setting in ("fsync = off", "max_wal_size = '64MB'", "min_wal_size = '32MB'"):
+            connection.execute(f"ALTER SYSTEM SET {setting}")
         connection.execute("SELECT pg_reload_conf()")
     return url
 

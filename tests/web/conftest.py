@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
 import httpx2
@@ -137,6 +137,21 @@ def guarded(start_server, tmp_path_factory):
         yield server
 
 
+@pytest.fixture
+def reading():
+    """Starts readers without script: `reading(address)`."""
+    from tests.web.test_pages import Reader
+
+    with ExitStack() as stack:
+
+        def start(url):
+            reader = Reader(url)
+            stack.callback(reader.http.close)
+            return reader
+
+        yield start
+
+
 @contextmanager
 def chromium(*arguments):
     from selenium import webdriver
@@ -259,6 +274,7 @@ def pages(ids):
         "help-search": "help/?q=backup",
         "overview": "overview",
         "map": "map?by=tag",
+        "settings": "settings",
         "keys": "keys",
         "backups": "backups",
         "doctor": "doctor",

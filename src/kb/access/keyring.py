@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import secrets
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -284,6 +286,26 @@ def take_in(path: Path, keys: Keys) -> None:
 
 def _no_key(name: str) -> NotFound:
     return NotFound(f"Key {name!r} does not exist.")
+
+
+def make_first_key(path: Path) -> str:
+    """Make the first API key; kb uses it from its next start. Return it.
+
+    Args:
+        path: the file to write.
+
+    Raises:
+        KeyExists: the file exists.
+    """
+    token = secrets.token_urlsafe(32)
+    try:
+        with open(path, "x", opener=partial(os.open, mode=0o600)) as file:
+            file.write(f"{token}\n")
+    except FileExistsError:
+        raise KeyExists(f"kb has made the first key already. It is in {path}. Restart kb to use it.") from None
+    sync(path)
+    sync(path.parent)
+    return token
 
 
 def token_digest(token: str) -> str:

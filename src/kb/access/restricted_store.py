@@ -18,7 +18,19 @@ from kb.api.models import JobStatus, Sort
 from kb.api.rights import Caller, Limit
 from kb.api.tag_tree import is_in_any
 from kb.store import rows
-from kb.store.protocol import Audit, Documents, Folders, History, Index, Jobs, Operations, Selection, Store, Transaction
+from kb.store.protocol import (
+    Audit,
+    Documents,
+    Folders,
+    History,
+    Index,
+    Jobs,
+    Links,
+    Operations,
+    Selection,
+    Store,
+    Transaction,
+)
 from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts, VectorSpace
 
 PAGE = 500
@@ -102,6 +114,7 @@ class CallerTransaction:
         self.caller = caller
         self.documents = CallerDocuments(tx.documents, self)
         self.history = CallerHistory(tx.history, self)
+        self.links = CallerLinks(tx.links, self)
         self.jobs = CallerJobs(tx.jobs, self)
         self.operations = CallerOperations(tx.operations, self)
         self.folders = CallerFolders(tx.folders, self)
@@ -341,6 +354,24 @@ class CallerDocuments:
         gone = [document_id, *self.tx.parts_of(document_id), *self.tx.inner.history.parts_in_bin(document_id)]
         self.inner.delete(document_id)
         self.tx.record("purge", gone)
+
+
+class CallerLinks:
+    """See `kb.store.protocol.Links`. For a limited caller, links lead only to documents within its limit."""
+
+    def __init__(self, inner: Links, tx: CallerTransaction) -> None:
+        self.inner = inner
+        self.tx = tx
+
+    @property
+    def is_complete(self) -> bool:
+        return self.inner.is_complete
+
+    def outgoing(self, document: rows.Document) -> list[rows.OutgoingLink]:
+        return self.inner.outgoing(document, self.tx.limit)
+
+    def incoming(self, document: rows.Document, most: int) -> tuple[list[rows.Backlink], int]:
+        return self.inner.incoming(document, most, self.tx.limit)
 
 
 class CallerHistory:

@@ -101,11 +101,15 @@ class NotReembedding(KbError, status=409, code="not-reembedding"):
 
 
 class NoKeySet(KbError, status=409, code="no-key-set"):
-    """Set KB_API_KEY and restart kb first. Without it, everyone has all rights, even if keys exist."""
+    """Set KB_API_KEY, or make the first key on the page Keys, and restart kb. Until then, everyone has all rights."""
+
+
+class SettingFixed(KbError, status=409, code="setting-fixed"):
+    """This setting is in the environment of kb. Change it there, then restart kb."""
 
 
 class NoBackupFolder(KbError, status=409, code="no-backup-folder"):
-    """Set KB_BACKUP_DIR, the folder for backups, and restart kb. 'kb backup DIR' needs no setting."""
+    """Name a folder for backups on the page Settings, or in KB_BACKUP_DIR. 'kb backup DIR' needs no setting."""
 
 
 class MaintenanceRunning(KbError, status=409, code="at-work"):

@@ -60,6 +60,13 @@ class NewKey(Key):
     key: str
 
 
+class FirstKey(Reply):
+    """The first API key, and the file that contains it."""
+
+    key: str
+    file: str
+
+
 class KeyList(Reply):
     """All keys with rights, without the keys in settings."""
 

@@ -853,6 +853,35 @@ class RenamedTag(Reply):
     from_text: int
 
 
+class Link(Reply):
+    """A link in a document: its target as written, and the document that it leads to, or null."""
+
+    target: str
+    document_id: int | None
+    title: str | None
+
+
+class Backlink(Reply):
+    """A document that links to another one, with the line of its first link."""
+
+    document_id: int
+    title: str
+    passage: str
+
+
+class DocumentLinks(Reply):
+    """The links in a document, and the documents that link to it; `linked_from_count` counts all of these.
+
+    After an upgrade, `complete` is false until kb has read the links of all documents.
+    """
+
+    document_id: int
+    links: list[Link]
+    linked_from: list[Backlink]
+    linked_from_count: int
+    complete: bool
+
+
 class ModelStatus(Reply):
     """The embedding model. `window` is the maximum number of tokens of a text that it reads."""
 

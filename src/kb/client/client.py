@@ -356,6 +356,10 @@ class EngineClient:
         """GET /audit: a page of actions and their callers, by `document_id` and `by`, newest first."""
         return await self._call("GET", "audit", params=_given(**query))
 
+    async def links(self, document_id: int) -> JSON:
+        """GET /documents/{id}/links."""
+        return await self._call("GET", f"documents/{document_id}/links")
+
     async def rename_tag(self, old: str, new: str, *, why: str | None = None) -> JSON:
         """POST /tags/rename."""
         change = {"old": old, "new": new}
@@ -380,6 +384,18 @@ class EngineClient:
     async def maintain(self, action: str) -> JSON:
         """POST /maintenance: `back-up`, `verify`, `check` or `repair`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
+
+    async def settings(self) -> JSON:
+        """GET /settings: the engine's settings, their values and sources."""
+        return await self._call("GET", "settings")
+
+    async def change_settings(self, **values: object) -> JSON:
+        """PATCH /settings with the fields of `settings_models.SettingsChange`."""
+        return await self._call("PATCH", "settings", json=values)
+
+    async def make_first_key(self) -> JSON:
+        """POST /first-key; the answer's `key` is the new key."""
+        return await self._call("POST", "first-key", repeatable=False)
 
     async def storage(self) -> JSON:
         """GET /storage: the bytes of the database, the originals and the backups."""

@@ -36,6 +36,7 @@ from kb.store.sqlite.backup import Snapshot
 
 logger = logging.getLogger(__name__)
 
+LOCK: Final = "lock"
 MOST_OPEN: Final = 256
 """The number of new files that may be opened while writers wait; if more files are new, kb copies them first."""
 
@@ -177,16 +178,23 @@ class Copier:
         return digest
 
 
-def _is_occupied(folder: Path) -> bool:
-    return folder.exists() and any(path.name != "lost+found" for path in folder.iterdir())
+def refuse_occupied(folder: Path) -> None:
+    """Refuse a folder for backups that contains other files.
+
+    Raises:
+        StoreError: the folder contains other files and no backup.
+    """
+    is_ours = not folder.exists() or (folder / LOCK).exists() or backup_folders(folder)
+    if not is_ours and any(path.name != "lost+found" for path in folder.iterdir()):
+        raise StoreError(f"{folder} contains other files and no backup. Name another folder.")
 
 
 @contextmanager
 def _sole_writer(target: Path) -> Iterator[None]:
     """Keep two backups from removing each other's files."""
-    lock = target.with_name(f"{target.name}.lock") if target.suffix == ARCHIVE else target / "lock"
-    if target.suffix != ARCHIVE and not lock.exists() and not backup_folders(target) and _is_occupied(target):
-        raise StoreError(f"{target} contains other files and no backup. Name another folder.")
+    lock = target.with_name(f"{target.name}.lock") if target.suffix == ARCHIVE else target / LOCK
+    if target.suffix != ARCHIVE:
+        refuse_occupied(target)
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         acquired = FileLock(lock, timeout=0).acquire()

@@ -66,10 +66,7 @@ class Inbox(BackgroundThread):
     def __init__(
         self, folder: Path, store: Store, blobs: Blobs, data_dir: Path, most_bytes: int, wake: Callable[[], None]
     ) -> None:
-        if not folder.is_dir():
-            raise SettingError(f"KB_INBOX_DIR: the folder {folder} does not exist. Create it, or name another folder.")
-        if is_within(data_dir, folder):  # each queued file would create another one
-            raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}. Name another folder.")
+        check_inbox(folder, data_dir)
         super().__init__("kb-inbox")
         self._folder = folder.absolute()
         self._store = cast("Store", CallerStore(store, Caller(INBOX)))
@@ -189,6 +186,18 @@ class Inbox(BackgroundThread):
             return {path: (state[0], state[1]) for path, state in json.loads(self._kept.read_bytes()).items()}
         except (OSError, ValueError, TypeError, IndexError, AttributeError):
             return {}
+
+
+def check_inbox(folder: Path, data_dir: Path) -> None:
+    """Refuse a folder that cannot be the inbox.
+
+    Raises:
+        SettingError: the folder does not exist, or kb itself writes there.
+    """
+    if not folder.is_dir():
+        raise SettingError(f"KB_INBOX_DIR: the folder {folder} does not exist. Create it, or name another folder.")
+    if is_within(data_dir, folder):  # each queued file would create another one
+        raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}. Name another folder.")
 
 
 def is_within(data_dir: Path, folder: Path) -> bool:

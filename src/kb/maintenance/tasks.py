@@ -64,6 +64,10 @@ class MaintenanceTasks:
                     self._process.kill()
             thread.join()
 
+    def use(self, settings: Settings) -> None:
+        """Use other settings for the tasks that begin from now on."""
+        self._settings = settings
+
     def state(self) -> Maintenance:
         """Return the backup settings, the existing backups, and the last run of each task."""
         folder = self._settings.backup_dir

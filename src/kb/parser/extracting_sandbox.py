@@ -62,6 +62,7 @@ class ExtractingSandbox(Sandbox):
         self.folder = folder
         self.unconfined = unconfined
         self._extractors_confined: list[Restriction] | None = None
+        self._is_started = False
         self._run: ExtractorRun | None = None
 
     @property
@@ -79,8 +80,19 @@ class ExtractingSandbox(Sandbox):
         """Whether an extractor is reading a file, which may take minutes."""
         return self._run is not None
 
+    def use(self, extractors: Extractors) -> None:
+        """Use other extractors for the files that are read from now on."""
+        self.extractors = extractors
+        if self._is_started:
+            self._confine()
+
     def start(self) -> None:
         super().start()
+        self._is_started = True
+        self._confine()
+
+    def _confine(self) -> None:
+        """Find out how this system confines commands, if there are any."""
         if self.extractors.has_command and self._extractors_confined is None:
             try:
                 self._extractors_confined = confined_extractor(self.limits, self.folder)

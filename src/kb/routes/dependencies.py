@@ -17,6 +17,7 @@ from kb.api.errors import Forbidden, Unauthorized, Unavailable
 from kb.api.models import MAX_PAGE, Why
 from kb.api.overview_models import Maintenance, MaintenanceAction
 from kb.api.rights import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
+from kb.api.settings_models import SettingList, SettingsChange
 from kb.asgi.bearer import CALLER
 from kb.documents.disk_use import DiskUse
 from kb.documents.originals import Originals
@@ -49,6 +50,16 @@ class MaintenanceTasks(Protocol):
         """Start an action; return the new state."""
 
 
+class LiveSettings(Protocol):
+    """The settings, some of which change while the engine runs."""
+
+    def state(self) -> SettingList:
+        """Return all settings and their sources."""
+
+    def change(self, change: SettingsChange) -> SettingList:
+        """Change some settings; return all."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """The engine's parts, which `kb.core` builds."""
@@ -69,6 +80,7 @@ class Services:
     map: DocumentMapper
     map_queue: Admission
     maintenance: MaintenanceTasks
+    live_settings: LiveSettings
     instruments: Instruments
     originals_use: DiskUse
     backups_use: DiskUse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -22,12 +22,14 @@ from kb.api.models import (
     NO_TAG,
     TAG_EXACT,
     UPDATED_AFTER,
+    Backlink,
     Chunk,
     DayBound,
     Deleted,
     DocType,
     Document,
     DocumentId,
+    DocumentLinks,
     DocumentList,
     DocumentPages,
     DocumentsCursor,
@@ -36,6 +38,7 @@ from kb.api.models import (
     IdPrefix,
     Instant,
     Lang,
+    Link,
     ListSorted,
     Move,
     Name,
@@ -73,6 +76,8 @@ from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Transaction
 from kb.store.row_mapping import cursor_after
+
+MOST_BACKLINKS: Final = 200
 
 router = APIRouter(route_class=ThreadRoute)
 TURN: Any = turn(lambda services: services.picture_queue)
@@ -228,6 +233,33 @@ def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery,
     if query.unit != "characters":
         asked = excerpt(chunks, query.unit, query.start, query.end)
     return DocumentText(document_id=document_id, title=document.title, unit=query.unit, **asdict(asked))
+
+
+@router.get(
+    "/documents/{document_id}/links",
+    tags=["documents"],
+    summary="List a document's links",
+    dependencies=[READ],
+    responses=problems(404),
+)
+def get_links(document_id: Id, services: ServicesDep) -> DocumentLinks:
+    """Return the links in a note or a Markdown file, and the documents that link to a document.
+
+    Links are `[[Note]]`, `![[embed]]`, Markdown links to files, `kb://documents/ID`, and web addresses of documents. A
+    name leads to the nearest document, as in Obsidian. At most 1,000 links are kept of a document, and at most 200
+    documents are listed in `linked_from`.
+    """
+    with services.store.view() as tx:
+        document = existing_document(tx, document_id)
+        links, complete = tx.links.outgoing(document), tx.links.is_complete
+        backlinks, count = tx.links.incoming(document, MOST_BACKLINKS)
+    return DocumentLinks(
+        document_id=document_id,
+        links=[Link(**link._asdict()) for link in links],
+        linked_from=[Backlink(**backlink._asdict()) for backlink in backlinks],
+        linked_from_count=count,
+        complete=complete,
+    )
 
 
 @router.get(

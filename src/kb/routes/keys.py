@@ -8,11 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
-from kb.api.errors import NoKeySet, NotFound
+from kb.access.keyring import make_first_key
+from kb.api.errors import KeyExists, NoKeySet, NotFound
 from kb.api.key_models import (
     AuditLine,
     AuditList,
     DigestRequest,
+    FirstKey,
     Key,
     KeyList,
     KeyName,
@@ -27,6 +29,7 @@ from kb.routes.dependencies import ADMIN, MAX_ID, READ, AuthorDep, PageLimit, Qu
 from kb.routes.problems import problems
 from kb.routes.request_limits import check_tags
 from kb.routes.thread_route import ThreadRoute
+from kb.running_engine import FIRST_KEY
 from kb.store.rows import AuditEvent, NamedKey
 
 router = APIRouter(route_class=ThreadRoute, tags=["keys"])
@@ -63,6 +66,20 @@ def make_key(key_request: KeyRequest, services: ServicesDep, author: AuthorDep) 
             key_request.name, key_request.right, Limit(tuple(key_request.tags), key_request.path)
         )
     return NewKey(**dict(key_model(key)), key=token)
+
+
+@router.post(
+    "/first-key", summary="Make the first key", status_code=201, dependencies=[ADMIN], responses=problems(409, 507)
+)
+def make_api_key(services: ServicesDep, author: AuthorDep) -> FirstKey:
+    """Make an API key for a kb without keys. From its next start, kb requires it for every app."""
+    if services.settings.has_key:
+        raise KeyExists("kb has an API key already. Make a key with rights instead.")
+    file = services.settings.data_dir / FIRST_KEY
+    with services.store.write() as tx:
+        tx.audit.add([AuditEvent("key-make", key=FIRST_KEY)], author)
+        key = make_first_key(file)
+    return FirstKey(key=key, file=str(file))
 
 
 @router.get("/key", summary="Get the rights of your key", dependencies=[READ])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kb.api.errors import SettingError
 from kb.filesystem import is_exposed, make_folder
 from kb.store.engine_lock import sole_user
+from kb.store.link_backfill import LinkBackfill
 from kb.store.protocol import Store
 from kb.store.rows import Retention, VectorSpace
 
@@ -58,9 +59,10 @@ def open_store(
     if is_postgres(url):
         with closing(postgres("store").PostgresStore(url, space, retention, read_url)) as store:
             _check_whole(store)
-            yield store
+            with LinkBackfill(store):
+                yield store
     else:
-        with _open_sqlite(database_path(url, data_dir), space, words_limit, retention) as store:
+        with _open_sqlite(database_path(url, data_dir), space, words_limit, retention) as store, LinkBackfill(store):
             yield store
 
 

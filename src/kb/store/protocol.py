@@ -22,6 +22,7 @@ from kb.store.rows import (
     AuditEvent,
     AuditLine,
     Author,
+    Backlink,
     Binned,
     Chunk,
     ChunkPlace,
@@ -40,6 +41,7 @@ from kb.store.rows import (
     NewJob,
     Operation,
     OperationCounts,
+    OutgoingLink,
     ReplicaState,
     SecondSpace,
     SyncedFolder,
@@ -154,6 +156,23 @@ class Documents(Protocol):
 
     def take_unneeded_files(self) -> list[str]:
         """Return the hashes of the files that lost their last document, and clear this list."""
+
+    def link_older(self, limit: int) -> bool:
+        """Write the links of up to `limit` documents of an older kb; return whether more may be left."""
+
+
+class Links(Protocol):
+    """The links in documents. Each call looks up the documents that they lead to."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether kb has read the links of all documents since an upgrade."""
+
+    def outgoing(self, document: Document, limit: Limit | None = None) -> list[OutgoingLink]:
+        """Return the links in a document, in order. Web addresses that kb does not hold are left out."""
+
+    def incoming(self, document: Document, most: int, limit: Limit | None = None) -> tuple[list[Backlink], int]:
+        """Return the first `most` documents with a link to a document, and the number of all of them."""
 
 
 class History(Protocol):
@@ -450,6 +469,8 @@ class Transaction(Protocol):
     def documents(self) -> Documents: ...
     @property
     def history(self) -> History: ...
+    @property
+    def links(self) -> Links: ...
     @property
     def jobs(self) -> Jobs: ...
     @property

@@ -116,6 +116,22 @@ class Content(OptionalFields):
     body_hash: str | None = None
 
 
+class OutgoingLink(NamedTuple):
+    """A link in a document: the target as written, and the document that it leads to, if there is one."""
+
+    target: str
+    document_id: int | None
+    title: str | None
+
+
+class Backlink(NamedTuple):
+    """A document with a link to another one, with the line of its first link."""
+
+    document_id: int
+    title: str
+    passage: str
+
+
 class Named(NamedTuple):
     """A document and its names; a missing name is an empty text.
 
@@ -137,10 +153,15 @@ class Named(NamedTuple):
         return folded_name(self.source_path or None, self.title, self.is_part)
 
     @property
+    def aliases(self) -> list[str]:
+        """The aliases and authors that follow its title in the header of its passages."""
+        return parse_aliases(self.title, self.header)
+
+    @property
     def other_names(self) -> list[str]:
         """The names other than its title, without duplicates."""
         stems = (file_stem(self.source_path, is_part=self.is_part), file_stem(self.filename))
-        return list(dict.fromkeys(filter(None, (*stems, *parse_aliases(self.title, self.header)))))
+        return list(dict.fromkeys(filter(None, (*stems, *self.aliases))))
 
     @property
     def names(self) -> list[str]:

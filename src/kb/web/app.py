@@ -143,6 +143,7 @@ def page_routes() -> list[BaseRoute]:
         notes,
         overview,
         search,
+        settings,
         sign_in,
         suggestions,
     )
@@ -185,7 +186,9 @@ def page_routes() -> list[BaseRoute]:
         at("/connect", overview.connect),
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),
-        at("/keys", maintenance.keys),
+        at("/settings", settings.settings, "GET", "POST"),
+        at("/settings/theme", settings.theme, "POST"),
+        at("/keys", settings.keys, "GET", "POST"),
         at("/events", live_updates.events),
         at("/sign-in", sign_in.sign_in, "GET", "POST"),
         at("/sign-out", sign_in.sign_out, "POST"),

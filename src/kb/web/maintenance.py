@@ -1,8 +1,7 @@
-"""Show backups, check results and keys, for callers with all rights."""
+"""Show backups and check results, for callers with all rights."""
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 
 from starlette.requests import Request
@@ -58,9 +57,3 @@ async def maintenance_state(visit: Visit) -> tuple[Row, dict[str, Row], Row | No
     state = await visit.engine.maintenance()
     running = next((task for task in state["tasks"] if not task["ended_at"]), None)
     return state, {task["action"]: task for task in state["tasks"]}, running
-
-
-async def keys(request: Request, visit: Visit) -> Response:
-    """List the keys with rights, and when each was last used."""
-    reply, own = await asyncio.gather(visit.engine.keys(), visit.engine.own_rights())
-    return render(request, "keys.html", keys=reply["keys"], own=own)

@@ -32,6 +32,10 @@ STATIC: Final = Path(__file__).parent / "static"
 WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x00-\x20\\]*|")
 """A page of kb, relative to the root."""
 
+THEME: Final = "kb_theme"
+"""The cookie with the theme that was chosen for a browser."""
+
+THEMES: Final = ("light", "dark")
 LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
@@ -71,6 +75,7 @@ def render(request: Request, template: str, status_code: int = 200, **context: o
     about = {
         "root": visit.root,
         "token": visit.token,
+        "theme": chosen if (chosen := request.cookies.get(THEME)) in THEMES else "",
         "is_signed_in": visit.session is not None,
         "here": request.url.path,
         "back_to": request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else ""),

@@ -65,6 +65,7 @@ class Visit:
     Attributes:
         engine: a client that uses the key of the visitor.
         token: the token that a form must send.
+        is_secure: whether the browser uses TLS.
         root: the relative prefix of links on this page, which works under any proxy path.
         began: the time in seconds when the request came, before anything was read for its page.
     """
@@ -73,7 +74,7 @@ class Visit:
         self.began = own_time()
         self._visits = visits
         self._sent = request.cookies.get(COOKIE, "")
-        self._is_secure = SECURE in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+        self.is_secure = SECURE in (request.url.scheme, request.headers.get("x-forwarded-proto"))
         self._address = request.client.host if request.client else None
         self.id = self._sent if 20 <= len(self._sent) <= 100 else secrets.token_urlsafe(32)
         self.session = visits.session(self.id)
@@ -160,7 +161,7 @@ class Visit:
         """Set the cookie if the id has changed."""
         if self.id != self._sent:
             response.set_cookie(
-                COOKIE, self.id, DAYS * 86400, path="/", secure=self._is_secure, httponly=True, samesite="strict"
+                COOKIE, self.id, DAYS * 86400, path="/", secure=self.is_secure, httponly=True, samesite="strict"
             )
 
 

@@ -1,7 +1,12 @@
 """kb config."""
 
+from typing import Annotated, Any
+
+import typer
+
 from kb_cli.runtime import output
 from kb_cli.runtime.config import SECRETS, config_path, load_config
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Json
 
 MASK = "••••"
@@ -9,11 +14,20 @@ SHOWN_CHARACTERS = 2
 MIN_SHOWN_LENGTH = 12
 
 
-def config(json: Json = False) -> None:
-    """Show the command line's settings and their sources.
+def config(
+    engine: Annotated[
+        bool, typer.Option("--engine", help="Show the settings of the engine; this needs a key with the right admin.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show the settings of the command line or the engine, and their sources.
 
-    kb shows only the last characters of keys.
+    kb shows only the last characters of keys. The web page Settings changes some settings of the engine.
     """
+    if engine:
+        answer = call(lambda client: client.settings())
+        output.print_list(answer, "settings", {"SETTING": "variable", "VALUE": shown, "FROM": "source"}, json=json)
+        return
     loaded = load_config()
     settings = {
         name: {"value": mask(setting.value) if name in SECRETS else setting.value, "source": setting.source}
@@ -26,6 +40,12 @@ def config(json: Json = False) -> None:
     output.print_fields({"file": describe_file(), "profile": loaded.profile, "profiles": ", ".join(loaded.profiles)})
     rows = [(name, setting["value"], setting["source"]) for name, setting in settings.items()]
     output.print_table(("SETTING", "VALUE", "FROM"), rows)
+
+
+def shown(setting: dict[str, Any]) -> str:
+    """Return the value of an engine's setting, with its fault, if it has one."""
+    value = MASK if setting["is_secret"] else setting["value"] or ""
+    return f"{value} ({setting['fault']})" if setting["fault"] else value
 
 
 def mask(key: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from kb.api.errors import SettingError
-from kb.running_engine import data_folder, find_running
+from kb.running_engine import FIRST_KEY, data_folder, find_running, first_key
 
 DEFAULT_ENGINE_URL: Final = "http://127.0.0.1:8000"
 MCP_PATH: Final = "/mcp"
@@ -28,6 +28,7 @@ URL_OF_KEY: Final = {"api_key": "engine_url", "mcp_api_key": "mcp_url"}
 """The URL to which each key belongs."""
 
 SECRETS: Final = tuple(URL_OF_KEY)
+RUNS_HERE: Final = "the engine that runs here"
 PROFILE_VARIABLE: Final = "KB_PROFILE"
 selected_profile: Final = ContextVar[str | None]("selected_profile", default=None)
 """The profile from --profile, which overrides the variable."""
@@ -147,8 +148,16 @@ def _with_defaults(settings: dict[str, Setting]) -> dict[str, Setting]:
     settings = dict(settings)
     if "engine_url" not in settings:
         settings["engine_url"] = _engine_here()
+        settings = _first_keys(settings["engine_url"]) | settings
     settings.setdefault("mcp_url", Setting(settings["engine_url"].value + MCP_PATH, "from engine_url"))
     return settings
+
+
+def _first_keys(engine: Setting) -> dict[str, Setting]:
+    """Return the key that kb made, for the engine of its data folder."""
+    folder = data_folder()
+    key = first_key(folder) if engine.source.startswith(RUNS_HERE) else None
+    return dict.fromkeys(SECRETS, Setting(key, str(folder / FIRST_KEY))) if key else {}
 
 
 @cache
@@ -157,7 +166,7 @@ def _engine_here() -> Setting:
     if (port := os.environ.get("KB_PORT", "")) not in ("", ANY_PORT):
         return Setting(f"http://127.0.0.1:{port}", "KB_PORT")
     if running := find_running(data_folder()):
-        return Setting(running.url, f"the engine that runs here (process {running.pid})")
+        return Setting(running.url, f"{RUNS_HERE} (process {running.pid})")
     return Setting(DEFAULT_ENGINE_URL, "default")
 
 

@@ -42,6 +42,10 @@ CHARACTERS_OF_A_CHUNK: Final = 400
 NO_WORD: Final = "Nothing found: no document contains any word of the query."
 LIST_END: Final = "No more documents: the list ended before this cursor."
 FRONT_MATTER: Final = ("---\n", "+++\n")
+LINKING_TYPES: Final = (models.NOTE, "markdown")
+MAX_LINKS: Final = 8
+"""How many links kb_get names in each direction."""
+
 MAX_TAGS: Final = 40
 """Maximum number of tags in kb_status, the most used first."""
 
@@ -378,7 +382,23 @@ class DocumentTools:
             near = await in_thread(self._engine, document, around)
             if len(near) > 1:
                 return rendered("kb_get", await read_several(self._engine, limiter, near))
-        return rendered("kb_get", limiter.chunk_page(document, is_window=bool(place) or around >= 0))
+        data = limiter.chunk_page(document, is_window=bool(place) or around >= 0)
+        if document["doc_type"] in LINKING_TYPES and not (place or from_chunk):
+            data |= await self._links(document_id)
+        return rendered("kb_get", data)
+
+    async def _links(self, document_id: int) -> JSON:
+        """Return the first documents that a document links to, and the first that link to it."""
+        reply = await self._engine.links(document_id)
+        found = {
+            name: {each["document_id"]: each["title"] for each in reply[name] if each["document_id"]}
+            for name in ("links", "linked_from")
+        }
+        return {
+            name: [{"id": other, "title": shorten_names(title, 60)} for other, title in titles.items()][:MAX_LINKS]
+            for name, titles in found.items()
+            if titles
+        }
 
     async def _read_at(self, document_id: int, place: JSON, around: int) -> JSON:
         """Return a document at a place, with `around` chunks before and after; for -1, two if the place is a chunk."""

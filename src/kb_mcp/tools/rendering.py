@@ -6,7 +6,7 @@ They are made only from the structured content, so that both forms agree.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kb.api.models import NOTE
@@ -124,8 +124,15 @@ def _document_lines(data: JSON, begin: str, end: str) -> list[str]:
         where = dict.fromkeys(place_text(chunk["place"]) for chunk in (first, last))
         span = f"chunks {first['index']} to {last['index']}" if first is not last else f"chunk {first['index']}"
         lines.append(f"{span} of 0 to {data['chunk_count'] - 1}, {' to '.join(where)}")
-    lines += [begin, visible(_text_of(data)), end]
+    lines += [*links_text(data), begin, visible(_text_of(data)), end]
     return [*lines, *([data["rest"]] if "rest" in data else ())]
+
+
+def links_text(data: JSON) -> Iterator[str]:
+    """Yield the documents that a document links to, and documents that link to it."""
+    for name, words in (("links", "links to"), ("linked_from", "linked from")):
+        if name in data:
+            yield f"{words} " + ", ".join(f"[{each['id']}] {quoted(each['title'], 60)}" for each in data[name])
 
 
 def list_text(data: JSON) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -55,7 +54,7 @@ def page() -> str:
 
 def settings_table(settings: type[EnvSettings]) -> str:
     """Return the settings of a class."""
-    meanings = described(settings)
+    meanings = settings.meanings()
     return markdown.table(
         ("Variable", "Default", "Values", "Meaning"),
         (
@@ -74,12 +73,6 @@ def command_line() -> str:
             for name, variable in VARIABLES.items()
         ),
     )
-
-
-def described(settings: type[EnvSettings]) -> dict[str, str]:
-    """Return the description of each setting, from `Args:` in the docstring."""
-    entries = "\n".join((inspect.getdoc(each) or "").partition("Args:\n")[2] for each in settings.__mro__)
-    return {name: " ".join(text.split()) for name, text in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", entries)}
 
 
 def default(field: FieldInfo) -> str:

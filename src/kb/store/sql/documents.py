@@ -38,6 +38,7 @@ from kb.store.rows import (
     VectorSpace,
 )
 from kb.store.sql.conditions import EVERY_DOCUMENT, Conditions
+from kb.store.sql.links import Links
 from kb.store.sql.operations import note_operation
 from kb.store.sql.replacements import present_successors
 from kb.store.statements import Statements
@@ -66,6 +67,7 @@ class Documents(ABC):
         self._statements = statements
         self.conditions = conditions
         self._sql = self._statements("documents")
+        self.links = Links(execute, statements("links"), conditions)
 
     @cached_property
     def now(self) -> str:
@@ -154,8 +156,19 @@ class Documents(ABC):
         self.insert_names(
             [(document.document_id, token) for document in documents for token in self.name_tokens(document)]
         )
+        self.links.write(documents)
         self._execute(sql["forget_unnamed"], {"ids": ids})
         return len(documents) == limit
+
+    def link_older(self, limit: int) -> bool:
+        before = self.links.before
+        if before is None:
+            return False
+        sql = self._statements("names")["select_named_before"]
+        documents = [Named(*row) for row in self._execute(sql, {"before": before, "limit": limit})]
+        self.links.write(documents)
+        self.links.note_before(documents[-1].document_id if documents else None)
+        return bool(documents)
 
     def has_successors(self) -> bool:
         return bool(self._execute(self._statements("replacements")["has_links"]).get)

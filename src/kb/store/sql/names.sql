@@ -10,6 +10,10 @@ documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, ''), part_
 SELECT $named
 FROM unnamed JOIN documents ON documents.id = unnamed.document_id ORDER BY unnamed.document_id DESC LIMIT :limit
 
+-- name: select_named_before
+-- Select documents with ids below one, the last ones first.
+SELECT $named FROM documents WHERE documents.id < :before ORDER BY documents.id DESC LIMIT :limit
+
 -- name: forget_unnamed
 -- Note that the names of documents are indexed.
 DELETE FROM unnamed WHERE document_id $in_ids

@@ -34,6 +34,7 @@ class Transaction(ABC):
         self._execute = execute
         self._statements = statements
         self.documents = documents
+        self.links = documents.links
         self.jobs = jobs
         self.history = History(execute, statements, documents, retention)
         self.audit = Audit(execute, statements("audit"), retention)

@@ -1,0 +1,295 @@
+"""The links of a Markdown text, and the documents that they lead to, by Obsidian's rules."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Final, NamedTuple
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from kb.lexical.document_names import IS_URL, file_name, file_stem, folded
+
+MOST: Final = 1000
+"""The number of links kept of a document."""
+
+LONGEST: Final = 500
+"""The maximum length of a target."""
+
+DOCUMENT: Final = "kb://documents/"
+MARKDOWN: Final = ".md"
+
+_FENCE: Final = re.compile(r"[ >]*(`{3,}|~{3,})")
+_TICKS: Final = re.compile(r"`+")
+_LINK: Final = re.compile(
+    r"\[\[(?P<wiki>[^\[\]\n]{1,1000})\]\]"
+    r"|\]\([ \t]*(?:<(?P<quoted>[^<>\n]{1,2000})>|(?P<plain>(?:[^\s()<>]|\([^\s()]{0,500}\)){1,2000}))"
+    r"(?:[ \t]+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?[ \t]*\)"
+    r"|^[ ]{0,3}\[[^\[\]\n]{1,200}\]:[ \t]*<?(?P<reference>[^\s<>]{1,2000})"
+    r"|(?P<address>(?:https?|kb)://[^\s<>\[\]()\"'`|]{1,2000})",
+    re.MULTILINE,
+)
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_BEHIND: Final = ".,;:!?*_~"
+"""Marks after an address that do not belong to it."""
+
+
+MOST_OF_LINE: Final = 300
+MOST_BEFORE: Final = 150
+"""The maximum length of a line around a link, and of the part before the link."""
+
+
+class Link(NamedTuple):
+    """A link: its target as written, the key by which documents are found, and its place in characters.
+
+    The key is the folded name of a file without its folders, an address, or empty for a link to the document itself.
+    """
+
+    target: str
+    key: str
+    place: int
+
+    @property
+    def path(self) -> str:
+        """The folded target of a link with folders, without heading and extension; empty for other links."""
+        path = "" if is_address(self.key) else _named_path(self.target)
+        return path.removesuffix(MARKDOWN) if "/" in path else ""
+
+    def spot(self, folder: str) -> int:
+        """Return a number; links in documents with the same key and number lead to the same document."""
+        spot = "" if is_address(self.key) else f"{folder}\0{self.path}"
+        return int.from_bytes(blake2b(spot.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that a key finds. `rank` says by which name: see `names_of`. `path` is its folded path."""
+
+    document_id: int
+    title: str
+    path: str
+    rank: int
+
+    @classmethod
+    def of(cls, document_id: int, title: str, source_path: str | None, rank: int) -> Candidate:
+        """Return the candidate for a document."""
+        return cls(document_id, title, slashed(source_path or title), rank)
+
+    def is_at(self, path: str, *, is_exact: bool) -> bool:
+        """Return whether its path, with or without the extension, is `path` or, if not `is_exact`, ends with it."""
+        return any(form == path or (not is_exact and form.endswith(f"/{path}")) for form in _forms(self.path))
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """Its order among documents in the same folder or below it."""
+        return len(self.path), self.path, self.document_id
+
+
+BY_NAME, BY_STEM, BY_ALIAS, BY_TITLE = range(4)
+
+
+def names_of(
+    title: str, source_path: str | None, other_names: Iterable[tuple[str, int]], *, is_part: bool = False
+) -> dict[str, int]:
+    """Return the keys that find a document, with the best rank of each.
+
+    The ranks are the name of a file, or of a Markdown file without its extension; the name of another file without its
+    extension; an alias; the title of a note. A document without a path has its title as its name.
+    """
+    names = [*other_names]
+    if source_path and IS_URL.match(source_path):
+        names.append((address_key(source_path), BY_NAME))
+    elif source_path:
+        name, stem = file_name(source_path, is_part=is_part), file_stem(source_path, is_part=is_part)
+        own = name[: -len(MARKDOWN)] if folded(name).endswith(MARKDOWN) else name
+        names += [(name, BY_NAME), (own, BY_NAME), (stem, BY_STEM)]
+    else:
+        names += [(title, BY_NAME), (title.rpartition("/")[2], BY_NAME)]
+    ranks: dict[str, int] = {}
+    for name, rank in names:
+        key = folded(name.replace("\0", "").strip())[:LONGEST]
+        if key and not key.startswith(DOCUMENT):
+            ranks[key] = min(rank, ranks.get(key, rank))
+    return ranks
+
+
+def links_in(text: str) -> list[Link]:
+    """Return the links in a Markdown text, each target once, without those in code."""
+    links: dict[str, Link] = {}
+    for match in _LINK.finditer(_without_code(text)):
+        if link := _parse(match):
+            links.setdefault(link.target, link)
+        if len(links) == MOST:
+            break
+    return list(links.values())
+
+
+def line_at(text: str, place: int) -> str:
+    """Return the line at a place in a text, or the part of a long line around it."""
+    start = max(text.rfind("\n", 0, place) + 1, place - MOST_BEFORE)
+    end = text.find("\n", place)
+    return text[start : min(len(text) if end < 0 else end, start + MOST_OF_LINE)].strip()
+
+
+def _parse(match: re.Match[str]) -> Link | None:
+    if wiki := match["wiki"]:
+        target = wiki.partition("|")[0].removesuffix("\\").strip()
+        key = _named_path(target).rpartition("/")[2].strip()
+    else:
+        target = match["quoted"] or match["plain"] or match["reference"] or match["address"].rstrip(_BEHIND)
+        if target.lower().startswith(("http://", "https://", DOCUMENT)):
+            key = address_key(target)
+        elif _SCHEME.match(target) or target.startswith("//"):
+            return None
+        else:
+            target = unquote(target)
+            key = _named_path(target).rpartition("/")[2].strip()
+    if not target or len(target) > LONGEST or "\x00" in target:
+        return None
+    return Link(target, key[:LONGEST], match.start())
+
+
+def slashed(path: str) -> str:
+    """Return a path, folded and with slashes."""
+    return folded(path).replace("\\", "/")
+
+
+def folder_of(source_path: str | None) -> str:
+    """Return the folder of a document as `Resolver` compares it; empty if it has none."""
+    return "" if source_path is None or IS_URL.match(source_path) else slashed(source_path).rpartition("/")[0]
+
+
+def _named_path(target: str) -> str:
+    """Return the path of a link by name, folded and with slashes, without its heading or block."""
+    return slashed(target.partition("#")[0]).strip()
+
+
+def address_key(address: str) -> str:
+    """Return the form in which addresses are compared: case-folded, without a fragment and a final slash."""
+    if folded(address).startswith(DOCUMENT):
+        return DOCUMENT + address[len(DOCUMENT) :].partition("#")[0].partition("/")[0]
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return folded(address)
+    return folded(urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), parts.query, "")))
+
+
+def is_web_address(key: str) -> bool:
+    """Return whether a key is an address of the web."""
+    return key.startswith(("http://", "https://"))
+
+
+def is_address(key: str) -> bool:
+    """Return whether a key is an address, and not a name."""
+    return is_web_address(key) or key.startswith(DOCUMENT)
+
+
+class Resolver:
+    """Finds the documents that links by name lead to.
+
+    By path, then name, then alias and title. If the target has folders, the document at this path from the root comes
+    first; then documents in the folder of the linking document or below it, the shortest path first; then documents
+    that share most folders with it.
+
+    Args:
+        candidates: the documents that each key finds.
+        roots: the synced folders, such as vaults.
+    """
+
+    def __init__(self, candidates: Mapping[str, Sequence[Candidate]], roots: Iterable[str]) -> None:
+        self._candidates = candidates
+        self._roots = [f"{slashed(root).rstrip('/')}/" for root in roots]
+        self._places: dict[tuple[str, str, bool], dict[str, Candidate]] = {}
+
+    def document(self, link: Link, folder: str) -> Candidate | None:
+        """Return the document that a link in a folder leads to; None if no candidate has its path."""
+        key, path = link.key, link.path
+        if not self._candidates.get(key):
+            return None
+        root = max((root for root in self._roots if f"{folder}/".startswith(root)), key=len, default="")
+        is_exact = path.startswith(("./", "../")) or bool(root and path.startswith("/"))
+        if path.startswith(("./", "../")):
+            path = posixpath.normpath(posixpath.join(folder, path))
+        elif path.startswith("/"):
+            path = f"{root}{path.lstrip('/')}"
+        path = path if "/" in path else ""
+        places = self._at(key, path, is_exact=is_exact)
+        above = (places[each] for each in _folders_of(f"{folder}/" if folder else "") if each in places)
+        return (places.get(f"{root}{path}") if root and path else None) or next(above, None)
+
+    def _at(self, key: str, path: str, *, is_exact: bool) -> dict[str, Candidate]:
+        """Return the first candidate with a path, in or below each folder, and the one at each path."""
+        places = self._places.get((key, path, is_exact))
+        if places is None:
+            found = [each for each in self._candidates[key] if not path or each.is_at(path, is_exact=is_exact)]
+            best = min((each.rank for each in found), default=BY_NAME)
+            places = self._places[key, path, is_exact] = {}
+            for each in sorted((each for each in found if each.rank == best), key=attrgetter("order")):
+                for place in (each.path.removesuffix(MARKDOWN), *_folders_of(each.path)):
+                    places.setdefault(place, each)
+        return places
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    """Yield the folders that contain a path, the nearest first; the last one is empty and contains all paths."""
+    end = path.rfind("/")
+    while end >= 0:
+        yield path[: end + 1]
+        end = path.rfind("/", 0, end)
+    yield ""
+
+
+def _forms(own: str) -> Iterator[str]:
+    """Yield a path, and the path without the extension."""
+    folder, slash, name = own.rpartition("/")
+    yield own
+    yield own.removesuffix(MARKDOWN)
+    yield f"{folder}{slash}{file_stem(name)}"
+
+
+def _without_code(text: str) -> str:
+    """Return a text of the same length with blanks in place of code."""
+    lines = text.splitlines(keepends=True)
+    fence = ""
+    pieces: list[str] = []
+    for line in lines:
+        mark = _FENCE.match(line)
+        if fence:
+            pieces.append(_blank(line))
+            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+                fence = ""
+        elif mark and not (mark[1][0] == "`" and "`" in line[mark.end() :]):
+            fence = mark[1]
+            pieces.append(_blank(line))
+        else:
+            pieces.append(line)
+    return "\n\n".join(map(_without_spans, "".join(pieces).split("\n\n")))
+
+
+def _blank(line: str) -> str:
+    return "\n".join(" " * len(part) for part in line.split("\n"))
+
+
+def _without_spans(paragraph: str) -> str:
+    """Return a paragraph with blanks in place of code spans, which end with as many backticks as they begin with."""
+    if "`" not in paragraph:
+        return paragraph
+    runs = list(_TICKS.finditer(paragraph))
+    closing: dict[int, list[int]] = {}
+    for index, run in reversed(list(enumerate(runs))):
+        closing.setdefault(len(run[0]), []).append(index)
+    pieces: list[str] = []
+    place = index = 0
+    while index < len(runs):
+        later = closing[len(runs[index][0])]
+        while later and later[-1] <= index:
+            later.pop()
+        end = later[-1] if later else index
+        span = paragraph[runs[index].start() : runs[end].end()]
+        pieces += [paragraph[place : runs[index].start()], _blank(span)]
+        place, index = runs[end].end(), end + 1
+    return "".join([*pieces, paragraph[place:]])

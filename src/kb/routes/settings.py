@@ -1,0 +1,27 @@
+"""The settings of the engine."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from kb.api.settings_models import SettingList, SettingsChange
+from kb.routes.dependencies import ADMIN, ServicesDep
+from kb.routes.problems import problems
+from kb.routes.thread_route import ThreadRoute
+
+router = APIRouter(route_class=ThreadRoute, tags=["settings"])
+
+
+@router.get("/settings", summary="Get the settings", dependencies=[ADMIN])
+def get_settings(services: ServicesDep) -> SettingList:
+    """Return each setting of the engine, its value, and whether the environment or a saved change sets it."""
+    return services.live_settings.state()
+
+
+@router.patch("/settings", summary="Change settings", dependencies=[ADMIN], responses=problems(400, 409, 413, 507))
+def change_settings(change: SettingsChange, services: ServicesDep) -> SettingList:
+    """Change settings at once. kb saves them in the data folder, so that they stay after a restart.
+
+    Settings in the environment of kb cannot be changed here.
+    """
+    return services.live_settings.change(change)

@@ -1,0 +1,113 @@
+"""The links of notes and Markdown files, over HTTP."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from kb.api.errors import NotFound
+from tests.http.conftest import added, finished
+
+
+async def leads(api, document_id):
+    """Where each link of a document leads."""
+    return {link["target"]: link["document_id"] for link in (await api.links(document_id))["links"]}
+
+
+async def linking(api, document_id):
+    """The documents that link to one, with the line of the link."""
+    reply = await api.links(document_id)
+    assert reply["linked_from_count"] == len(reply["linked_from"])
+    return {each["document_id"]: each["passage"] for each in reply["linked_from"]}
+
+
+async def file(api, path, text):
+    """The id of a file with a text."""
+    job = await finished(api, await api.add_file(path.rpartition("/")[2], io.BytesIO(text.encode()), source_path=path))
+    assert job["document_id"], job
+    return job["document_id"]
+
+
+async def test_links_lead_both_ways(api, word):
+    kiln = await file(api, f"/{word}/Projects/Kiln.md", f"# The kiln {word}\n\nSee [[Keys#Shed|the keys]].\n")
+    keys = await file(
+        api,
+        f"/{word}/Areas/Keys.md",
+        "---\naliases: [Schlüssel]\n---\n# Keys\n\nIn ![plan](../Projects/Kiln.md) `[[Kiln]]`.\n",
+    )
+    note = await added(api, f"First.\n\nA note on [[Schlüssel]], [[Nothing {word}]] and kb://documents/{kiln} again.\n")
+    assert await leads(api, kiln) == {"Keys#Shed": keys}
+    assert await leads(api, keys) == {"../Projects/Kiln.md": kiln}
+    assert await leads(api, note) == {"Schlüssel": keys, f"Nothing {word}": None, f"kb://documents/{kiln}": kiln}
+    line = f"A note on [[Schlüssel]], [[Nothing {word}]] and kb://documents/{kiln} again."
+    assert await linking(api, keys) == {kiln: "See [[Keys#Shed|the keys]].", note: line}
+    assert await linking(api, kiln) == {keys: "In ![plan](../Projects/Kiln.md) `[[Kiln]]`.", note: line}
+    assert await linking(api, note) == {}
+
+
+async def test_links_follow_documents_that_come_change_move_go_and_return(api, word):
+    note = await added(api, f"to [[Gate {word}]]")
+    target = f"Gate {word}"
+    assert await leads(api, note) == {target: None}
+    gate = await file(api, f"/{word}/Gate {word}.md", "the gate")
+    assert await leads(api, note) == {target: gate}
+    await api.move_document(gate, f"/{word}/Door {word}.md")
+    assert (await leads(api, note), await linking(api, gate)) == ({target: None}, {})
+    await api.move_document(gate, f"/{word}/elsewhere/Gate {word}.md")
+    assert (await leads(api, note), [*await linking(api, gate)]) == ({target: gate}, [note])
+    await api.delete_document(gate)
+    assert await leads(api, note) == {target: None}
+    await api.restore(gate)
+    assert await leads(api, note) == {target: gate}
+    await api.update_note(note, text="to nothing any more")
+    assert (await leads(api, note), await linking(api, gate)) == ({}, {})
+    await api.revert(note, 1)
+    assert (await leads(api, note), [*await linking(api, gate)]) == ({target: gate}, [note])
+    await api.delete_document(note)
+    assert await linking(api, gate) == {}
+
+
+async def test_a_web_address_is_a_link_if_kb_holds_it(api, word):
+    note = await added(api, f"see https://example.org/{word}/, and https://example.org/{word}/none")
+    assert await leads(api, note) == {}
+    page = await file(api, f"https://example.org/{word}", "# A page\n\nof the web")
+    assert await leads(api, note) == {f"https://example.org/{word}/": page}
+    assert [*await linking(api, page)] == [note]
+
+
+async def test_a_note_without_a_path_is_found_by_its_title(api, word):
+    target = await added(api, "the text", title=f"My title {word}")
+    note = await added(api, f"to [[my TITLE {word}]] and [[#here]]")
+    assert await leads(api, note) == {f"my TITLE {word}": target, "#here": note}
+    await api.update_note(target, title=f"Renamed {word}")
+    assert await leads(api, note) == {f"my TITLE {word}": None, "#here": note}
+
+
+AWKWARD = [
+    "\u0390" * 500, "🐘" * 500, "%00", "a%00b", "%ff%fe", "../" * 100, "/", "//", "..", ".", "#", "#^", "|", "a|b|c#d", "C:\\x\\y",
+    "kb://documents/", "kb://documents/x", "kb://documents/" + "9" * 30, "kb://documents/-1", "https://[", "http://", "https://a b",
+    "\u202e", "\ufeff", "'; DROP TABLE links; --", "%", "_", "*", "x" * 2000,
+]  # fmt: skip
+"""Targets that nobody means, such as some that grow when case is folded."""
+
+
+async def test_a_note_with_any_target_is_kept_and_its_links_are_answered(api, word):
+    text = word + "".join(f"\n[[{target}]] [x]({target}) <{target}> ![]({target})" for target in AWKWARD)
+    note = await added(api, text, title="🐘" * 200)
+    assert "".join(chunk["text"] for chunk in (await api.document(note))["chunks"]) == text
+    assert len((await api.links(note))["links"]) > len(AWKWARD) / 2
+    assert await linking(api, note) == {}
+    for path in (
+        f"/{word}/\u0390.md",
+        f"/{word}/#.md",
+        f"/{word}/a#b.md",
+        f"{word}\\win\\n.md",
+        f"https://[{word}/x.md",
+    ):
+        assert (await api.links(await added(api, f"{path} {word}", source_path=path)))["links"] == []
+
+
+async def test_the_links_of_no_document_are_refused(api):
+    with pytest.raises(NotFound):
+        await api.links(10**12)

@@ -1,0 +1,161 @@
+"""Settings over HTTP: changed while the engine runs, kept over a restart, and only by keys with all rights."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.conftest import ALL_APPS, KEY, without_settings
+from tests.support.eventually import eventually
+from tests.support.stores import TRIED
+
+OPEN = {"KB_ALLOW_OPEN": "1", "KB_APPS": "api,mcp"}
+
+
+def api(server, key=None):
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx2.Client(base_url=f"{server.url}/api/v1/", headers=headers)
+
+
+def titles(engine):
+    return {each["title"] for each in engine.get("documents").json()["documents"]}
+
+
+def values(engine):
+    return {each["name"]: each["value"] for each in engine.get("settings").json()["settings"]}
+
+
+def test_an_inbox_is_turned_on_kept_over_a_restart_and_turned_off(start_server, tmp_path):
+    inbox, data = tmp_path / "inbox", tmp_path / "data"
+    inbox.mkdir()
+    with start_server(data) as server, api(server) as engine:
+        engine.patch("settings", json={"inbox_dir": str(inbox)}).raise_for_status()
+        (inbox / "one.md").write_text("# One")
+        eventually("the file is added", lambda: "One" in titles(engine))
+    with start_server(data) as server, api(server) as engine:
+        assert values(engine)["inbox_dir"] == str(inbox)
+        (inbox / "two.md").write_text("# Two")
+        eventually("the file is added", lambda: "Two" in titles(engine))
+        engine.patch("settings", json={"inbox_dir": None}).raise_for_status()
+        assert values(engine)["inbox_dir"] is None
+        assert json.loads((data / "settings.json").read_text()) == {}
+        threads = {file.read_text().strip() for file in Path(f"/proc/{server.process.pid}/task").glob("*/comm")}
+        assert "kb-inbox" not in threads
+
+
+@pytest.mark.sqlite
+def test_backups_begin_at_once_and_another_folder_gets_them_from_then_on(start_server, tmp_path):
+    with start_server(tmp_path / "data") as server, api(server) as engine:
+        assert engine.get("maintenance").json()["backup_dir"] is None
+        assert engine.get("storage").json()["backups"] is None
+        for name in ("one", "two"):
+            engine.patch("settings", json={"backup_dir": str(tmp_path / name)}).raise_for_status()
+            eventually("there is a backup", lambda: engine.get("maintenance").json()["backups"])
+            assert engine.get("maintenance").json()["backup_dir"] == str(tmp_path / name)
+        engine.patch("settings", json={"backup_keep": 2, "backup_hours": 0.5}).raise_for_status()
+        state = engine.get("maintenance").json()
+        assert (state["backup_keep"], state["backup_hours"]) == (2, 0.5)
+
+
+def test_only_a_key_with_all_rights_sees_and_changes_settings(server, tmp_path):
+    with api(server, KEY) as engine:
+        made = engine.post("keys", json={"name": "settings-writer", "right": "write"}).json()["key"]
+        try:
+            with api(server, made) as limited:
+                assert limited.get("settings").status_code == 403
+                assert limited.patch("settings", json={"inbox_dir": str(tmp_path)}).status_code == 403
+                assert limited.post("first-key").status_code == 403
+        finally:
+            engine.delete("keys/settings-writer")
+    with api(server) as nobody:
+        assert nobody.get("settings").status_code == 401
+        assert nobody.patch("settings", json={}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"data_dir": "/tmp"}, "data_dir"),
+        ({"backup_hours": 0}, "backup_hours"),
+        ({"backup_hours": "12"}, "backup_hours"),
+        ({"backup_hours": 1e300}, "backup_hours"),
+        ({"backup_keep": 0}, "backup_keep"),
+        ({"backup_keep": 1.5}, "backup_keep"),
+        ({"backup_keep": True}, "backup_keep"),
+        ({"ocr": 1}, "ocr"),
+        ({"ocr": "x" * 1001}, "ocr"),
+        ({"inbox_dir": "relative"}, "KB_INBOX_DIR"),
+        ([], ""),
+    ],
+)
+def test_a_wrong_change_is_refused_with_the_setting_named(server, body, words):
+    with api(server, KEY) as engine:
+        answer = engine.patch("settings", json=body)
+        assert answer.status_code == 422
+        assert words in answer.text
+
+
+def test_a_setting_in_the_environment_is_not_changed(start_server, tmp_path):
+    with start_server(tmp_path / "data", KB_OCR="0") as server, api(server) as engine:
+        answer = engine.patch("settings", json={"ocr": "1"})
+        assert answer.status_code == 409
+        assert answer.json()["type"].endswith("setting-fixed")
+        assert "KB_OCR is set in the environment" in answer.json()["detail"]
+        [shown] = [each for each in engine.get("settings").json()["settings"] if each["name"] == "ocr"]
+        assert (shown["value"], shown["source"]) == ("0", "environment")
+
+
+def test_the_first_key_guards_people_agents_and_commands_from_the_next_start(start_server, tmp_path):
+    data = tmp_path / "data"
+    with start_server(data, **OPEN) as server, api(server) as engine:
+        made = engine.post("first-key")
+        assert made.status_code == 201
+        key = made.json()["key"]
+        assert (data / "api.key").stat().st_mode & 0o077 == 0
+        again = engine.post("first-key")
+        assert again.status_code == 409
+        assert "Restart kb" in again.json()["detail"]
+        assert engine.get("status").status_code == 200, "this engine began without a key"
+    with start_server(data, **OPEN | {"KB_ALLOW_OPEN": ""}) as server:
+        with api(server) as nobody:
+            assert nobody.get("status").status_code == 401
+            assert httpx2.post(f"{server.url}/mcp", json={}).status_code == 401
+        with api(server, key) as engine:
+            [shown] = [each for each in engine.get("settings").json()["settings"] if each["name"] == "api_key_file"]
+            assert shown["source"] == "saved"
+            assert engine.post("first-key").status_code == 409
+            engine.post("keys", json={"name": "agent"}).raise_for_status()
+        command = [sys.executable, "-m", "kb_cli.main", "status"]
+        run = subprocess.run(
+            command, env=without_settings() | {"KB_DATA_DIR": str(data)}, capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 0, run.stderr
+
+
+def test_a_key_in_the_environment_is_used_instead_of_the_first_key(start_server, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "api.key").write_text("a-key-that-kb-made-once\n")
+    with start_server(data, KB_API_KEY=KEY, KB_MCP_API_KEY="the-agents-key", KB_APPS=ALL_APPS) as server:
+        with api(server, "a-key-that-kb-made-once") as other:
+            assert other.get("status").status_code == 401
+        with api(server, KEY) as engine:
+            assert engine.get("status").status_code == 200
+
+
+@pytest.mark.skipif(TRIED[-1] != "sqlite", reason="backups by kb are of SQLite")
+def test_ocr_is_turned_on_and_off(start_server, tmp_path):
+    with start_server(tmp_path / "data") as server, api(server) as engine:
+        answer = engine.patch("settings", json={"ocr": "1"})
+        if "not installed" in answer.text:
+            assert answer.status_code == 422
+            assert values(engine)["ocr"] is None
+            pytest.skip("Tesseract is not installed here")
+        assert "image" in str(engine.get("status").json()["parser"]) or answer.status_code == 200
+        engine.patch("settings", json={"ocr": None}).raise_for_status()
+        assert values(engine)["ocr"] is None

@@ -1,0 +1,139 @@
+"""Which links stand in a Markdown text, and where they lead, by Obsidian's rules."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kb.lexical.links import BY_ALIAS, MOST, Candidate, Resolver, folder_of, links_in, names_of
+
+VAULT = "/home/ada/vault/"
+FILES = {
+    "Home.md": (), "Kiln.md": (), "Projects/Kiln.md": (), "Projects/House/Keys.md": ("Schlüssel",), "Archive/Keys.md": (),
+    "Archive/Projects/Kiln.md": (), "Areas/House/Index.md": (), "Areas/Garden/Index.md": (), "Areas/Index.md": (),
+    "attachments/plan.png": (), "Projects/attachments/plan.png": (), "attachments/deed.pdf": (), "v1.2 notes.md": (),
+    "C++.md": (), "日本語.md": (), "Cafe\u0301.md": (), "People/Friedrich Weiß.md": ("Fritz",), "Board.canvas": (),
+    "Projects/Bike.md": ("Velo", "Keys"), "Deep/a/b/c/Leaf.md": (), "Leaf.md": (), "Fritz.md": (), "table.csv": (),
+}  # fmt: skip
+OUTSIDE = {"/home/ada/other/Home.md": (), "/home/ada/other/Only.md": (), "/home/ada/other/x/Keys.md": ()}
+
+CASES = [
+    # by name
+    ("Home.md", "Projects/House/Keys", "Projects/House/Keys.md"),
+    ("Home.md", "Bike", "Projects/Bike.md"),
+    ("Home.md", "bike", "Projects/Bike.md"),
+    ("Home.md", "BIKE.md", "Projects/Bike.md"),
+    ("Home.md", "Bik", None),
+    ("Home.md", "C++", "C++.md"),
+    ("Home.md", "日本語", "日本語.md"),
+    ("Home.md", "Caf\u00e9", "Cafe\u0301.md"),
+    ("Home.md", "friedrich weiß", "People/Friedrich Weiß.md"),
+    ("Home.md", "v1.2 notes", "v1.2 notes.md"),
+    ("Home.md", "Board.canvas", "Board.canvas"),
+    ("Home.md", "deed.pdf", "attachments/deed.pdf"),
+    ("Home.md", "deed", "attachments/deed.pdf"),
+    ("Home.md", "table.csv", "table.csv"),
+    # a heading, a block
+    ("Home.md", "Bike#Tyres", "Projects/Bike.md"),
+    ("Home.md", "Bike#^a1b2", "Projects/Bike.md"),
+    ("Home.md", "Projects/Bike.md#Tyres#Front", "Projects/Bike.md"),
+    # nearest first
+    ("Home.md", "Kiln", "Kiln.md"),
+    ("Projects/Bike.md", "Kiln", "Projects/Kiln.md"),
+    ("Archive/Projects/Kiln.md", "Kiln", "Archive/Projects/Kiln.md"),
+    ("Archive/Keys.md", "Kiln", "Archive/Projects/Kiln.md"),
+    ("Deep/a/b/c/Leaf.md", "Kiln", "Kiln.md"),
+    ("Areas/House/Index.md", "Index", "Areas/House/Index.md"),
+    ("Areas/Garden/Index.md", "Index", "Areas/Garden/Index.md"),
+    ("Areas/Index.md", "Index", "Areas/Index.md"),
+    ("Deep/a/b/c/Leaf.md", "Leaf", "Deep/a/b/c/Leaf.md"),
+    ("Deep/a/b/x.md", "Leaf", "Deep/a/b/c/Leaf.md"),
+    ("Kiln.md", "plan.png", "attachments/plan.png"),
+    ("Projects/Kiln.md", "plan.png", "Projects/attachments/plan.png"),
+    # by path
+    ("Areas/Index.md", "House/Index", "Areas/House/Index.md"),
+    ("Home.md", "House/Index", "Areas/House/Index.md"),
+    ("Archive/Keys.md", "Projects/Kiln", "Projects/Kiln.md"),
+    ("Home.md", "Gar/Index", None),
+    ("Home.md", "ouse/Index", None),
+    ("Home.md", "Nowhere/Bike", None),
+    ("Projects/House/Keys.md", "../Kiln", "Projects/Kiln.md"),
+    ("Projects/House/Keys.md", "../../Kiln.md", "Kiln.md"),
+    ("Projects/House/Keys.md", "../../../Kiln.md", None),
+    ("Projects/House/Keys.md", "./Kiln", None),
+    ("Projects/Bike.md", "./House/Keys.md", "Projects/House/Keys.md"),
+    ("Projects/Bike.md", "/Kiln", "Kiln.md"),
+    ("Projects/Bike.md", "Projects\\House\\Keys", "Projects/House/Keys.md"),
+    # a name before an alias, another vault last
+    ("Home.md", "Velo", "Projects/Bike.md"),
+    ("Home.md", "Schlüssel", "Projects/House/Keys.md"),
+    ("Projects/Bike.md", "Keys", "Projects/House/Keys.md"),
+    ("People/Friedrich Weiß.md", "Fritz", "Fritz.md"),
+    ("Archive/Keys.md", "Home", "Home.md"),
+    ("Archive/Keys.md", "Only", "/home/ada/other/Only.md"),
+]
+
+
+def candidates(key):
+    files = {f"{VAULT}{path}": aliases for path, aliases in FILES.items()} | OUTSIDE
+    return [
+        Candidate.of(number, path, path, ranks[key])
+        for number, (path, aliases) in enumerate(files.items(), 1)
+        if key in (ranks := names_of("A title", path, [(alias, BY_ALIAS) for alias in aliases]))
+    ]
+
+
+@pytest.mark.parametrize(("here", "target", "expected"), CASES, ids=[f"{here}-{to}" for here, to, _ in CASES])
+def test_a_link_leads_where_obsidian_leads(here, target, expected):
+    [link] = links_in(f"[[{target}]]")
+    resolver = Resolver({link.key: candidates(link.key)}, [VAULT])
+    found = resolver.document(link, folder_of(f"{VAULT}{here}"))
+    assert (found and found.title.removeprefix(VAULT)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("[[Note]] and [[Note|an alias]] and [[Note#Heading]]", ["Note", "Note#Heading"]),
+        ("![[picture.png|300]] [[#Heading]] [[#^block]]", ["picture.png", "#Heading", "#^block"]),
+        ("| a | b |\n|---|---|\n| [[Note\\|alias]] | x |", ["Note"]),
+        ("[text](../a/b.md) ![alt](img%20one.png 'a title')", ["../a/b.md", "img one.png"]),
+        ("[text](<with space.md#part>) [x](a(1).md)", ["with space.md#part", "a(1).md"]),
+        ("[id]: ../ref.md 'title'", ["../ref.md"]),
+        ("see kb://documents/12, and kb://documents/12#3.", ["kb://documents/12", "kb://documents/12#3"]),
+        ("<https://example.org/a/> https://example.org/b. (https://example.org/c)",
+         ["https://example.org/a/", "https://example.org/b", "https://example.org/c"]),
+        ("[mail](mailto:a@b.c) [x](obsidian://open?vault=v) [x](javascript:alert(1)) [x](//host/a) [x]()", []),
+        ("`[[code]]` ``[[more `x` code]]`` [[real]]", ["real"]),
+        ("```\n[[fenced]]\n```\n~~~md\n[[also]]\n~~~\n[[after]]", ["after"]),
+        ("````\n```\n[[inner]]\n```\n````\n> ```\n> [[quoted]]\n> ```\n[[after]]", ["after"]),
+        ("a stray ` here\n\n[[between]]\n\nand ` there", ["between"]),
+        ("[[]] [[ ]] [[|x]] [[a\nb]] [x](\n) [[a]b]] [not](a link.md)", []),
+        ("- [ ] a task\n- [x] done [[a]]", ["a"]),
+        ("---\nrelated: \"[[Front]]\"\n---\ntext", ["Front"]),
+        ("[[a\x00b]] [[" + "x" * 600 + "]]", []),
+    ],
+)  # fmt: skip
+def test_the_links_in_a_text(text, targets):
+    assert [link.target for link in links_in(text)] == targets
+
+
+def test_a_link_knows_its_place():
+    text = "```\ncode\n```\n`x` 日本 🐘 then [[Note]]"
+    [link] = links_in(text)
+    assert text[link.place :].startswith("[[Note]]")
+
+
+def test_of_a_text_with_very_many_links_the_first_are_kept():
+    assert len(links_in(" ".join(f"[[n{number}]]" for number in range(5 * MOST)))) == MOST
+
+
+@pytest.mark.parametrize(
+    "piece", ["[[", "](", "`", "``` ", "![[a|", "[a](", "](<", "[x](" + "(" * 30, "https://", "[a]: ", "((", "\n```\n`"]
+)
+def test_a_text_made_to_cost_too_much_costs_little(piece):
+    text = (piece * (1_000_000 // len(piece)))[:1_000_000]
+    begun = time.process_time()
+    links_in(text)
+    assert time.process_time() - begun < 5
