@@ -6,6 +6,7 @@ import pytest
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
+from tests.conftest import KEY
 from tests.support.eventually import eventually
 from tests.web.conftest import find
 from tests.web.test_flows import press
@@ -147,6 +148,21 @@ def test_a_document_is_deleted_and_the_operation_undone_from_the_list_of_changes
     press(browser, Keys.ENTER)
     find(browser, ".notice", "Undone")
     assert len(tagged(site, "capstan")) == 4
+
+
+def test_a_key_is_made(browser, guarded):
+    browser.expected = ("401",)
+    browser.get(guarded.url)
+    find(browser, "[name=key]")
+    press(browser, KEY, Keys.ENTER)
+    find(browser, "#q")
+    go_to(browser, "Keys")
+    find(browser, "h1", "Keys")
+    while browser.switch_to.active_element.get_attribute("name") != "name":
+        press(browser, Keys.TAB)
+    press(browser, "by-keyboard", Keys.ENTER)
+    assert find(browser, ".good pre")
+    assert find(browser, "tbody tr", "by-keyboard")
 
 
 def test_a_failed_file_is_dismissed_after_its_reason_was_read(browser, site, capstans):

@@ -1,4 +1,4 @@
-"""Names of documents and tags that begin with what was typed, for the editor."""
+"""Suggest names of documents, and tags, while a note is written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def suggest(request: Request, visit: Visit) -> Response:
 
 
 async def tags(visit: Visit, query: str, *, inline: bool) -> list[Row]:
-    """Return the tags with a level that begins with the query: first those that begin with it, then the most used."""
+    """Return the tags with a level that begins with the query: the tags that begin with it come first, then the most used."""
     query = query.casefold()
     found = [
         tag
@@ -78,7 +78,7 @@ def name_of(row: Row) -> str:
 
 
 def link_to(row: Row, *, by_path: bool) -> str:
-    """Return a link in Markdown; `by_path` tells documents with the same name apart."""
+    """Return a link in Markdown; `by_path` distinguishes documents with the same name."""
     target = row["source_path"].removesuffix(".md") if by_path and row["source_path"] else name_of(row)
     is_ambiguous = by_path and not row["source_path"]
     if is_ambiguous or not target.strip() or "://" in target or UNLINKABLE.search(target):

@@ -267,7 +267,7 @@
     true
   );
 
-  // Drafts: the browser keeps what was not saved, each for its own note; new notes are told apart by a random name.
+  // Drafts: the browser keeps unsaved text, each for its own note; each new note has a random name.
   const FIELDS = ["title", "text", "tags", "content_hash", "shown_title", "shown_tags"]; // so that saving detects changes of other people
   const place = new URL(root, location.href).pathname;
   const top = `kb-draft-${place === "/" ? "" : place}`;
@@ -371,7 +371,7 @@
   editor.addEventListener("input", changed);
   show();
 
-  // What the bookmarklet sends.
+  // The text that the bookmarklet sends.
   if (isNew && location.hash.length > 1) {
     try {
       const { title, text: body } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
