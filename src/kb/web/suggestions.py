@@ -33,7 +33,7 @@ async def suggest(request: Request, visit: Visit) -> Response:
 
 
 async def tags(visit: Visit, query: str, *, inline: bool) -> list[Row]:
-    """Return the tags with a level that begins with the query: the tags that begin with it come first, then the most used."""
+    """Return the tags with a level that begins with the query: tags that begin with it first, then the most used."""
     query = query.casefold()
     found = [
         tag
