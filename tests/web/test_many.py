@@ -260,7 +260,7 @@ def test_all_documents_that_a_search_found_are_changed_also_those_on_no_page(bro
     many = [
         add(site, f"{tag}/more/{number}.md", f"# {tag} more {number}\n\nFound {number}.", tag) for number in range(20)
     ]
-    browser.get(f"{site.url}/?q={tag}&mode=words")
+    browser.get(f"{site.url}/?q={tag}&mode=words&tag={tag}")
     find(browser, ".results .pick")[0].click()
     find(browser, "[data-do=pick-all]")[0].click()
     assert find(browser, "#many", "20 selected")

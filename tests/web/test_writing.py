@@ -14,7 +14,7 @@ from kb.web.suggestions import link_to
 from tests.support.eventually import eventually
 from tests.web.conftest import find, read, told
 from tests.web.test_flows import press
-from tests.web.test_results import add
+from tests.web.test_results import KEY, add
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
 PNG = base64.b64decode(
@@ -299,6 +299,97 @@ def test_a_refused_note_keeps_its_text_and_its_draft_until_it_is_saved(browser, 
     find(browser, ".primary", "Save")[0].click()
     assert find(browser, "article", "Kept words")
     assert drafts(browser) == []
+
+
+def test_a_note_that_was_deleted_meanwhile_is_saved_as_a_new_one(browser, site):
+    document = note(site, "Deleted soon", "First.")
+    browser.expected = ("404",)
+    browser.get(f"{site.url}/d/{document}/edit")
+    find(browser, "textarea")[0].send_keys("Mine. ")
+    site.engine.delete(f"documents/{document}").raise_for_status()
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "[role=alert]", "Someone deleted this note")
+    assert value(browser) == "Mine. First."
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "article", "Mine. First.")
+    browser.execute_script("localStorage.clear()")
+
+
+def test_a_form_of_an_engine_that_started_anew_is_refused_and_its_text_offered_again(browser, site):
+    browser.expected = ("403",)
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("Written before the restart")
+    browser.execute_script("document.querySelector('[name=token]').value = 'x'")
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "main", "out of date")
+    browser.get(f"{site.url}/new")
+    find(browser, "[data-do=restore]")[0].click()
+    assert value(browser) == "Written before the restart"
+    browser.execute_script("localStorage.clear()")
+
+
+def test_the_way_back_leads_to_the_unsaved_text(browser, site):
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("Not saved yet")
+    find(browser, "nav a", "Documents")[0].click()
+    find(browser, "h1", "Documents")
+    browser.back()
+    find(browser, "h1", "New note")
+    browser.execute_async_script("setTimeout(arguments[0], 500)")
+    if value(browser) != "Not saved yet":
+        find(browser, "[data-do=restore]")[0].click()
+    assert value(browser) == "Not saved yet"
+    browser.execute_script("localStorage.clear()")
+
+
+def test_enter_that_ends_a_composition_takes_no_suggestion(browser, site, editor):
+    note(site, "Zulu plan")
+    editor.send_keys("[[zul")
+    find(browser, "[role=option]", "Zulu plan")
+    for ending in ({"isComposing": True}, {"keyCode": 229}):
+        browser.execute_script(KEY, {"key": "Enter"} | ending, "#text")
+    assert value(browser) == "[[zul"
+    assert find(browser, "[role=option]", "Zulu plan")
+
+
+@pytest.mark.parametrize(
+    ("title", "typed"),
+    [
+        ("Émilie à Köln", "émil"),
+        ("日本語のメモ", "日本"),
+        ("50% of *all*?", "50% of *a"),
+        ("under_score", "under_s"),
+        ("back\\slash", "back\\s"),
+        ("'; drop table", "'; dr"),
+        ("<b>bold</b>", "<b>b"),
+    ],
+)
+def test_a_title_is_suggested_whatever_its_letters(site, title, typed):
+    document = note(site, title)
+    query = {"kind": "link", "q": typed}
+    rows = httpx2.get(f"{site.url}/suggest", params=query, headers={"Accept": "application/json"}).json()
+    assert title in [each["label"] for each in rows]
+    site.engine.delete(f"documents/{document}").raise_for_status()
+
+
+@pytest.mark.parametrize(
+    "query", ["kind=tag&q=", "kind=link&q=", "kind=nothing&q=x", "", "kind=tag&q=" + "x" * 5000, "q=%00"]
+)
+def test_any_question_for_suggestions_has_a_list_as_its_answer(site, query):
+    answer = httpx2.get(f"{site.url}/suggest?{query}", headers={"Accept": "application/json"})
+    assert isinstance(answer.json(), list), answer.text
+
+
+def test_suggestions_and_files_need_a_key_where_the_pages_need_one(guarded):
+    for ask in (httpx2.get(f"{guarded.url}/suggest?kind=link&q=a"), httpx2.post(f"{guarded.url}/attach")):
+        assert ask.status_code in (401, 403)
+
+
+def test_a_file_that_is_too_large_or_empty_is_refused_with_the_reason(browser, site, editor):
+    editor.send_keys("Text ")
+    transfer(browser, "drop", [("empty.txt", "text/plain", b"")])
+    assert find(browser, "[data-said].bad", "empty.txt: ")
+    eventually("its place is empty again", lambda: value(browser) == "Text ")
 
 
 def questions(browser):

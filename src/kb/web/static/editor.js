@@ -116,7 +116,7 @@
     const { selectionStart: start, selectionEnd: end, value } = text;
     const before = value.slice(Math.max(0, end - 200), end);
     const name = /\[\[([^[\]|#^\n]{0,100})$/.exec(before);
-    const tag = /(?<![^\s(])#([\p{L}\p{N}_][\p{L}\p{N}_/-]{0,99})$/u.exec(before);
+    const tag = /(?<!\S)#([\p{L}\p{N}_][\p{L}\p{N}_/-]{0,99})$/u.exec(before);
     if (start !== end || !(name || tag)) return null;
     if (name) return { kind: "link", query: name[1], start: end - name[0].length, end: end + (value.startsWith("]]", end) ? 2 : 0) };
     return { kind: "hashtag", query: tag[1], start: end - tag[0].length, end };
@@ -197,7 +197,7 @@
     field.addEventListener("click", () => list.hidden || offer());
     field.addEventListener("keyup", (event) => /^(ArrowLeft|ArrowRight|Home|End)$/.test(event.key) && !list.hidden && offer());
     field.addEventListener("keydown", (event) => {
-      if (list.hidden || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+      if (list.hidden || event.isComposing || event.keyCode === 229 || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
       const steps = { ArrowDown: 1, ArrowUp: -1 };
       if (event.key in steps) select(at < 0 ? (steps[event.key] > 0 ? 0 : rows.length - 1) : (at + steps[event.key] + rows.length) % rows.length);
       else if ((event.key === "Enter" || event.key === "Tab") && at >= 0) accept(at);
@@ -229,7 +229,6 @@
   };
   const attach = async (file, waiting) => {
     const body = new FormData();
-    body.append("token", token);
     body.append("file", file, nameOf(file));
     const answer = await ask("attach", { method: "POST", body }).catch(() => null);
     const kept = await answer?.json().catch(() => null);
@@ -262,6 +261,8 @@
       event.preventDefault();
       event.stopImmediatePropagation();
       document.querySelector("#drop").hidden = true;
+      const hasFolder = [...event.dataTransfer.items].some((each) => each.webkitGetAsEntry?.()?.isDirectory);
+      if (hasFolder) return say("kb does not add folders to a note. Add the folder on the page Add.");
       attachAll(files);
     },
     true
@@ -285,7 +286,8 @@
   const name = isSentNew ? sent.slice("new ".length) : top + (isNew ? `new-${Math.random().toString(36).slice(2)}` : editor.dataset.draft);
   const values = () => FIELDS.map((each) => editor.elements[each].value);
   const same = (one, other) => one.every((value, index) => value === other[index]);
-  const first = values();
+  // Not the values at this moment: a browser that reloads a page may have put back unsaved text.
+  const first = FIELDS.map((each) => (each === "text" ? text.defaultValue : editor.elements[each].defaultValue.replace(/[\r\n]/g, "")));
   let isSent = false;
   const isChanged = () => isRefused || !same(values(), first);
   const keep = () => {
