@@ -8,7 +8,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import KEY
 from tests.support.eventually import eventually
-from tests.web.conftest import find
+from tests.web.conftest import find, read
 from tests.web.test_flows import press
 from tests.web.test_many import fail, tagged
 from tests.web.test_results import add
@@ -39,10 +39,12 @@ def go_to(browser, page):
     together(browser, Keys.CONTROL, "k")
     find(browser, "#palette input")
     press(browser, page)
-    option = find(browser, "#palette li", page)[-1]
-    while option.get_attribute("aria-selected") != "true":
+    find(browser, "#palette li", page)
+    for _ in range(MOST_STEPS):
+        if read(browser, "#palette [aria-selected=true] span") == [page]:
+            return press(browser, Keys.ENTER)
         press(browser, Keys.ARROW_DOWN)
-    press(browser, Keys.ENTER)
+    raise AssertionError(f"the dialog has no page {page!r}")
 
 
 @pytest.fixture
