@@ -63,11 +63,13 @@
   addEventListener("pageshow", draw);
   addEventListener("toggle", ({ target }) => target.matches?.(".drop-up[open]") && target.querySelector("input").focus(), true);
 
-  // A screen reader announces a notice only if its text appears after the page.
-  const text = find(".notice span");
-  if (text) {
-    const said = text.textContent;
-    text.textContent = "\u00a0";
-    setTimeout(() => (text.textContent = said), 100);
+  // A screen reader announces a text only if it appears after the page; the notice itself does not move.
+  const notice = find(".notice span");
+  if (notice) {
+    const said = document.createElement("p");
+    said.className = "unseen";
+    said.setAttribute("role", "status");
+    document.body.append(said);
+    setTimeout(() => (said.textContent = notice.textContent), 100);
   }
 })();
