@@ -32,6 +32,8 @@ tags       POST    /tags/rename
 documents  GET     /documents/{document_id}/pages
 documents  GET     /documents/{document_id}/pages/{number}.png
 documents  GET     /map
+documents  GET     /duplicates
+documents  GET     /documents/{document_id}/compare/{other_id}
 notes      PATCH   /notes/{document_id}
 history    GET     /documents/{document_id}/history
 history    GET     /documents/{document_id}/history/{number}
@@ -52,6 +54,7 @@ reembed    GET     /reembed
 reembed    POST    /reembed
 maintenance GET    /maintenance
 maintenance POST   /maintenance
+maintenance POST   /notes-folder
 keys       GET     /keys
 keys       POST    /keys
 keys       POST    /first-key

@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
+from kb.folders.own_data import MARKS, NOTES_MARK, is_in_own_data
+from kb.folders.watching import folder_state, watch
+from kb.notes_folder import marker
 from kb_cli.sync.file_selection import select_files
-from kb_cli.sync.own_data import MARKS, is_in_own_data
-from kb_cli.sync.watching import folder_state, watch
 
 
 @pytest.fixture(params=MARKS, ids=["data", "backup", "export"])
@@ -38,7 +39,7 @@ def test_a_change_of_such_a_file_is_no_change(own, tmp_path):
 def test_what_watches_hears_of_other_changes_only(own, tmp_path):
     async def changes(file):
         seen = []
-        async for is_changed in watch(tmp_path):
+        async for is_changed in watch(tmp_path, print):
             seen.append(is_changed)
             if len(seen) == 2:
                 file.write_text("Changed.")
@@ -48,3 +49,12 @@ def test_what_watches_hears_of_other_changes_only(own, tmp_path):
 
     assert asyncio.run(changes(own / "other.txt")) is False
     assert asyncio.run(changes(tmp_path / "note.md")) is True
+
+
+def test_no_note_of_the_notes_folder_is_selected(tmp_path):
+    (tmp_path / "notes").mkdir()
+    for name in (marker.NAME, "note.md"):
+        (tmp_path / "notes" / name).write_text("Of the notes folder.")
+    (tmp_path / "other.md").write_text("Another note.")
+    assert marker.NAME == NOTES_MARK
+    assert select_files([str(tmp_path)]).files == [tmp_path / "other.md"]

@@ -506,10 +506,10 @@ class UnreadableFile(Reply):
 class SearchReply(Reply):
     """The results, best first.
 
-    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of jobs whose content is not
-    searchable yet. `unknown` lists the words of the query that no document contains, `unreadable` up to 3 of the
-    `unreadable_count` files named in the query that kb could not read. `weak` is true if no document answers the query
-    well.
+    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of unfinished jobs: searches
+    do not find their content yet, or only by its words. `unknown` lists the words of the query that no document
+    contains, `unreadable` up to 3 of the `unreadable_count` files named in the query that kb could not read. `weak` is
+    true if no document answers the query well.
     """
 
     results: list[SearchResult]
@@ -668,6 +668,36 @@ class VersionDiff(Reply):
     start: int
     end: int
     changes: list[Change]
+
+
+class DocumentDiff(Reply):
+    """The differences between two documents, word by word."""
+
+    start: int
+    end: int
+    changes: list[Change]
+
+
+class DuplicateGroup(Reply):
+    """Documents with the same content, or with nearly the same text, oldest first; at most 100 of all `total`.
+
+    `shared` is the least share of runs of words that the first document and another one have in common.
+    """
+
+    documents: list[Document]
+    total: int
+    shared: float | None
+
+
+class DuplicateList(Reply):
+    """A page of duplicates. `next_cursor` is null on the last page; other pages may be empty.
+
+    `compared` is the number of documents that kb looked at for this page.
+    """
+
+    groups: list[DuplicateGroup]
+    compared: int
+    next_cursor: str | None
 
 
 class BinnedDocument(Document):
@@ -937,13 +967,49 @@ class ClockStatus(Reply):
     says: str
 
 
+NotesFolderAction = Literal["delete", "restore"]
+
+
+class NotesFolderProblem(Reply):
+    """A file or folder that kb skips, or a note that kb cannot write, and the reason."""
+
+    path: str
+    reason: str
+
+
+class NotesFolderStatus(Reply):
+    """The notes folder: a Markdown file for each note, kept in step in both directions.
+
+    `held` is false while another engine of the same database keeps it. `files` counts the Markdown files, `waiting` the
+    notes that are not written yet. `stopped` is the reason why kb does not use the folder now. `withheld` says why the
+    notes of missing files stay, and `conflicts` lists copies of files that two sides changed. `seen_at` is when kb last
+    looked at all files.
+    """
+
+    path: str
+    held: bool
+    files: int
+    waiting: int
+    stopped: str | None
+    withheld: list[str]
+    conflicts: list[str]
+    problems: list[NotesFolderProblem]
+    seen_at: Timestamp | None
+
+
+class NotesFolderRequest(Request):
+    """The decision about missing files: `delete` their notes, which go to the bin, or `restore` the files."""
+
+    action: NotesFolderAction
+
+
 class Status(Reply):
     """The engine's state: `documents` counts by doc_type, `languages` by language, `top_tags` by tag.
 
     `database_size` is in bytes. `precisions` counts the vectors computed in each precision, including vectors of
     deleted passages. `full_text` is the index that answers keyword searches. `replica` is null without replicas, and
     `clock` is null while kb trusts the machine's clock. `foreign` lists objects in the database that kb did not create,
-    such as a trigger; such an object may change saved data.
+    such as a trigger; such an object may change saved data. `notes_folder` is null without KB_NOTES_DIR.
     """
 
     version: str
@@ -964,6 +1030,7 @@ class Status(Reply):
     replica: ReplicaStatus | None
     clock: ClockStatus | None = None
     foreign: list[str] = []
+    notes_folder: NotesFolderStatus | None = None
 
 
 class Problem(BaseModel):

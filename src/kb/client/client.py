@@ -219,6 +219,23 @@ class EngineClient:
         path = f"documents/{document_id}/pages/{number}.png"
         return (await self._request("GET", path, params=_given(chunk=chunk))).content
 
+    async def duplicates(self, *, kind: str = "same", limit: int | None = None, cursor: str | None = None) -> JSON:
+        """GET /duplicates: a page of documents with the same content (`same`), or nearly the same text (`near`)."""
+        return await self._call("GET", "duplicates", params=_given(kind=kind, limit=limit, cursor=cursor))
+
+    async def iter_duplicates(self, kind: str) -> AsyncIterator[JSON]:
+        """Yield the pages of duplicates."""
+        cursor = None
+        while True:
+            page = await self.duplicates(kind=kind, cursor=cursor)
+            yield page
+            if (cursor := page["next_cursor"]) is None:
+                return
+
+    async def compare(self, document_id: int, other_id: int) -> JSON:
+        """GET /documents/{id}/compare/{other_id}: the word-by-word differences."""
+        return await self._call("GET", f"documents/{document_id}/compare/{other_id}")
+
     async def map(self) -> JSON:
         """GET /map: the positions of the documents on a plane."""
         return await self._call("GET", "map")
@@ -405,6 +422,10 @@ class EngineClient:
     async def maintain(self, action: str) -> JSON:
         """POST /maintenance: `back-up`, `verify`, `check` or `repair`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
+
+    async def decide_about_missing_files(self, action: str) -> JSON:
+        """POST /notes-folder: `delete` the notes of missing files, or `restore` the files."""
+        return await self._call("POST", "notes-folder", json={"action": action}, repeatable=False)
 
     async def settings(self) -> JSON:
         """GET /settings: the engine's settings, their values and sources."""

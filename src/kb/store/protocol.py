@@ -39,9 +39,12 @@ from kb.store.rows import (
     Named,
     NamedKey,
     NewJob,
+    NoteFile,
+    NotesFolderState,
     Operation,
     OperationCounts,
     OutgoingLink,
+    Repeated,
     ReplicaState,
     SecondSpace,
     SyncedFolder,
@@ -71,6 +74,15 @@ class Documents(Protocol):
 
     def count(self, where: Filter) -> int:
         """Return the number of documents that the filter admits."""
+
+    def repeated(self, *, limit: int, before: int | None, within: Limit | None = None) -> list[Repeated]:
+        """Return the contents that several documents have, newest document first, all below the id `before`.
+
+        Documents inside others, such as attachments, do not count.
+        """
+
+    def having(self, content_hash: str, *, limit: int, within: Limit | None = None) -> list[Document]:
+        """Return the oldest documents with a content, apart from documents inside others."""
 
     def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
         """Return the documents of a type whose first chunk begins with `beginning`."""
@@ -117,6 +129,12 @@ class Documents(Protocol):
 
         The file name stays if the content has none.
         """
+
+    def update(self, document_id: int, content: Content) -> None:
+        """Do as `replace`, but keep the text."""
+
+    def has_vectors(self, document_id: int) -> bool:
+        """Return whether each chunk of the document has a vector other than zeros."""
 
     def set_vectors(self, document_id: int, content: Content) -> None:
         """Write the chunks of a document again, with new ids and the vectors of this content. It does not change."""
@@ -237,7 +255,7 @@ class Jobs(Protocol):
         """Return the job that was accepted with this key."""
 
     def pending(self, of: Caller | None = None) -> int:
-        """Return the number of queued and running jobs whose document is not stored, of all callers or of one."""
+        """Return the number of queued and running jobs, of all callers or of one."""
 
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
         """Return jobs with an id below `before`, newest first, of all callers or of one."""
@@ -465,6 +483,41 @@ class Folders(Protocol):
     def let_in(self, source_path: str) -> None: ...
 
 
+class NoteFiles(Protocol):
+    """The notes folder and the files of the notes in it."""
+
+    def take(self, holder: str, seconds: float) -> bool:
+        """Become or stay the engine that holds the folder; False if another one held it in the last `seconds`.
+
+        With 0 seconds, the engine always takes it.
+        """
+
+    def release(self, holder: str) -> None:
+        """Let go of the folder, if this engine holds it."""
+
+    def folder(self) -> NotesFolderState: ...
+    def set_folder(self, state: NotesFolderState) -> None:
+        """Write the state of the folder; an engine must hold it."""
+
+    def all(self) -> list[NoteFile]: ...
+    def base(self, document_id: int) -> bytes | None:
+        """Return what `put` got along with the file of a note."""
+
+    def put(self, file: NoteFile, base: bytes) -> None:
+        """Write the row of a file. A path has one row: another note's file loses it."""
+
+    def settle(self, document_id: int, version: int) -> None:
+        """Record that the file of a note matches this version of the note."""
+
+    def remove(self, document_id: int) -> None: ...
+    def clear(self) -> None: ...
+    def unwritten(self) -> list[tuple[int, int]]:
+        """Return the notes whose version is not the version of their file, with their versions, by ascending id."""
+
+    def gone(self) -> list[int]:
+        """Return the notes that no longer exist, but still have a file."""
+
+
 class Transaction(Protocol):
     """A snapshot of the database, or one change to it."""
 
@@ -480,6 +533,8 @@ class Transaction(Protocol):
     def operations(self) -> Operations: ...
     @property
     def folders(self) -> Folders: ...
+    @property
+    def note_files(self) -> NoteFiles: ...
     @property
     def second(self) -> SecondVectors: ...
     @property
@@ -560,6 +615,10 @@ class Store(Protocol):
         only one. (A unique index also keeps an idempotency key to one job.) A backend whose database allows concurrent
         writers takes its own lock.
         """
+
+    @property
+    def has_urgent(self) -> bool:
+        """Whether an urgent write waits in this process. A long write should then end early and continue later."""
 
     def queue(self) -> AbstractContextManager[Transaction]:
         """Commit like `write`, but only changes of job states, which need not wait for writes of documents.

@@ -43,7 +43,7 @@ SIGN_IN_BODY: Final = 64 << 10
 ENCODED_BODY: Final = 256 << 10
 """Maximum size of a form that is not multipart: decoding it blocks the event loop."""
 
-NEEDED: Final = ("jinja2", "markdown_it")
+NEEDED: Final = ("jinja2", "markdown_it", "mdit_py_plugins")
 ABSENT: Final = (
     "The web interface is not installed. To get it, install the package 'kb-local[web]'.\n"
     "The HTTP API is at /api/v1, and its description at /docs. Agents connect to /mcp.\n"
@@ -132,9 +132,11 @@ def page_routes() -> list[BaseRoute]:
     """Return all routes; each page receives its visit."""
     from kb.web import (
         add,
+        attachments,
         bulk_actions,
         changes,
         documents,
+        duplicates,
         folders,
         guide,
         history,
@@ -145,6 +147,7 @@ def page_routes() -> list[BaseRoute]:
         search,
         settings,
         sign_in,
+        suggestions,
     )
     from kb.web.pages import STATIC, assets
 
@@ -156,16 +159,20 @@ def page_routes() -> list[BaseRoute]:
         at("/documents", documents.browse),
         at("/d/{id:id}", documents.document),
         at("/d/{id:id}/file", documents.download),
+        at("/d/{id:id}/picture", documents.show_picture),
         at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
         at("/d/{id:id}/tags", documents.change_tags, "POST"),
         at("/d/{id:id}/delete", documents.delete, "POST"),
         at("/d/{id:id}/edit", notes.edit, "GET", "POST"),
         at("/d/{id:id}/history", history.versions),
         at("/d/{id:id}/history/{number:id}", history.version),
+        at("/d/{id:id}/compare/{other:id}", duplicates.compare),
         at("/d/{id:id}/revert", history.revert, "POST"),
         at("/many", bulk_actions.many, "POST"),
         at("/new", notes.new, "GET", "POST"),
         at("/preview", notes.preview, "POST"),
+        at("/suggest", suggestions.suggest),
+        at("/attach", attachments.attach, "POST"),
         at("/add", add.add, "GET", "POST"),
         at("/jobs", add.jobs),
         at("/jobs/{id:id}", add.job),
@@ -177,6 +184,7 @@ def page_routes() -> list[BaseRoute]:
         at("/changes", changes.changes),
         at("/changes/{id:id}", changes.change),
         at("/changes/{id:id}", changes.take_back, "POST"),
+        at("/duplicates", duplicates.duplicates),
         at("/overview", overview.overview),
         at("/map", overview.document_map),
         at("/map.json", overview.points),
@@ -186,6 +194,7 @@ def page_routes() -> list[BaseRoute]:
         at("/folders", folders.folders),
         at("/folders/{watch_id}/sync", folders.sync_folder, "POST"),
         at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
+        at("/notes-folder", maintenance.notes_folder, "POST"),
         at("/settings", settings.settings, "GET", "POST"),
         at("/settings/theme", settings.theme, "POST"),
         at("/keys", settings.keys, "GET", "POST"),
@@ -225,7 +234,7 @@ def guard(settings: Settings) -> Middleware:
 
 def most_bytes(settings: Settings, path: str, is_form: bool) -> int:
     """Return the maximum size in bytes of a body sent to `path`."""
-    if path == "/add" and is_form:
+    if path in ("/add", "/attach") and is_form:
         return settings.max_upload_mb << 20
     if path in ("/sign-in", "/sign-out"):
         return SIGN_IN_BODY

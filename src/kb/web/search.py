@@ -17,8 +17,9 @@ from starlette.responses import Response
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_for
 from kb.api.rights import OF_JOB
-from kb.web.document_html import Row, matched, plain, snippet
+from kb.web.document_html import Row, plain, snippet
 from kb.web.facets import facets
+from kb.web.marking import matched
 from kb.web.pages import language_asked, render
 from kb.web.sessions import Visit
 
@@ -145,6 +146,7 @@ async def search(request: Request, visit: Visit) -> Response:
         modes=MODES,
         results=shown(asked, results[: asked.limit], results),
         found=len(results),
+        found_ids=list(dict.fromkeys(result["document_id"] for result in results)),
         pending=reply["pending"],
         unknown=reply["unknown"],
         unreadable=reply["unreadable"],

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.temporary_files import is_leftover
+from kb.folders.own_data import NOTES_MARK, is_own_data
+from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
+from kb.folders.timed_reads import ask, ask_folder, forget_silent
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.source_paths import absolute
-from kb_cli.sync.own_data import is_own_data
-from kb_cli.sync.placeholders import is_dataless, is_placeholder, name_elsewhere
-from kb_cli.sync.timed_reads import ask, ask_folder, forget_silent
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -165,7 +165,8 @@ def _walk(
     except OSError:
         selection.unreadable.append(folder)
         return
-    if is_own_data({entry.name for entry in entries}):
+    names = {entry.name for entry in entries}
+    if NOTES_MARK in names or is_own_data(names):
         selection.ignored[DEFAULT] += 1
         return
     for entry in entries:

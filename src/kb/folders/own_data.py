@@ -9,6 +9,9 @@ from typing import Final
 MARKS: Final = ({"kb.lock", "clock.json"}, {"kb.db", "manifest.json"}, {"kb-export.json"})
 """The names that a data folder, a backup and an export have."""
 
+NOTES_MARK: Final = ".kb-folder"
+"""The mark of a notes folder, as in `kb.notes_folder.marker`. The engine watches its files, and no sync adds them again."""
+
 
 def is_own_data(names: Collection[str]) -> bool:
     """Return whether a folder with these entries belongs to kb."""
