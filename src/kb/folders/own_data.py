@@ -10,7 +10,7 @@ MARKS: Final = ({"kb.lock", "clock.json"}, {"kb.db", "manifest.json"}, {"kb-expo
 """The names that a data folder, a backup and an export have."""
 
 NOTES_MARK: Final = ".kb-folder"
-"""The mark of a notes folder, as in `kb.notes_folder.marker`. The engine watches its files, and no sync adds them again."""
+"""The mark of a notes folder, as in `kb.notes_folder.marker`. The engine watches its files, so no sync adds them."""
 
 
 def is_own_data(names: Collection[str]) -> bool:
