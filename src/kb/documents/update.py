@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -186,11 +186,30 @@ def rename_tag(store: Store, old: str, new: str, author: Author = NOBODY) -> Ren
             raise NotFound(f"No document has the tag {old} or a tag below it.")
         if longest := max(names.values(), key=len)[MAX_TAG_CHARS:]:
             raise Invalid(f"new: a tag below it would be {len(longest)} characters too long.")
-        documents = _all(tx, Filter(tags=(old,)))
-        for document in documents:
-            before = names.keys() & set(document.tags)
-            tx.history.keep(document.id, author)
-            tx.documents.change_tags(document.id, add=[names[tag] for tag in before], remove=before)
+        return _replace_tags(tx, old, names, author)
+
+
+def delete_tag(store: Store, tag: str, author: Author = NOBODY) -> RenamedTag:
+    """Remove a tag and all tags below it from all documents that the caller sees, in one transaction.
+
+    Raises:
+        NotFound: no document has the tag or a tag below it.
+    """
+    tag = stem(tag)
+    with store.write() as tx:
+        names = {other: None for other, _ in tx.documents.tags() if is_in_branch(other, tag)}
+        if not names:
+            raise NotFound(f"No document has the tag {tag} or a tag below it.")
+        return _replace_tags(tx, tag, names, author)
+
+
+def _replace_tags(tx: Transaction, branch: str, names: Mapping[str, str | None], author: Author) -> RenamedTag:
+    """Replace the tags of a branch by other names, or remove tags without a new name."""
+    documents = _all(tx, Filter(tags=(branch,)))
+    for document in documents:
+        before = names.keys() & set(document.tags)
+        tx.history.keep(document.id, author)
+        tx.documents.change_tags(document.id, add=[name for tag in before if (name := names[tag])], remove=before)
     from_text = sum(not names.keys().isdisjoint(document.own_tags) for document in documents)
     return RenamedTag(len(documents), from_text)
 

@@ -50,6 +50,7 @@ from kb.api.models import (
     Tag,
     TagBranch,
     TagChange,
+    TagDeletion,
     TagList,
     TagRename,
 )
@@ -381,6 +382,20 @@ def rename_tag(change: TagRename, services: ServicesDep, author: AuthorDep) -> R
     check_tags(old=[change.old], new=[change.new])
     renamed = update.rename_tag(services.store, change.old, change.new, author)
     return RenamedTag(documents=renamed.documents, from_text=renamed.from_text)
+
+
+@router.post(
+    "/tags/delete",
+    tags=["tags"],
+    summary="Delete a tag",
+    dependencies=[WRITE],
+    responses=problems(400, 403, 404, 413, 507),
+)
+def delete_tag(deletion: TagDeletion, services: ServicesDep, author: AuthorDep) -> RenamedTag:
+    """Remove a tag and all tags below it from all documents, in one step. `POST /undo` undoes this as a whole."""
+    check_tags(tag=[deletion.tag])
+    deleted = update.delete_tag(services.store, deletion.tag, author)
+    return RenamedTag(documents=deleted.documents, from_text=deleted.from_text)
 
 
 @router.get(

@@ -145,6 +145,7 @@ def page_routes() -> list[BaseRoute]:
         search,
         settings,
         sign_in,
+        tags,
     )
     from kb.web.pages import STATIC, assets
 
@@ -185,6 +186,7 @@ def page_routes() -> list[BaseRoute]:
         at("/connect", overview.connect),
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),
+        at("/tags", tags.tags, "GET", "POST"),
         at("/settings", settings.settings, "GET", "POST"),
         at("/settings/theme", settings.theme, "POST"),
         at("/keys", settings.keys, "GET", "POST"),
