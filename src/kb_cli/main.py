@@ -30,6 +30,7 @@ COMMAND_GROUPS: Final = {
     "Everyday": {
         "add": "kb_cli.commands.add:add",
         "sync": "kb_cli.commands.sync:sync",
+        "watch": "kb_cli.commands.watch:watch",
         "addnote": "kb_cli.commands.addnote:addnote",
         "updatenote": "kb_cli.commands.updatenote:updatenote",
         "search": "kb_cli.commands.search:search",

@@ -97,7 +97,7 @@ def test_a_tag_is_deleted_from_all_documents_and_brought_back(reading, site, tre
         ({"act": "rename", "new": "a,b"}, 422, "without commas"),
         ({"act": "burn"}, 422, "rename or delete"),
         ({"tag": "no such tag", "act": "delete"}, 404, "No document has the tag"),
-        ({"tag": "", "act": "delete"}, 422, "tag"),
+        ({"tag": "", "act": "delete"}, 422, "name"),
     ],
 )
 def test_a_change_that_cannot_be_made_is_refused_where_it_was_typed(reading, site, tree, values, status, words):

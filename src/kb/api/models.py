@@ -342,9 +342,9 @@ class TagRename(Request):
 
 
 class TagDeletion(Request):
-    """The tag to remove from all documents, with all tags below it."""
+    """The name of the tag to remove from all documents, with all tags below it."""
 
-    tag: Tag
+    name: Tag
 
 
 class Revert(Request):
@@ -384,21 +384,6 @@ class UndoRequest(Request):
     key: Annotated[str | None, Field(min_length=1, max_length=200, description="The name of a key.")] = None
     mine: bool = False
     dry_run: bool = False
-
-
-class FolderClaim(Request):
-    """A folder on a machine that kb will sync, under a name that no other folder has.
-
-    `prefix` is the beginning of its files' source paths. `mounts` names the folder's device, and the folders below it
-    on other devices. `take_over` takes the name from another folder.
-    """
-
-    prefix: SourcePath
-    machine: Label
-    host: Label
-    path: SourcePath
-    mounts: Annotated[str, Field(max_length=100_000)] = ""
-    take_over: bool = False
 
 
 class Place(Reply):
@@ -527,10 +512,10 @@ class UnreadableFile(Reply):
 class SearchReply(Reply):
     """The results, best first.
 
-    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of jobs whose content is not
-    searchable yet. `unknown` lists the words of the query that no document contains, `unreadable` up to 3 of the
-    `unreadable_count` files named in the query that kb could not read. `weak` is true if no document answers the query
-    well.
+    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of unfinished jobs: searches
+    do not find their content yet, or only by its words. `unknown` lists the words of the query that no document
+    contains, `unreadable` up to 3 of the `unreadable_count` files named in the query that kb could not read. `weak` is
+    true if no document answers the query well.
     """
 
     results: list[SearchResult]
@@ -772,24 +757,6 @@ class OperationList(Reply):
 
     operations: list[Operation]
     next_cursor: str | None
-
-
-class SyncedFolder(Reply):
-    """A synced folder, its machine, and the time of its last sync."""
-
-    prefix: str
-    machine: str
-    host: str
-    path: str
-    mounts: str
-    at: Timestamp
-
-
-class SyncedFolders(Reply):
-    """The synced folders, and the source paths of files in them that kb skips."""
-
-    folders: list[SyncedFolder]
-    left_out: list[str]
 
 
 class Undone(Reply):

@@ -309,8 +309,29 @@ class EngineClient:
         return await self._call("GET", "folders")
 
     async def claim_folder(self, **claim: object) -> JSON:
-        """PUT /folders with the fields of `models.FolderClaim`."""
+        """PUT /folders with the fields of `folder_models.FolderClaim`."""
         return await self._call("PUT", "folders", json=claim)
+
+    async def watch_folder(self, watch_id: str, **watch: object) -> JSON:
+        """PUT /folders/watches/{watch_id} with the fields of `folder_models.WatchRequest`."""
+        return await self._call("PUT", f"folders/watches/{watch_id}", json=watch)
+
+    async def stop_watching(self, watch_id: str) -> JSON:
+        """DELETE /folders/watches/{watch_id}: forget a watch."""
+        return await self._call("DELETE", f"folders/watches/{watch_id}")
+
+    async def sync_now(self, watch_id: str) -> JSON:
+        """POST /folders/watches/{watch_id}/sync: ask for a round."""
+        return await self._call("POST", f"folders/watches/{watch_id}/sync")
+
+    async def report_round(self, watch_id: str, **report: object) -> JSON:
+        """POST /folders/watches/{watch_id}/report with the fields of `folder_models.WatchReport`."""
+        return await self._call("POST", f"folders/watches/{watch_id}/report", json=report)
+
+    async def note_running(self, watches: Mapping[str, bool]) -> JSON:
+        """POST /folders/seen: report running watches, each with whether it is syncing."""
+        seen = [{"id": watch_id, "is_syncing": is_syncing} for watch_id, is_syncing in watches.items()]
+        return await self._call("POST", "folders/seen", json={"watches": seen})
 
     async def change_tags(
         self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = (), why: str | None = None
@@ -385,7 +406,7 @@ class EngineClient:
     async def delete_tag(self, tag: str, *, why: str | None = None) -> JSON:
         """POST /tags/delete."""
         return await self._call(
-            "POST", "tags/delete", params=_given(why=why), json={"tag": tag}, repeatable=False, timeout=LONG_SECONDS
+            "POST", "tags/delete", params=_given(why=why), json={"name": tag}, repeatable=False, timeout=LONG_SECONDS
         )
 
     async def tags(self) -> JSON:

@@ -376,7 +376,8 @@ class OperationCounts:
 class SyncedFolder:
     """A synced folder: the prefix of its files' paths, and its location.
 
-    `mounts` names the device of the folder, and the folders below it on other devices.
+    `mounts` names the device of the folder, and the folders below it on other devices. `watch` is the JSON of a
+    `kb.api.folder_models.WatchState`, if the folder is watched.
     """
 
     prefix: str
@@ -385,6 +386,7 @@ class SyncedFolder:
     path: str
     mounts: str
     at: str
+    watch: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,6 @@ async def show(request: Request, visit: Visit, status: int = HTTPStatus.OK, **ab
         reads_pictures=sent.get("reads") == "1" if sent.get("section") == "ocr" else ocr != "0",
         languages=sent.get("languages", "" if ocr in ("0", "1") else ocr),
         wrong=about.get("wrong", {}),
-        has_folders=any(getattr(route, "path", "") == "/folders" for route in request.app.routes),
     )
 
 

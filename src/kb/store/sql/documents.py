@@ -218,7 +218,7 @@ class Documents(ABC):
         before = self._execute(self._sql["select_kept"], {"id": document_id}).get
         self.remove_chunks(document_id)
         self.add_chunks(document_id, content)
-        self._execute(self._sql["update_document"], _columns(content) | {"id": document_id, "now": self.now})
+        self.update(document_id, content)
         self.drop_file(*before)
 
     def rename(self, document_id: int, filename: str) -> None:
@@ -325,6 +325,9 @@ class Documents(ABC):
             self.keep_content(document_id, self.chunks(document_id))
         self._delete_chunks(document_id)
 
+    def update(self, document_id: int, content: Content) -> None:
+        self._execute(self._sql["update_document"], _columns(content) | {"id": document_id, "now": self.now})
+
     def set_vectors(self, document_id: int, content: Content) -> None:
         self._delete_chunks(document_id)
         self.add_chunks(document_id, content)
@@ -378,6 +381,10 @@ class Documents(ABC):
     @abstractmethod
     def write_chunks(self, document_id: int, content: Content, ids: Sequence[int]) -> None:
         """Write the chunks of a document and their vectors."""
+
+    @abstractmethod
+    def has_vectors(self, document_id: int) -> bool:
+        """Return whether each chunk of a document has a vector other than zeros."""
 
     @abstractmethod
     def delete_chunks(self, document_id: int) -> None:
