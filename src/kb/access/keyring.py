@@ -329,10 +329,14 @@ def _read(path: Path) -> Iterable[NamedKey]:
 
 
 def _write(path: Path, keys: Iterable[NamedKey]) -> None:
-    """Write the file atomically, durably, and readable only by its owner."""
+    _replace(path, json.dumps({"keys": [asdict(key) for key in keys]}, indent=1))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file atomically, durably, and readable only by its owner."""
     new = path.with_suffix(".new")
     new.touch(mode=0o600)
-    new.write_text(json.dumps({"keys": [asdict(key) for key in keys]}, indent=1), "utf-8")
+    new.write_text(text, "utf-8")
     sync(new)
     new.replace(path)
     sync(path.parent)

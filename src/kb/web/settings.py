@@ -134,7 +134,11 @@ async def act_on_key(visit: Visit, act: str, name: str, form: FormData) -> Row |
         tags, path = split_tags(str(form.get("tags", ""))), str(form.get("path", "")).strip() or None
         return await visit.engine.make_key(name, right=str(form.get("right", "")), tags=tags, path=path)
     if act == "rotate":
-        return await visit.engine.rotate_key(name)
+        is_own = (await visit.engine.own_rights())["name"] == name
+        made = await visit.engine.rotate_key(name)
+        if is_own:
+            visit.change_key(made["key"])
+        return made
     if act == "revoke":
         await visit.engine.revoke_key(name)
         return None
