@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import secrets
 import threading
@@ -12,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -297,14 +295,10 @@ def make_first_key(path: Path) -> str:
     Raises:
         KeyExists: the file exists.
     """
+    if path.exists():
+        raise KeyExists(f"kb has made the first key already. It is in {path}. Restart kb to use it.")
     token = secrets.token_urlsafe(32)
-    try:
-        with open(path, "x", opener=partial(os.open, mode=0o600)) as file:
-            file.write(f"{token}\n")
-    except FileExistsError:
-        raise KeyExists(f"kb has made the first key already. It is in {path}. Restart kb to use it.") from None
-    sync(path)
-    sync(path.parent)
+    _replace(path, f"{token}\n")
     return token
 
 
