@@ -20,6 +20,7 @@ LONGEST: Final = 500
 """The maximum length of a target."""
 
 DOCUMENT: Final = "kb://documents/"
+MAIL: Final = "mid:"
 HASH: Final = "%23"
 """A hash sign in the name of a file, which does not precede a heading."""
 
@@ -37,6 +38,9 @@ _LINK: Final = re.compile(
 )
 _OWN: Final = re.compile(r"(?:https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?)?/d/(\d{1,18})(?![^/?#])")
 """The address of a document in the web interface on this computer."""
+
+_MESSAGE: Final = re.compile(r"(?:mid:|message:(?://)?)<?([^\s<>/]+)>?(?:/.*)?", re.IGNORECASE)
+"""The address of a mail, by RFC 2392 or as Apple Mail writes it."""
 
 _COMMENTS: Final = (("<!--", "-->"), ("%%", "%%"))
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
@@ -118,7 +122,7 @@ def names_of(
     ranks: dict[str, int] = {}
     for name, rank in names:
         key = folded(name.replace("\0", "").strip())[:LONGEST]
-        if key and not key.startswith(DOCUMENT):
+        if key and not key.startswith((DOCUMENT, MAIL)):
             ranks[key] = min(rank, ranks.get(key, rank))
     return ranks
 
@@ -151,6 +155,8 @@ def _parse(match: re.Match[str]) -> Link | None:
             key = f"{DOCUMENT}{own[1]}"
         elif target.lower().startswith(("http://", "https://", DOCUMENT)):
             key = address_key(target)
+        elif mail := _MESSAGE.fullmatch(unquote(target)):
+            key = mail_key(mail[1])
         elif _SCHEME.match(target) or target.startswith("//"):
             return None
         else:
@@ -187,14 +193,19 @@ def address_key(address: str) -> str:
     return folded(urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), parts.query, "")))
 
 
-def is_web_address(key: str) -> bool:
-    """Return whether a key is an address of the web."""
-    return key.startswith(("http://", "https://"))
+def mail_key(message_id: str) -> str:
+    """Return the key of a mail."""
+    return f"{MAIL}{folded(message_id)}"[:LONGEST]
+
+
+def is_elsewhere(key: str) -> bool:
+    """Return whether a key is the address of something that kb need not hold, such as a page of the web."""
+    return key.startswith(("http://", "https://", MAIL))
 
 
 def is_address(key: str) -> bool:
     """Return whether a key is an address, and not a name."""
-    return is_web_address(key) or key.startswith(DOCUMENT)
+    return is_elsewhere(key) or key.startswith(DOCUMENT)
 
 
 class Resolver:
