@@ -145,7 +145,7 @@ def render(mail: Mail) -> Extracted:
 
 
 def message_ids_in(headers: Message) -> tuple[str, ...]:
-    """Return the id of a message, which may be empty, and the ids of those that it answers, the nearest first."""
+    """Return the id of a message, which may be empty, and the ids of mails that it answers, the nearest first."""
     own, answered, thread = (
         _ID.findall(str(headers.get(name, ""))) for name in ("Message-ID", "In-Reply-To", "References")
     )

@@ -19,7 +19,7 @@ CREATE TABLE link_names (
 ) WITHOUT ROWID;
 CREATE INDEX link_names_document ON link_names (document_id);
 
--- The message ids of each mail by its content, as JSON: its own, which may be empty, and those of mails that it answers.
+-- The message ids of each mail by its content, as JSON: its own id or an empty text, and the ids of mails that it answers.
 CREATE TABLE message_ids (content_hash TEXT PRIMARY KEY, ids TEXT NOT NULL) WITHOUT ROWID;
 
 -- While kb reads the links of the documents of an older kb, the highest first: the lowest id that it has read.
