@@ -157,14 +157,22 @@ def _parse(match: re.Match[str]) -> Link | None:
             key = address_key(target)
         elif mail := _MESSAGE.fullmatch(unquote(target)):
             key = mail_key(mail[1])
-        elif _SCHEME.match(target) or target.startswith("//"):
+        elif (not target.startswith("file:///") and _SCHEME.match(target)) or target.startswith("//"):
             return None
         else:
-            target = HASH.join(map(unquote, target.split(HASH)))
+            target = HASH.join(map(_unquoted, target.removeprefix("file://").split(HASH)))
             key = _named_path(target).rpartition("/")[2].strip()
     if not target or len(target) > LONGEST or "\x00" in target:
         return None
     return Link(target, key[:LONGEST], match.start())
+
+
+def _unquoted(target: str) -> str:
+    """Return a target without percent-encoding; older programs encode names in Latin-1."""
+    try:
+        return unquote(target, errors="strict")
+    except UnicodeDecodeError:
+        return unquote(target, "latin-1")
 
 
 def slashed(path: str) -> str:
@@ -235,6 +243,8 @@ class Resolver:
         if path.startswith(("./", "../")):
             path = posixpath.normpath(posixpath.join(folder, path))
         elif path.startswith("/"):
+            if at_path := self._at(key, path, is_exact=True):
+                return at_path[""]
             path = f"{root}{path.lstrip('/')}"
         path = path if "/" in path else ""
         places = self._at(key, path, is_exact=is_exact)
