@@ -72,7 +72,7 @@ async def jobs(request: Request, visit: Visit) -> Response:
 async def job(request: Request, visit: Visit) -> Response:
     """Return the progress of a file, for the script."""
     details = job_row(await visit.engine.job(request.path_params["id"]))
-    fields = ("id", "status", "progress", "error", "remedy", "document_id")
+    fields = ("id", "status", "progress", "error", "remedy", "document_id", "existed")
     return JSONResponse({name: details[name] for name in fields}, headers=PAGE_HEADERS)
 
 

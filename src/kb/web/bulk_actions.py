@@ -75,16 +75,20 @@ def wanted(form: FormData) -> str:
 
 
 async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
-    """Return the ids of the selected rows, or of all that match.
+    """Return the ids of the selected rows, or of all that match; the document to keep is not among them.
 
     Raises:
         Invalid: no row is selected, or the list has changed.
+        NotFound: the document to keep does not exist.
     """
     if form.get("all") == "1" and "found" not in form:
         params, total = QueryParams(str(form.get("where", ""))), number_in(str(form.get("total", "")))
         return await every(visit, act, params, total, seconds_in(str(form.get("seen", ""))))
     given = str(form.get("found")).split(",") if form.get("all") == "1" else form.getlist("id")
     ids = [number for each in given if (number := number_in(str(each))) is not None]
+    if (kept := number_in(str(form.get("keep", "")))) is not None:
+        await visit.engine.document(kept, chunks=1)  # if it is gone, the others stay
+        ids = [number for number in ids if number != kept]
     if not ids:
         raise Invalid("id: select at least one row first.")
     return list(dict.fromkeys(ids))
