@@ -194,6 +194,7 @@ def page_routes() -> list[BaseRoute]:
         at("/folders", folders.folders),
         at("/folders/{watch_id}/sync", folders.sync_folder, "POST"),
         at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
+        at("/notes-folder", maintenance.notes_folder, "POST"),
         at("/settings", settings.settings, "GET", "POST"),
         at("/settings/theme", settings.theme, "POST"),
         at("/keys", settings.keys, "GET", "POST"),
