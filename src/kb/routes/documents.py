@@ -50,6 +50,7 @@ from kb.api.models import (
     Tag,
     TagBranch,
     TagChange,
+    TagDeletion,
     TagList,
     TagRename,
 )
@@ -385,6 +386,20 @@ def rename_tag(change: TagRename, services: ServicesDep, author: AuthorDep) -> R
         services.store, services.embedder, change.old, change.new, services.stop.check, author
     )
     return RenamedTag(documents=renamed.documents, from_text=renamed.from_text)
+
+
+@router.post(
+    "/tags/delete",
+    tags=["tags"],
+    summary="Delete a tag",
+    dependencies=[WRITE],
+    responses=problems(400, 403, 404, 413, 507),
+)
+def delete_tag(deletion: TagDeletion, services: ServicesDep, author: AuthorDep) -> RenamedTag:
+    """Remove a tag and all tags below it from all documents, in one step. `POST /undo` undoes this as a whole."""
+    check_tags(name=[deletion.name])
+    deleted = tag_rename.delete_tag(services.store, deletion.name, author)
+    return RenamedTag(documents=deleted.documents, from_text=deleted.from_text)
 
 
 @router.get(
