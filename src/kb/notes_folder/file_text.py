@@ -22,7 +22,7 @@ FIELDS: Final = frozenset({"kb", "title", "tags", "kb_tags", "created", "updated
 BLOCK: Final = re.compile(
     r"(?s)\A(?P<open>---[ \t]*\r?\n)(?P<matter>|.*?\n)(?P<close>(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z))"
 )
-ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w .-]{0,60}?)[ \t]*:(?=[ \t\r\n]|\Z)(?P<value>.*)", re.DOTALL)
+ENTRY: Final = re.compile(r"(?P<name>[^\s#:\]},-][^:\n]{0,100}?)[ \t]*:(?=[ \t\r\n]|\Z)(?P<value>.*)", re.DOTALL)
 LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 CONTINUES: Final = (" ", "\t", "-", "]", "}")
 PLAIN: Final = re.compile(r"[^\W\d][\w .,()/+-]*")

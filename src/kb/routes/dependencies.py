@@ -89,6 +89,7 @@ class Services:
     picture_queue: Admission
     map: DocumentMapper
     map_queue: Admission
+    comparison_queue: Admission
     maintenance: MaintenanceTasks
     notes_folder: NotesFolder | None
     live_settings: LiveSettings

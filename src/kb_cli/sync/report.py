@@ -44,6 +44,11 @@ class SyncResult:
         return bool(self.deleted) or any(item.is_news for item in self.items)
 
 
+def needs_yes(result: SyncResult) -> bool:
+    """Return whether documents stay until the user confirms their deletion with --yes."""
+    return any(withheld.needs_yes for withheld in result.withheld)
+
+
 def unreadable_items(selection: FileSelection) -> list[FileItem]:
     """Return the folders that cannot be listed, as failed items."""
     error = "kb cannot list this folder; check its permissions"
