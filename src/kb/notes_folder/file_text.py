@@ -122,7 +122,7 @@ def without_claim(written: str) -> str:
     block = BLOCK.match(written)
     if not block:
         return written
-    kept = "".join(lines for name, lines in _entries(block["matter"]) if name != "kb")
+    kept = "".join(lines for name, lines in _entries(block["matter"]) if name not in ("kb", "kb_created"))
     body = written[block.end() :]
     return f"{block['open']}{kept}{block['close']}{body}" if kept.strip() else body
 

@@ -145,7 +145,7 @@ class Incoming:
         return sightings, unsettled
 
     def _certain(self, sightings: list[Sighting], unsettled: set[str], named: set[int]) -> list[Sighting]:
-        """Return the sightings that incomplete files cannot concern; the other sightings become incomplete.
+        """Return the sightings that incomplete files cannot concern; the others become incomplete.
 
         While files exchange their names, one of them may be complete before the other.
         """
