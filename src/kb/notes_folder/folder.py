@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from kb.api.errors import NotesFolderElsewhere, SettingError, Stopped
 from kb.api.models import NotesFolderAction, NotesFolderProblem, NotesFolderStatus
-from kb.clock import shown
+from kb.clock import shown, uptime
 from kb.folders.deletions import remembered
 from kb.folders.disk_view import describe_mounts
 from kb.folders.watching import watch
@@ -162,7 +162,7 @@ class NotesFolder(BackgroundThread):
 
     def _take_lease(self) -> bool:
         """Return whether this engine holds the folder; with PostgreSQL, other engines may."""
-        store, now = self._parts.store, time.monotonic()
+        store, now = self._parts.store, uptime()  # includes sleep, in which another engine may have taken it
         if self._holds and (not store.is_shared or now - self._renewed < RENEW_SECONDS):
             return True
         with store.write() as tx:

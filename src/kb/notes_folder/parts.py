@@ -56,8 +56,10 @@ class FolderParts:
 
     def place(self, path: str) -> Path:
         """Return the absolute path of a file, as the disk spells it."""
-        known = self.found.get(path)
-        return known if known and os.path.lexists(known) else DiskView(self.root).path_of(PurePosixPath(path))
+        known, relative = self.found.get(path), PurePosixPath(path)
+        if known and os.path.lexists(known):
+            return known
+        return DiskView(self.root).path_of(relative.parent) / relative.name  # to search for a new name takes long
 
     @staticmethod
     def today() -> str:
