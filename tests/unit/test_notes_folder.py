@@ -436,6 +436,27 @@ def test_an_empty_folder_another_folder_and_no_folder_delete_nothing(kept, tmp_p
     assert sorted(kept.files()) == ["1.md", "2.md", "other.md"]
 
 
+def test_two_knowledge_bases_do_not_fight_over_a_folder(kept):
+    note = kept.add("text", source_path="x.md")
+    kept.settle()
+    (kept.root / ".kb-folder").write_text("of-another-kb\n")
+    kept.edit(note, "changed")
+    assert "Another kb uses the folder" in kept.settle().stopped
+    assert kept.file(note).read_text().endswith("---\ntext")
+    kept.folder.act("restore")
+    assert kept.settle().stopped is None
+    assert kept.file(note).read_text().endswith("---\nchanged")
+
+
+def test_a_folder_whose_mark_was_removed_is_known_by_its_files(kept):
+    """As by git clean."""
+    kept.add("text", source_path="x.md")
+    kept.settle()
+    (kept.root / ".kb-folder").unlink()
+    assert kept.settle().stopped is None
+    assert (kept.root / ".kb-folder").exists()
+
+
 def test_without_a_bin_a_deleted_file_deletes_no_note(at_once, make_store, embedder, tmp_path):
     (tmp_path / "data" / "staging").mkdir(parents=True)
     with make_store(retention=Retention(bin_days=0)) as store:

@@ -153,7 +153,7 @@ def digest_of(content: bytes) -> str:
 
 
 def create(path: Path, content: bytes) -> str:
-    """Write a new file with its folders; return its state.
+    """Write a new file with its folders; return its state. Its name is durable after a `sync` of its folder.
 
     Raises:
         FileExistsError: something has this path already.
@@ -166,12 +166,11 @@ def create(path: Path, content: bytes) -> str:
     except OSError:
         part.unlink(missing_ok=True)
         raise
-    sync(path.parent)
     return _state_after(path, written)
 
 
 def replace(path: Path, content: bytes, expected: str) -> str:
-    """Write a file whose content still has the digest `expected`; return its state.
+    """Write a file whose content still has the digest `expected`; return its state. It is durable as in `create`.
 
     Raises:
         Changed: it has other content, or it is gone; nothing changes.
@@ -196,7 +195,6 @@ def replace(path: Path, content: bytes, expected: str) -> str:
         _put_back(path, part, digest_of(content))
         raise Changed
     part.unlink()
-    sync(path.parent)
     return _state_after(path, written)
 
 
@@ -258,6 +256,7 @@ def set_aside(path: Path, content: bytes, day: str) -> Path:
     for other in _conflict_paths(path, day):
         with suppress(FileExistsError):
             create(other, content)
+            sync(other.parent)
             return other
         if _digest_at(other) == digest_of(content):
             return other

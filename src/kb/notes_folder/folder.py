@@ -46,6 +46,11 @@ OTHER_FOLDER: Final = (
     " run 'kb notes restore'."
 )
 
+TAKEN: Final = (
+    "Another kb uses the folder {} now, and the two would overwrite each other's files. Stop one of them, then run"
+    " 'kb notes restore'."
+)
+
 
 class NotesFolder(BackgroundThread):
     """Writes each note to a file, and takes changes of the files into the notes.
@@ -184,8 +189,8 @@ class NotesFolder(BackgroundThread):
             if not self._root.is_dir():
                 return f"The folder {self._root} does not exist. Is its disk connected?"
             sessions = marker.sessions(self._root)
-            if sessions is not None and self._is_prepared and self._session in sessions:
-                return None
+            if sessions is not None and self._is_prepared and not confirmed:
+                return None if self._session in sessions else TAKEN.format(self._root)
             if sessions is None and not is_new and not self._is_same(confirmed):
                 return OTHER_FOLDER.format(self._root, marker.NAME)
             self._begin(known, sessions or [], is_new=is_new)
@@ -270,10 +275,12 @@ class NotesFolder(BackgroundThread):
         if self._stopped or not self._holds:
             return
         async with aclosing(watch(self._root, logger.warning)) as ticks:
+            is_first = True  # something may have changed before watching began
             async for is_changed in ticks:
                 if self._stopping.is_set():
                     return
-                self.step(is_changed=is_changed)
+                self.step(is_changed=is_changed or is_first)
+                is_first = False
                 if self._stopped:
                     return
 

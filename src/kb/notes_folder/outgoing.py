@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kb.api.errors import DiskFull
+from kb.filesystem import sync
 from kb.notes_folder import disk
 from kb.notes_folder.file_text import Base, is_same_file, own_fields, parsed, rendered
 from kb.notes_folder.parts import FolderParts, text_of
@@ -201,6 +202,8 @@ class Outgoing:
     def _record(self, written: list[Written], settled: list[tuple[int, int]]) -> None:
         if not written and not settled:
             return
+        for folder in {self.parts.place(file.path).parent for file, _ in written}:
+            sync(folder)
         with self.parts.store.write() as tx:
             for file, base in written:
                 tx.note_files.put(file, base.packed())
