@@ -32,7 +32,7 @@ PAUSE_SECONDS: Final = 0.5
 RETRY_SECONDS: Final = 2.0
 """The pause before kb looks for a folder again that is not there."""
 
-REST: Final = 10
+REST: Final = 4
 """The least pause after a look that must be repeated, as a multiple of its duration."""
 
 LEASE_SECONDS: Final = 30.0

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final
 
 from pydantic import ValidationError
@@ -106,7 +106,7 @@ class Incoming:
         look = Look(disk.scan(self.parts.root, {row.path for row in self._rows.values()}))
         look.problems |= look.scan.problems
         self.parts.found.clear()
-        self.parts.found.update({path: Path(file.disk_path) for path, file in look.scan.files.items()})
+        self.parts.found.update({path: file.disk_path for path, file in look.scan.files.items()})
         sightings, unsettled = self._sightings(look)
         look.named = set(self._named(look.scan.files[path].disk_path for path in unsettled))
         sightings = self._certain(sightings, unsettled, look.named)
