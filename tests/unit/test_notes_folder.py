@@ -264,8 +264,12 @@ def test_an_emptied_file_keeps_its_note_and_the_status_says_so(kept):
         (b"\xff\xfe\x00a", "It is not UTF-8 text."),
         (b"x" * 100_001, "It has more than 100,000 characters (KB_MAX_NOTE_CHARS)."),
         (b"x" * 1_000_000, "It is larger than 0 MiB."),
+        (
+            b"![a map](data:image/png;base64," + b"iVBORw0KGgo" * 100 + b")",
+            "It contains a picture as base64. Save the picture as a file, and link to it.",
+        ),
     ],
-    ids=["utf-16", "long", "huge"],
+    ids=["utf-16", "long", "huge", "base64"],
 )
 def test_a_file_that_cannot_be_a_note_stays_as_it_is(kept, content, reason):
     kept.write("x.md", content)

@@ -32,6 +32,9 @@ PAUSE_SECONDS: Final = 0.5
 RETRY_SECONDS: Final = 2.0
 """The pause before kb looks for a folder again that is not there."""
 
+LOOK_SECONDS: Final = 60.0
+"""kb looks at the folder this often even without a notification: network file systems send none for other machines."""
+
 REST: Final = 4
 """The least pause after a look that must be repeated, as a multiple of its duration."""
 
@@ -73,7 +76,7 @@ class NotesFolder(BackgroundThread):
         self._is_prepared = False
         self._holds = False
         self._renewed = float("-inf")
-        self._is_due, self._due_at = True, 0.0
+        self._is_due, self._due_at, self._looked = True, 0.0, 0.0
         self._look: Look | None = None
         self._stopped: str | None = None
         self._seen_at: str | None = None
@@ -141,7 +144,7 @@ class NotesFolder(BackgroundThread):
             return
         if confirmed == "restore":
             self._forget_missing()
-        is_due = self._is_due and time.monotonic() >= self._due_at
+        is_due = time.monotonic() >= (self._due_at if self._is_due else self._looked + LOOK_SECONDS)
         if is_changed or is_due or confirmed:
             self._take(is_sure=confirmed == "delete")
         look = self._look or Look(disk.Scan())
@@ -162,7 +165,7 @@ class NotesFolder(BackgroundThread):
             logger.warning("%s", reason)
         with self._lock:
             self._look, self._files, self._seen_at = look, len(look.scan.files), shown(time.time())
-        self._is_due = not look.is_settled
+        self._is_due, self._looked = not look.is_settled, time.monotonic()
         self._due_at = time.monotonic() + min(REST * (time.monotonic() - began), RETRY_SECONDS)
 
     def _take_lease(self) -> bool:

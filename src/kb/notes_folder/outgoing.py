@@ -176,6 +176,8 @@ class Outgoing:
     def _remove(self, gone: list[int]) -> bool:
         """Remove the files of deleted notes; return whether a file must be looked at first."""
         must_look, removed = False, list[int]()
+        with self.parts.store.read() as tx:
+            gone = [document_id for document_id in gone if tx.documents.get(document_id) is None]
         for document_id in gone:
             row = self._rows[document_id]
             place = self.parts.place(row.path)
