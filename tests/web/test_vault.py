@@ -64,7 +64,7 @@ def test_links_lead_to_documents_and_those_documents_lead_back(notes):
     assert found["Bricks > Prices"] == f"{found['Bricks']}#h-prices"
     assert found["the insurer"] == f"{url}/d/{ids['House/Insurance.md']}"
     assert found["#projects/kiln"].endswith("/documents?tag=projects%2Fkiln")
-    assert "The old chimney" in [each.text for each in classed(kiln, "missing")]
+    assert [each.text for each in classed(kiln, "missing")] == ["The old chimney"]
     back = links(page(notes, "Projects/Bricks.md"), "backlinks")
     assert back == {"Kiln rebuild": f"{url}/d/{ids['Projects/Kiln rebuild.md']}"}
     assert "[[" not in classed(page(notes, "Projects/Bricks.md"), "backlinks")[0].text_content()
@@ -112,6 +112,20 @@ def test_a_picture_is_shown_in_a_sandbox_and_nothing_else_is_a_picture(browser, 
     browser.expected = ("sandboxed", "Content Security Policy", "favicon")
     browser.get(f"{url}/d/{ids['attachments/flue.svg']}/picture")
     assert browser.execute_script("return window.hurt") is None
+
+
+def test_a_picture_is_found_by_its_name_and_shown(browser, notes):
+    url, ids = notes
+    door = ids["attachments/kiln-door.png"]
+    found = httpx2.post(f"{url}/api/v1/search", json={"query": "kiln-door"}).json()["results"]
+    assert found[0]["document_id"] == door
+    assert found[0]["doc_type"] == "image"
+    pictures = classed(page(notes, "Projects/Kiln rebuild.md"), "text", "//img")
+    assert [each.get("src") for each in pictures] == [f"{url}/d/{door}/picture"] * 2
+    assert [each.get("width") for each in pictures] == ["320", None]
+    browser.get(f"{url}/d/{door}")
+    drawn = "return document.querySelector('.preview-of img').naturalWidth"
+    eventually("the picture is drawn", lambda: browser.execute_script(drawn) == 640)
 
 
 def test_a_link_to_a_heading_or_a_block_shows_its_place(browser, notes):

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
+from kb.api.markdown_signs import MARKDOWN
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.clock import own_time
 from kb.web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
@@ -141,6 +142,7 @@ async def document(request: Request, visit: Visit) -> Response:
         whole=await whole(visit, shown),
         page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
         is_note=shown["doc_type"] == "note",
+        is_picture=media_type_of(shown) is not None,
         is_mail=shown["doc_type"] in MAIL,
     )
 
@@ -279,12 +281,17 @@ async def show_picture(request: Request, visit: Visit) -> Response:
     """
     document_id = request.path_params["id"]
     shown = await visit.engine.document(document_id, chunks=1)
-    name = shown["source_path"] or shown["title"]
-    media_type = MEDIA_TYPES.get(f".{name.rpartition('.')[2].lower()}")
+    media_type = media_type_of(shown)
     if not media_type:
         raise NotFound
     headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Content-Type": media_type, "Content-Disposition": "inline"}
     return visit.stream(f"documents/{document_id}/file", headers)
+
+
+def media_type_of(shown: Row) -> str | None:
+    """Return the media type of a picture by its name; None for other documents."""
+    name = shown["source_path"] or shown["title"]
+    return MEDIA_TYPES.get(f".{name.rpartition('.')[2].lower()}") if shown["doc_type"] not in MARKDOWN else None
 
 
 async def change_tags(request: Request, visit: Visit) -> Response:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from kb.api.markdown_signs import BOXES
 from kb.web.markdown_links import WEB, Surroundings, anchor_of
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ CALLOUTS: Final = {
 }
 """The looks of a callout by its type; other types look like a note."""
 
-BOXES: Final = {" ": "☐ ", "x": "☑ ", "X": "☑ ", "-": "☒ ", "/": "◪ "}
-"""The signs of tasks: open, done, cancelled, begun."""
 
 LONGEST_COMMENT: Final = 20_000
 
