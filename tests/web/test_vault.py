@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx2
 import pytest
 from lxml import html
+from selenium.webdriver.common.by import By
 
 from tests.conftest import ALL_APPS, ROOT
 from tests.support.eventually import eventually
@@ -126,6 +129,39 @@ def test_a_picture_is_found_by_its_name_and_shown(browser, notes):
     browser.get(f"{url}/d/{door}")
     drawn = "return document.querySelector('.preview-of img').naturalWidth"
     eventually("the picture is drawn", lambda: browser.execute_script(drawn) == 640)
+
+
+def test_a_note_of_a_synced_vault_opens_in_obsidian_on_this_machine_only(notes, tmp_path):
+    url, _ = notes
+    (tmp_path / "vault" / ".obsidian").mkdir(parents=True)
+    claim = {"prefix": "vault/", "machine": "m", "host": socket.gethostname(), "path": str(tmp_path / "vault")}
+    found = {}
+    for name, change in {
+        "here": {},
+        "elsewhere": {"host": "another"},
+        "plain": {"path": str(tmp_path / "plain")},
+        "silly": {"path": "a\tb"},
+    }.items():
+        httpx2.put(f"{url}/api/v1/folders", json=claim | change | {"take_over": True}).raise_for_status()
+        shown = page(notes, "House/Insurance.md")
+        found[name] = shown.xpath("//a[starts-with(@href, 'obsidian:')]/@href")
+        assert shown.xpath("//button[text()='Copy path']/@title")[0].endswith("House/Insurance.md")
+    file = tmp_path / "vault" / "House" / "Insurance.md"
+    assert found.pop("here") == [f"obsidian://open?path={quote(str(file), safe='')}"]
+    assert set(map(tuple, found.values())) == {()}
+    assert not page(notes, "attachments/policy.pdf").xpath("//a[starts-with(@href, 'obsidian:')]")
+
+
+def test_a_pdf_shows_its_pages_first_and_its_text_on_demand(browser, notes):
+    url, ids = notes
+    width(browser, 390)
+    browser.get(f"{url}/d/{ids['attachments/policy.pdf']}")
+    picture = find(browser, ".looks img")[0]
+    assert picture.location["y"] < 800
+    assert not browser.find_element(By.CSS_SELECTOR, ".text").is_displayed()
+    find(browser, ".page-text summary", "Text")[0].click()
+    assert find(browser, ".text", "The policy covers fire.")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_a_link_to_a_heading_or_a_block_shows_its_place(browser, notes):
