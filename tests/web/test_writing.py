@@ -181,10 +181,11 @@ def test_a_pasted_picture_is_kept_as_a_document_that_the_note_shows(browser, sit
     assert text.startswith("Before ![[attachments/Pasted picture 20")
     path = text[len("Before ![[") : -len("]] after")]
     [kept] = site.engine.get("documents", params={"source_path": path}).json()["documents"]
-    assert base64.b64encode(PNG) in site.engine.get(f"documents/{kept['id']}/file").content
+    assert site.engine.get(f"documents/{kept['id']}/file").content == PNG
     assert find(browser, "[data-said]", "Added Pasted picture")
     find(browser, ".primary", "Save")[0].click()
-    assert path in find(browser, "article", "Before")[0].text
+    assert find(browser, "article .text", "Before")
+    assert browser.find_element(By.CSS_SELECTOR, ".text img").get_attribute("src").endswith(f"/d/{kept['id']}/picture")
 
 
 def test_dropped_files_are_added_and_linked_and_the_page_stays(browser, site, editor):

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
 from kb.api.models import Restriction
-from kb.formats.ocr_text import has_words, is_picture, with_pages, with_pictures, with_remark
+from kb.formats.ocr_text import has_words, with_pages, with_pictures, with_remark
 from kb.formats.registry import IMAGE
-from kb.formats.text.external_types import Opaque
+from kb.formats.text.external_types import Opaque, is_picture
 from kb.formats.text.extracted import NO_TEXT, Extracted, Picture, Scan
 from kb.parser.extractor_exec import NEEDED
 from kb.parser.extractor_run import ExtractorRun, confined_extractor
