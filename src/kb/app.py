@@ -37,6 +37,7 @@ from kb.maintenance.live_settings import LiveSettings
 from kb.routes import (
     document_map,
     documents,
+    duplicates,
     folders,
     history,
     jobs,
@@ -139,6 +140,7 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
         jobs,
         documents,
         document_map,
+        duplicates,
         notes,
         history,
         folders,

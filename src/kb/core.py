@@ -71,6 +71,8 @@ MAX_MAPS = 16
 MAPS_AT_ONCE = 2
 """The number of maps sent at once; each may contain 10,000 documents."""
 
+MAX_COMPARISONS = 8
+TOO_MANY_COMPARISONS = f"Too many requests compare documents (at most {MAX_COMPARISONS}). Try again in a second."
 TOO_MANY_MAPS = f"Too many maps are requested (at most {MAX_MAPS} at once). Try again in a second."
 
 
@@ -220,6 +222,7 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         picture_queue=Admission(MAX_PICTURES, 1, TOO_MANY_PICTURES),
         map=stack.enter_context(DocumentMapper(store)),
         map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
+        comparison_queue=Admission(MAX_COMPARISONS, 1, TOO_MANY_COMPARISONS),
         maintenance=maintenance,
         live_settings=live,
         instruments=instruments,

@@ -30,10 +30,12 @@ COMMAND_GROUPS: Final = {
     "Everyday": {
         "add": "kb_cli.commands.add:add",
         "sync": "kb_cli.commands.sync:sync",
+        "watch": "kb_cli.commands.watch:watch",
         "addnote": "kb_cli.commands.addnote:addnote",
         "updatenote": "kb_cli.commands.updatenote:updatenote",
         "search": "kb_cli.commands.search:search",
         "similar": "kb_cli.commands.similar:similar",
+        "duplicates": "kb_cli.commands.duplicates:duplicates",
         "links": "kb_cli.commands.links:links",
         "get": "kb_cli.commands.get:get",
         "open": "kb_cli.commands.open:open_",

@@ -34,6 +34,7 @@ from kb_cli.runtime import banner
 from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
 from kb_cli.runtime.exit_codes import INTERRUPTED
+from kb_cli.watching_child import watching
 
 if sys.platform == "win32":
     from asyncio import run as run_loop
@@ -124,7 +125,7 @@ def run(**flags: object) -> None:
         on_ready = print_ready if is_for_person else None
         if is_open:
             logger.info("no API key is set: %s", banner.OPEN)
-        announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready)
+        announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready, environment)
         run_until_stopped(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
 
 
@@ -193,14 +194,17 @@ def prepare_process() -> None:
 
 
 @contextmanager
-def announced(folder: Path | None, url: str, on_ready: Callable[[], None] | None) -> Iterator[None]:
-    """Publish the address of the engine for local commands during the block."""
+def announced(
+    folder: Path | None, url: str, on_ready: Callable[[], None] | None, environment: Mapping[str, str]
+) -> Iterator[None]:
+    """Publish the address of the engine for local commands during the block, and watch folders of this machine."""
     if folder:
         write_running(folder, Running(os.getpid(), url, time.time()))
     if on_ready:
         on_ready()
     try:
-        yield
+        with watching(url, environment) if folder else nullcontext():
+            yield
     finally:
         if folder:
             write_running(folder, None)

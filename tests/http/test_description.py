@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from kb.api import key_models, models, overview_models, settings_models
+from kb.api import folder_models, key_models, models, overview_models, settings_models
 from kb.routes.openapi import read_examples
 
 ROUTES = """
@@ -32,6 +32,8 @@ tags       POST    /tags/rename
 documents  GET     /documents/{document_id}/pages
 documents  GET     /documents/{document_id}/pages/{number}.png
 documents  GET     /map
+documents  GET     /duplicates
+documents  GET     /documents/{document_id}/compare/{other_id}
 notes      PATCH   /notes/{document_id}
 history    GET     /documents/{document_id}/history
 history    GET     /documents/{document_id}/history/{number}
@@ -43,6 +45,11 @@ history    POST    /undo
 history    GET     /operations
 folders    GET     /folders
 folders    PUT     /folders
+folders    PUT     /folders/watches/{watch_id}
+folders    DELETE  /folders/watches/{watch_id}
+folders    POST    /folders/watches/{watch_id}/sync
+folders    POST    /folders/watches/{watch_id}/report
+folders    POST    /folders/seen
 reembed    GET     /reembed
 reembed    POST    /reembed
 maintenance GET    /maintenance
@@ -106,7 +113,7 @@ def test_every_body_has_an_example(description, operations):
 def test_an_example_is_what_it_is_an_example_of(name):
     model = next(
         getattr(module, name)
-        for module in (models, key_models, overview_models, settings_models)
+        for module in (models, folder_models, key_models, overview_models, settings_models)
         if hasattr(module, name)
     )
     assert model.model_validate(EXAMPLES[name]).model_dump(exclude_unset=True, mode="json") == EXAMPLES[name]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import io
 
 import pytest
 
 from kb.api.errors import Invalid, NotFound
-from tests.http.conftest import added
+from tests.http.conftest import added, finished
 
 
 async def listed(api, **where):
@@ -82,12 +83,59 @@ async def test_a_document_has_one_tag_where_two_of_its_tags_become_the_same(api,
 
 async def test_renaming_says_how_many_texts_still_name_the_tag(api, word):
     text = f"---\ntags: [{word}]\n---\nA text."
-    document_id = await added(api, text, source_path=f"/{word}.md")
-    assert (await api.document(document_id))["tags"] == [word]
+
+    async def add():
+        sent = await api.add_file(f"{word}.md", io.BytesIO(text.encode()), source_path=f"/{word}.md")
+        return (await finished(api, sent))["document_id"]
+
+    document_id = await add()
+    before = await api.document(document_id)
+    assert before["tags"] == [word]
     assert await api.rename_tag(word, f"{word}-new") == {"documents": 1, "from_text": 1}
-    assert (await api.document(document_id))["tags"] == [f"{word}-new"]
-    await added(api, text, source_path=f"/{word}.md")
-    assert (await api.document(document_id))["tags"] == [word, f"{word}-new"]
+    after = await api.document(document_id)
+    assert (after["tags"], after["content_hash"]) == ([f"{word}-new"], before["content_hash"])
+    await api.rename_tag(f"{word}-new", f"{word}-newer")
+    assert (await api.document(document_id))["tags"] == [f"{word}-newer"]
+
+
+async def test_renaming_also_renames_the_tags_in_the_front_matter_of_notes(api, word):
+    text = f"---\ntitle: {word} log\ntags: [{word}, '{word}/kiln', other] # {word}\n---\nThe {word} is #{word}.\n"
+    note = await added(api, text, tags=["given"])
+    plain = await added(api, f"{word} plain", tags=[word])
+    assert await api.rename_tag(word, f"{word}-new", why="better") == {"documents": 2, "from_text": 0}
+    after = await api.document(note)
+    renamed = f"---\ntitle: {word} log\ntags: [{word}-new, '{word}-new/kiln', other] # {word}-new\n---\nThe {word} is #{word}.\n"
+    assert "".join(chunk["text"] for chunk in after["chunks"]) == renamed
+    assert (after["tags"], after["title"]) == (
+        sorted([f"{word}-new", f"{word}-new/kiln", "given", "other"]),
+        f"{word} log",
+    )
+    assert [version["number"] for version in (await api.history(note))["versions"]] == [2, 1]
+    undone = await api.undo()
+    assert (undone["changed"], undone["deleted"]) == (2, 0)
+    before = await api.document(note)
+    assert "".join(chunk["text"] for chunk in before["chunks"]) == text
+    assert before["tags"] == sorted([word, f"{word}/kiln", "given", "other"])
+    assert (await api.document(plain))["tags"] == [word]
+    await api.rename_tag(word, f"{word}-new")
+    await api.update_note(note, append="More.")
+    assert (await api.document(note))["tags"] == after["tags"]
+
+
+async def test_a_note_keeps_its_given_title_and_source_when_a_tag_is_renamed(api, word):
+    note = await added(api, f"---\ntags:\n  - {word}\n---\nText of {word}.", title=f"Given {word}", source="a talk")
+    await api.rename_tag(word, f"{word}/new")
+    after = await api.document(note)
+    assert (after["title"], after["source"], after["tags"]) == (f"Given {word}", "a talk", [f"{word}/new"])
+    assert note in await found(api, f"Given {word}", fts_only=True)
+
+
+async def test_front_matter_in_which_kb_cannot_rename_a_tag_safely_stays_and_is_counted(api, word):
+    text = f'---\ntags: ["{word}\\u0061"]\n---\nText of {word}.'
+    note = await added(api, text)
+    assert (await api.document(note))["tags"] == [f"{word}a"]
+    assert await api.rename_tag(f"{word}a", word) == {"documents": 1, "from_text": 1}
+    assert "".join(chunk["text"] for chunk in (await api.document(note))["chunks"]) == text
 
 
 async def test_a_tag_that_cannot_be_renamed_is_refused_and_nothing_changes(api, word):

@@ -279,7 +279,7 @@ async def test_an_empty_list_speaks_of_no_word_and_of_what_is_being_read(empty):
             await call(agent, "kb_upload_start", filename=f"{number}.txt", text=text, tags=["okapi"])
         for filters, reason in (({}, "kb has no documents yet."), ({"tags": ["okapi"]}, 'No tag "okapi" exists.')):
             told = (await call(agent, "kb_list", **filters))["rest"]
-            assert told == f"{reason} kb is still reading 2 more documents; they are not searchable yet."
+            assert told == f"{reason} kb is still reading 2 more documents; searches may not find them yet."
 
 
 async def test_behind_its_end_a_list_says_that_it_ended(agent, family):

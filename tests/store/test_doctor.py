@@ -271,7 +271,7 @@ def test_vectors_that_a_job_will_make_are_no_fault_until_it_has_failed(settings,
         "DELETE FROM vector_copies WHERE chunk_id IN (SELECT id FROM chunks WHERE document_id = 3)",
     )
     found = {name for name, (faults, _) in check_data(settings).items() if faults}
-    assert found == ({"vectors", "model"} if is_fault else set())
+    assert found == ({"vectors"} if is_fault else set())
 
 
 @pytest.mark.parametrize("fault", REPAIRED)

@@ -91,6 +91,11 @@ def test_a_database_in_use_is_looked_at_as_it_is(settings, database):
         (
             "UPDATE chunks_vec SET embedding = zeroblob(1536) WHERE chunk_id = 2",
             "vectors",
+            "1 passages have an empty vector, such as a passage of document 2",
+        ),
+        (
+            "UPDATE chunks_vec SET embedding = vec_add(embedding, embedding) WHERE chunk_id = 2",
+            "vectors",
             "passage 2 does not have length",
         ),
         (

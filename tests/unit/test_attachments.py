@@ -297,6 +297,24 @@ def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, em
     assert list(staging.iterdir()) == []
 
 
+def test_a_message_keeps_its_attachments_if_a_later_one_of_the_same_batch_cannot_be_written(
+    tmp_path, embedder, staging, monkeypatch
+):
+    monkeypatch.setattr("kb.worker.job.WRITTEN_AT_LEAST", 1)
+    monkeypatch.setattr("kb.store.sqlite.store.SqliteStore.has_urgent", True)
+    with sqlite(tmp_path) as store, store.write() as tx:
+        for path, attached in (("/l", "a.txt"), ("/m", "b.txt")):
+            (staging / path[1:]).write_bytes(message((attached, path), subject=path).as_bytes())
+            tx.jobs.add(NewJob("file", staged=path[1:], filename=f"{path[1:]}.eml", source_path=path))
+    sql(tmp_path, FAULT)
+    with sqlite(tmp_path) as store, working(store, embedder, staging.parent):
+        eventually("the attachment is read", lambda: documents(store).keys() == {"/l", "/l#a.txt"})
+    sql(tmp_path, "DROP TRIGGER fault")
+    with sqlite(tmp_path) as store, working(store, embedder, staging.parent):
+        until_idle(store)
+        assert documents(store).keys() == {"/l", "/l#a.txt", "/m", "/m#b.txt"}
+
+
 @pytest.mark.parametrize(("depth", "expected"), [(0, [1, 1]), (1, [1, 2]), (2, [2, 3])])
 def test_a_batch_of_a_large_mailbox_is_no_deeper_than_the_mailbox(store, staging, depth, expected):
     with store.write() as tx:

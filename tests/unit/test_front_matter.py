@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.formats.readers.front_matter import front_matter
+from kb.formats.readers.front_matter import clean_tags, front_matter, with_renamed_tags
 from kb.formats.readers.markdown import read
 
 
@@ -159,3 +159,43 @@ def test_lines_of_windows_end_as_others_do():
     text = "---\r\ndate: 2026-04-01\r\ntags: [a, b]\r\n---\r\nText.\r\n"
     matter = front_matter(text)
     assert (matter.date, matter.tags, text[matter.length :]) == ("2026-04-01", ("a", "b"), "Text.\r\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("---\ntags: [kiln, kiln/bricks, kilns, my-kiln]\n---\nkiln", "---\ntags: [work, work/bricks, kilns, my-kiln]\n---\nkiln"),
+        ("---\ntags: kiln other\n---\n", "---\ntags: work other\n---\n"),
+        ("---\ntags: kiln, other\n---\n", "---\ntags: work, other\n---\n"),
+        ("---\r\nTags:\r\n- kiln\r\n-  \"kiln\"\r\ntitle: kiln\r\n---\r\n", "---\r\nTags:\r\n- work\r\n-  \"work\"\r\ntitle: kiln\r\n---\r\n"),
+        ("---\ntags: #kiln #other\n---\n", "---\ntags: #work #other\n---\n"),
+        ("---\ntag: kiln\ndescription: kiln\naliases: [kiln]\n---\n", "---\ntag: work\ndescription: kiln\naliases: [kiln]\n---\n"),
+        ("+++\ntags = [\"kiln\", 'x']\n+++\n", "+++\ntags = [\"work\", 'x']\n+++\n"),
+        ("---\ntags: [work, kiln]\n---\n", "---\ntags: [work, work]\n---\n"),
+        ("---\ntags:\n  - kiln\n  - projects/kiln\nkiln: [kiln]\n---\n", "---\ntags:\n  - work\n  - projects/kiln\nkiln: [kiln]\n---\n"),
+        ("---\ntags: [Kiln]\n---\nkiln", None),
+        ("---\ntitle: kiln\n---\n#kiln", None),
+        ("#kiln and kiln", None),
+        ("", None),
+        ("---\ntags: [kiln\n---\n", "---\ntags: [work\n---\n"),
+        ("---\ntags: {kiln: kiln}\n---\n", None),
+        ("---\ntags: &a [kiln]\nother: *a\n---\n", "---\ntags: &a [work]\nother: *a\n---\n"),
+        ("---\ntags: |\n  kiln\n  x\n---\n", "---\ntags: |\n  work\n  x\n---\n"),
+    ],
+)  # fmt: skip
+def test_a_tag_gets_its_new_name_and_all_else_stays_as_it_is(before, after):
+    assert with_renamed_tags(before, {"kiln": "work", "kiln/bricks": "work/bricks"}) == (
+        before if after is None else after
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["a, b", "a: b", "a # b", "[a]", '"a', "two words", "- a", "a\\b", "{}", "*a", "&a", "!a", "|"]
+)
+@pytest.mark.parametrize("written", ["[kiln, x]", "kiln", "\n- kiln\n- x", '["kiln"]', "kiln x"])
+def test_no_name_of_a_tag_breaks_front_matter(name, written):
+    text = f"---\ntitle: t\ntags: {written}\n---\ntext"
+    after = with_renamed_tags(text, {"kiln": name})
+    expected = clean_tags([name if tag == "kiln" else tag for tag in front_matter(text).tags])
+    assert after == text or front_matter(after).tags == expected
+    assert front_matter(after).title == "t"

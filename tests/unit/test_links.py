@@ -15,6 +15,7 @@ FILES = {
     "attachments/plan.png": (), "Projects/attachments/plan.png": (), "attachments/deed.pdf": (), "v1.2 notes.md": (),
     "C++.md": (), "日本語.md": (), "Cafe\u0301.md": (), "People/Friedrich Weiß.md": ("Fritz",), "Board.canvas": (),
     "Projects/Bike.md": ("Velo", "Keys"), "Deep/a/b/c/Leaf.md": (), "Leaf.md": (), "Fritz.md": (), "table.csv": (),
+    "C#.md": (), "Node.js.md": (),
 }  # fmt: skip
 OUTSIDE = {"/home/ada/other/Home.md": (), "/home/ada/other/Only.md": (), "/home/ada/other/x/Keys.md": ()}
 
@@ -26,6 +27,13 @@ CASES = [
     ("Home.md", "BIKE.md", "Projects/Bike.md"),
     ("Home.md", "Bik", None),
     ("Home.md", "C++", "C++.md"),
+    ("Home.md", "c%23", "C#.md"),
+    ("Home.md", "Node.js", "Node.js.md"),
+    ("Home.md", "node.js.md", "Node.js.md"),
+    ("Home.md", "v1.2 notes.md", "v1.2 notes.md"),
+    ("Home.md", "projects/HOUSE/keys.MD#Shed", "Projects/House/Keys.md"),
+    ("Home.md", "Cafe\u0301.md", "Cafe\u0301.md"),
+    ("Home.md", "attachments/deed", "attachments/deed.pdf"),
     ("Home.md", "日本語", "日本語.md"),
     ("Home.md", "Caf\u00e9", "Cafe\u0301.md"),
     ("Home.md", "friedrich weiß", "People/Friedrich Weiß.md"),
@@ -112,11 +120,40 @@ def test_a_link_leads_where_obsidian_leads(here, target, expected):
         ("[[]] [[ ]] [[|x]] [[a\nb]] [x](\n) [[a]b]] [not](a link.md)", []),
         ("- [ ] a task\n- [x] done [[a]]", ["a"]),
         ("---\nrelated: \"[[Front]]\"\n---\ntext", ["Front"]),
+        ("text[^1] and [^2]\n\n[^1]: See the log.\n[^2]: [[Note]] says so", ["Note"]),
+        ("[text][id], [id][]\n\n[id]: <Notes/My%20note.md>", ["Notes/My note.md"]),
+        ("%%[[hidden]]%% [[a]] <!-- [[hidden]]\n[[hidden]] --> [[b]] %% to be done\n[[hidden]]\n%%\n[[c]]", ["a", "b", "c"]),
+        ("100 %% of [[a]], and <!-- of [[b]]", ["a", "b"]),
+        ("\\[[no link]] \\[\\[no link\\]\\] [[link]]", ["link"]),
+        ("[C#](C%23.md) [part](a%23b/c.md#d%23e)", ["C%23.md", "a%23b/c.md#d%23e"]),
+        ("[[Folder/Note#Heading|alias]] [[ spaced ]] [[Note.md]]", ["Folder/Note#Heading", "spaced", "Note.md"]),
+        ("![[book.pdf#page=3]] ![[clip.mp4#t=10|x]] ![x|100](a.png)", ["book.pdf#page=3", "clip.mp4#t=10", "a.png"]),
+        ("[[[a]]] [[a]](b.md) [![alt](pic.png)](page.md)", ["a", "pic.png", "page.md"]),
+        ("> [!note] [[in a callout]]\n> - [ ] [[in a task]]\n\n1. [[in a list]]", ["in a callout", "in a task", "in a list"]),
+        ("==[[marked]]== **[[bold]]** ~~[[struck]]~~ #[[tag]]", ["marked", "bold", "struck", "tag"]),
         ("[[a\x00b]] [[" + "x" * 600 + "]]", []),
     ],
 )  # fmt: skip
 def test_the_links_in_a_text(text, targets):
     assert [link.target for link in links_in(text)] == targets
+
+
+@pytest.mark.parametrize(
+    ("target", "key"),
+    [
+        ("/d/42", "kb://documents/42"),
+        ("/d/42#c7", "kb://documents/42"),
+        ("http://localhost:8000/d/42", "kb://documents/42"),
+        ("http://127.0.0.1:8000/d/42/history", "kb://documents/42"),
+        ("http://localhost:8000/d/42x", "http://localhost:8000/d/42x"),
+        ("https://example.org/d/42", "https://example.org/d/42"),
+        ("/d/42.md", "42.md"),
+        ("kb://documents/42#3", "kb://documents/42"),
+        ("KB://Documents/42", "kb://documents/42"),
+    ],
+)
+def test_the_address_of_a_document_in_the_web_interface_is_a_link_to_it(target, key):
+    assert [link.key for link in links_in(f"[x]({target})")] == [key]
 
 
 def test_a_link_knows_its_place():
@@ -130,7 +167,25 @@ def test_of_a_text_with_very_many_links_the_first_are_kept():
 
 
 @pytest.mark.parametrize(
-    "piece", ["[[", "](", "`", "``` ", "![[a|", "[a](", "](<", "[x](" + "(" * 30, "https://", "[a]: ", "((", "\n```\n`"]
+    "piece",
+    [
+        "[[",
+        "](",
+        "`",
+        "``` ",
+        "![[a|",
+        "[a](",
+        "](<",
+        "[x](" + "(" * 30,
+        "https://",
+        "[a]: ",
+        "((",
+        "\n```\n`",
+        "<!--",
+        "%%",
+        "<!-- -->",
+        "<!--%%-->",
+    ],
 )
 def test_a_text_made_to_cost_too_much_costs_little(piece):
     text = (piece * (1_000_000 // len(piece)))[:1_000_000]

@@ -189,7 +189,7 @@ def test_a_model_that_fails_keeps_no_note_from_being_stored(store, intake, gate,
 
 
 def test_while_another_model_comes_into_use_a_note_is_queued(store, intake, monkeypatch):
-    def changed(draft):
+    def changed(draft, arrived):
         raise ModelChanged
 
     monkeypatch.setattr(intake.vectors, "content", changed)
@@ -198,7 +198,7 @@ def test_while_another_model_comes_into_use_a_note_is_queued(store, intake, monk
 
 
 def test_if_new_also_holds_for_a_note_that_is_queued(store, intake, monkeypatch):
-    def changed(draft):
+    def changed(draft, arrived):
         raise ModelChanged
 
     known = f"{API} Beyond this limit it answers with status 429 until the next minute begins."
@@ -260,6 +260,67 @@ def test_a_note_whose_vectors_failed_stays_and_its_job_can_be_tried_again_or_dis
     assert worked_off(store, gate, tmp_path, answer.job_id).status == "failed"
     drop(store, FolderBlobs(tmp_path), answer.job_id)
     assert count(store) == (1, 0)
+
+
+@pytest.mark.parametrize("is_free", [True, False], ids=["the model is free", "the model is busy"])
+@pytest.mark.parametrize("titles", [(None, None), ("Timetable", None), ("Timetable", "Timetable")])
+def test_a_note_without_vectors_gets_them_when_it_is_added_again(
+    store, intake, gate, tmp_path, monkeypatch, is_free, titles
+):
+    monkeypatch.setattr("kb.worker.loop.RETRY_SECONDS", 0.01)
+    first, again = titles
+    lost = late(intake, gate, monkeypatch, title=first)
+    gate.fails = True
+    assert worked_off(store, gate, tmp_path, lost.job_id).status == "failed"
+    gate.fails = False
+    drop(store, FolderBlobs(tmp_path), lost.job_id)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 20 if is_free else 0.01)
+    with nullcontext() if is_free else closed(gate):
+        answer = add(intake, FERRY, title=again)
+    assert (answer.document_id, answer.existed) == (lost.document_id, True)
+    assert answer.status == ("done" if is_free and first == again else "queued")
+    assert count(store) == (1, int(answer.status == "queued"))
+    worked_off(store, gate, tmp_path, answer.job_id)
+    assert (has_vectors(store, lost.document_id), count(store)) == (True, (1, 0))
+    assert found(store, "timetable") == ({lost.document_id} if first else set())
+
+
+def test_a_known_note_has_no_unfinished_job_while_the_model_is_busy(store, intake, gate, monkeypatch):
+    add(intake, FERRY)
+    answer = late(intake, gate, monkeypatch, tags=["trips"])
+    assert (answer.status, answer.existed, count(store)) == ("done", True, (1, 0))
+
+
+def test_a_queued_note_that_is_known_gives_the_known_one_its_vectors(store, intake, gate, tmp_path, monkeypatch):
+    lost = late(intake, gate, monkeypatch)
+    with store.write() as tx:
+        tx.jobs.fail(lost.job_id, "The model failed.")
+    (again,) = queued(store, NewJob("note", text=FERRY))
+    job = worked_off(store, gate, tmp_path, again)
+    assert (job.document_id, job.existed, has_vectors(store, lost.document_id)) == (lost.document_id, True, True)
+
+
+def test_a_note_that_waits_for_vectors_is_pending(store, intake, gate, tmp_path, monkeypatch):
+    answer = late(intake, gate, monkeypatch)
+    assert count(store) == (1, 1)
+    worked_off(store, gate, tmp_path, answer.job_id)
+    assert count(store) == (1, 0)
+
+
+def test_a_note_added_again_with_a_source_and_a_tag_keeps_its_title(store, intake):
+    note = add(intake, FERRY, title="Timetable", tags=["trips"]).document_id
+    answer = add(intake, FERRY, source="Ada", tags=["boats"])
+    with store.read() as tx:
+        document = tx.documents.get(note)
+        versions = tx.history.versions(note, limit=9)
+    assert (answer.document_id, answer.existed, answer.status) == (note, True, "done")
+    assert (document.title, document.title_given, document.source) == ("Timetable", True, "Ada")
+    assert (set(document.tags), document.updated_at is not None) == ({"trips", "boats"}, True)
+    assert [version.document.source for version in versions][-1] is None
+    assert found(store, "timetable") == {note}
+    assert has_vectors(store, note)
+    assert add(intake, FERRY, title="Departures").document_id == note
+    assert (found(store, "timetable"), found(store, "departures")) == (set(), {note})
 
 
 def test_an_undo_takes_back_a_note_that_waits_for_vectors(store, intake, gate, tmp_path, monkeypatch):
@@ -598,11 +659,11 @@ def test_an_engine_with_another_model_in_use_than_the_note_was_cut_for_starts_ag
     tried = []
 
     class Changing(NoteVectors):
-        def content(self, draft):
+        def content(self, draft, arrived):
             tried.append(1)
             if len(tried) == 1:
                 raise ModelChanged
-            return super().content(draft)
+            return super().content(draft, arrived)
 
     answer = add(replace(intake, vectors=Changing(model, pool)), FERRY)
     assert (answer.status, len(tried)) == ("done", 2)

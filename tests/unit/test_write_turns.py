@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from kb.store.sqlite.write_turns import MOST_URGENT, WriteTurns
+from kb.store.write_turns import MOST_URGENT, WriteTurns
 from tests.support.eventually import eventually
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from urllib.parse import urlsplit
 
 import httpx2
@@ -66,6 +67,33 @@ FILES = {
 }
 
 
+WATCHED = {
+    "vault": {"result": {"files": 120, "added": 2}},
+    "scans": {
+        "result": {
+            "files": 31,
+            "failed": 1,
+            "failures": [{"path": "2026/a long name of a file that came from a scanner.pdf", "error": "it is damaged"}],
+            "kept": ["14 of 44 documents would be deleted (14 in 2025/), so kb deleted none."],
+        }
+    },
+    "disk": {"error": "The folder /media/ada/disk does not exist."},
+    "laptop": None,
+}
+"""The watched folders, each with the report of its last round."""
+
+
+def watch(engine, name, outcome=None):
+    """Register a folder, watch it, and report a round; return the id of its watch."""
+    id_ = sha256(name.encode()).hexdigest()[:32]
+    place = {"prefix": f"{name}/", "machine": "one", "host": "lamp", "path": f"/home/ada/{name}"}
+    engine.put("folders", json=place).raise_for_status()
+    engine.put(f"folders/watches/{id_}", json={"prefix": f"{name}/", "machine": "one"}).raise_for_status()
+    if outcome:
+        engine.post(f"folders/watches/{id_}/report", json=outcome).raise_for_status()
+    return id_
+
+
 def fill(engine):
     """Add some of everything; return the ids of the documents by name."""
     ids = {}
@@ -105,6 +133,8 @@ class Site:
         self.engine = httpx2.Client(base_url=f"{server.url}/api/v1", headers=headers)
         self.ids = fill(self.engine)
         self.check_data()
+        for name, outcome in WATCHED.items():
+            watch(self.engine, name, outcome)
 
     def check_data(self):
         """Have something to show of what the doctor found."""
@@ -275,7 +305,11 @@ def pages(ids):
         "overview": "overview",
         "map": "map?by=tag",
         "settings": "settings",
+        "duplicates": "duplicates",
+        "near": "duplicates?kind=near",
+        "compare": f"d/{ids['Boat']}/compare/{ids['Heating bill']}",
         "keys": "keys",
+        "folders": "folders",
         "backups": "backups",
         "doctor": "doctor",
         "connect": "connect",

@@ -109,6 +109,38 @@ def test_everything_is_found_read_and_written_without_script(read, site):
 
 
 @pytest.mark.web
+def test_a_new_note_that_kb_knows_says_so_and_leads_to_similar_ones(read, site):
+    reader = read(f"{site.url}/new")
+    reader.submit("/new$", text="The Kestrel sails on Friday at noon from pier four.")
+    assert not reader.page.xpath("//*[contains(@class, 'toast notice')]")
+    first = reader.answer.url.path
+    reader.open(f"{site.url}/new")
+    reader.submit("/new$", text="The Kestrel sails on Friday at nine from pier four.")
+    assert "Similar notes: The Kestrel sails on Friday at noon from pier four." in reader.text
+    reader.click("at noon from pier four")
+    assert reader.answer.url.path == first
+    reader.open(f"{site.url}/new")
+    reader.submit("/new$", text="The Kestrel sails on Friday at noon from pier four.")
+    assert reader.answer.url.path == first
+    assert "kb already had this text. Similar notes: The Kestrel sails on Friday at nine" in reader.text
+
+
+@pytest.mark.web
+def test_a_file_that_kb_has_already_is_named_as_such(read, site):
+    reader = read(f"{site.url}/add")
+    for known in (0, 1):
+        reader.open(f"{site.url}/add")
+        data = {"token": reader.page.xpath("//form[contains(@class, 'adding')]//input[@name='token']/@value")[0]}
+        reader.http.post(f"{site.url}/add", data=data, files={"file": ("cleats.txt", b"Cleats hold the sheets.")})
+        newest = eventually(
+            "the file is read",
+            lambda: reader.open(f"{site.url}/jobs") or reader.page.xpath("//ul[contains(@class, 'jobs')]/li")[0],
+            until=lambda row: "done" in row.get("class"),
+        )
+        assert ("kb already had this file." in newest.text_content()) == bool(known)
+
+
+@pytest.mark.web
 @pytest.mark.parametrize(
     ("text", "query", "marked"),
     [

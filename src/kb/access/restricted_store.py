@@ -250,6 +250,19 @@ class CallerDocuments:
         self.inner.replace(document_id, content)
         self.tx.record_change(document_id, "update")
 
+    def update(self, document_id: int, content: rows.Content) -> None:
+        self.tx.check(document_id)
+        self.inner.update(document_id, content)
+        self.tx.record_change(document_id, "update")
+
+    def has_vectors(self, document_id: int) -> bool:
+        self.tx.check(document_id)
+        return self.inner.has_vectors(document_id)
+
+    def set_vectors(self, document_id: int, content: rows.Content) -> None:
+        self.tx.check(document_id)
+        self.inner.set_vectors(document_id, content)
+
     def rename(self, document_id: int, filename: str) -> None:
         self.tx.check(document_id)
         self.inner.rename(document_id, filename)
@@ -268,6 +281,12 @@ class CallerDocuments:
 
     def count(self, where: rows.Filter) -> int:
         return self.inner.count(replace(where, limit=self.tx.limit))
+
+    def repeated(self, *, limit: int, before: int | None) -> list[rows.Repeated]:
+        return self.inner.repeated(limit=limit, before=before, within=self.tx.limit)
+
+    def having(self, content_hash: str, *, limit: int) -> list[rows.Document]:
+        return self.inner.having(content_hash, limit=limit, within=self.tx.limit)
 
     def tags(self) -> list[tuple[str, int]]:
         return self.inner.tags(self.tx.limit)
@@ -611,6 +630,15 @@ class CallerFolders:
         """
         self._check(folder.prefix)
         self.inner.put(folder)
+
+    def set_watch(self, prefix: str, watch: str | None) -> None:
+        """Record how a synced folder is watched.
+
+        Raises:
+            Forbidden: the folder is outside the limit.
+        """
+        self._check(prefix)
+        self.inner.set_watch(prefix, watch)
 
     def remove(self, prefix: str) -> None:
         """Forget a synced folder.

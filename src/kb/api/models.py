@@ -380,21 +380,6 @@ class UndoRequest(Request):
     dry_run: bool = False
 
 
-class FolderClaim(Request):
-    """A folder on a machine that kb will sync, under a name that no other folder has.
-
-    `prefix` is the beginning of its files' source paths. `mounts` names the folder's device, and the folders below it
-    on other devices. `take_over` takes the name from another folder.
-    """
-
-    prefix: SourcePath
-    machine: Label
-    host: Label
-    path: SourcePath
-    mounts: Annotated[str, Field(max_length=100_000)] = ""
-    take_over: bool = False
-
-
 class Place(Reply):
     """The position of a chunk. Lines and pages count from 1, characters from 0 with the end excluded."""
 
@@ -521,10 +506,10 @@ class UnreadableFile(Reply):
 class SearchReply(Reply):
     """The results, best first.
 
-    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of jobs whose content is not
-    searchable yet. `unknown` lists the words of the query that no document contains, `unreadable` up to 3 of the
-    `unreadable_count` files named in the query that kb could not read. `weak` is true if no document answers the query
-    well.
+    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of unfinished jobs: searches
+    do not find their content yet, or only by its words. `unknown` lists the words of the query that no document
+    contains, `unreadable` up to 3 of the `unreadable_count` files named in the query that kb could not read. `weak` is
+    true if no document answers the query well.
     """
 
     results: list[SearchResult]
@@ -685,6 +670,36 @@ class VersionDiff(Reply):
     changes: list[Change]
 
 
+class DocumentDiff(Reply):
+    """The differences between two documents, word by word."""
+
+    start: int
+    end: int
+    changes: list[Change]
+
+
+class DuplicateGroup(Reply):
+    """Documents with the same content, or with nearly the same text, oldest first; at most 100 of all `total`.
+
+    `shared` is the least share of runs of words that the first document and another one have in common.
+    """
+
+    documents: list[Document]
+    total: int
+    shared: float | None
+
+
+class DuplicateList(Reply):
+    """A page of duplicates. `next_cursor` is null on the last page; other pages may be empty.
+
+    `compared` is the number of documents that kb looked at for this page.
+    """
+
+    groups: list[DuplicateGroup]
+    compared: int
+    next_cursor: str | None
+
+
 class BinnedDocument(Document):
     """A document in the bin, with the key, program and reason of its deletion. kb purges it at `expires_at`."""
 
@@ -736,24 +751,6 @@ class OperationList(Reply):
 
     operations: list[Operation]
     next_cursor: str | None
-
-
-class SyncedFolder(Reply):
-    """A synced folder, its machine, and the time of its last sync."""
-
-    prefix: str
-    machine: str
-    host: str
-    path: str
-    mounts: str
-    at: Timestamp
-
-
-class SyncedFolders(Reply):
-    """The synced folders, and the source paths of files in them that kb skips."""
-
-    folders: list[SyncedFolder]
-    left_out: list[str]
 
 
 class Undone(Reply):

@@ -30,8 +30,8 @@ METHODS: Final = frozenset(HTTPMethod)
 OTHER: Final = "(other)"
 """The route of requests to unknown addresses."""
 
-POLLED_PATHS: Final = {"/healthz", "/readyz", "/metrics"}
-"""Addresses that machines request every few seconds: logged only at debug level, and not traced."""
+POLLED_PATHS: Final = {"/healthz", "/readyz", "/metrics", "/api/v1/folders/seen"}
+"""Addresses that programs request every few seconds: logged only at debug level, and not traced."""
 
 CLIENT_CLOSED_REQUEST: Final = 499
 """The status of a request whose client left before the answer."""

@@ -219,6 +219,23 @@ class EngineClient:
         path = f"documents/{document_id}/pages/{number}.png"
         return (await self._request("GET", path, params=_given(chunk=chunk))).content
 
+    async def duplicates(self, *, kind: str = "same", limit: int | None = None, cursor: str | None = None) -> JSON:
+        """GET /duplicates: a page of documents with the same content (`same`), or nearly the same text (`near`)."""
+        return await self._call("GET", "duplicates", params=_given(kind=kind, limit=limit, cursor=cursor))
+
+    async def iter_duplicates(self, kind: str) -> AsyncIterator[JSON]:
+        """Yield the pages of duplicates."""
+        cursor = None
+        while True:
+            page = await self.duplicates(kind=kind, cursor=cursor)
+            yield page
+            if (cursor := page["next_cursor"]) is None:
+                return
+
+    async def compare(self, document_id: int, other_id: int) -> JSON:
+        """GET /documents/{id}/compare/{other_id}: the word-by-word differences."""
+        return await self._call("GET", f"documents/{document_id}/compare/{other_id}")
+
     async def map(self) -> JSON:
         """GET /map: the positions of the documents on a plane."""
         return await self._call("GET", "map")
@@ -292,8 +309,29 @@ class EngineClient:
         return await self._call("GET", "folders")
 
     async def claim_folder(self, **claim: object) -> JSON:
-        """PUT /folders with the fields of `models.FolderClaim`."""
+        """PUT /folders with the fields of `folder_models.FolderClaim`."""
         return await self._call("PUT", "folders", json=claim)
+
+    async def watch_folder(self, watch_id: str, **watch: object) -> JSON:
+        """PUT /folders/watches/{watch_id} with the fields of `folder_models.WatchRequest`."""
+        return await self._call("PUT", f"folders/watches/{watch_id}", json=watch)
+
+    async def stop_watching(self, watch_id: str) -> JSON:
+        """DELETE /folders/watches/{watch_id}: forget a watch."""
+        return await self._call("DELETE", f"folders/watches/{watch_id}")
+
+    async def sync_now(self, watch_id: str) -> JSON:
+        """POST /folders/watches/{watch_id}/sync: ask for a round."""
+        return await self._call("POST", f"folders/watches/{watch_id}/sync")
+
+    async def report_round(self, watch_id: str, **report: object) -> JSON:
+        """POST /folders/watches/{watch_id}/report with the fields of `folder_models.WatchReport`."""
+        return await self._call("POST", f"folders/watches/{watch_id}/report", json=report)
+
+    async def note_running(self, watches: Mapping[str, bool]) -> JSON:
+        """POST /folders/seen: report running watches, each with whether it is syncing."""
+        seen = [{"id": watch_id, "is_syncing": is_syncing} for watch_id, is_syncing in watches.items()]
+        return await self._call("POST", "folders/seen", json={"watches": seen})
 
     async def change_tags(
         self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = (), why: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from kb.api.errors import ModelChanged
 from kb.api.models import NOTE, Alike, JobAccepted, NoteRequest
 from kb.blobs.protocol import Blobs
 from kb.documents.alike import find_alike
+from kb.documents.late_vectors import add_vectors
 from kb.documents.lookup import existing_job
 from kb.documents.save import known_note, save
 from kb.documents.submit import check_replaced, note_job, receipt, receipt_again, submit_note
@@ -87,7 +89,7 @@ class NoteIntake:
         shown = without_embedded(note.text)
         if shown == note.text:
             with suppress(ModelChanged):
-                return self._stored(job, if_new=note.if_new)
+                return self._stored(job, time.monotonic(), if_new=note.if_new)
         if note.if_new and (answer := self._refused(job, shown)):
             return answer
         return submit_note(self.store, self.blobs, note, idempotency_key, author)
@@ -100,12 +102,12 @@ class NoteIntake:
             return None if with_key(tx, job) else ready.refused(tx, ready.alike(tx))
 
     @again_if_model_changed
-    def _stored(self, job: NewJob, *, if_new: bool) -> JobAccepted:
+    def _stored(self, job: NewJob, arrived: float, *, if_new: bool) -> JobAccepted:
         with self.store.read() as tx:
             if before := with_key(tx, job):
                 return receipt_again(before, job)
         draft = draft_note(job.text or "", job.title, self.vectors.embedder, job.content_hash, self.checkpoint)
-        ready = Ready(job, *self.vectors.content(_with_fields(draft, job)))
+        ready = Ready(job, *self.vectors.content(_with_fields(draft, job), arrived))
         with self.store.read() as tx:
             alike = ready.alike(tx)
             if if_new and (answer := ready.refused(tx, alike)):
@@ -134,7 +136,10 @@ def _write(tx: Transaction, ready: Ready) -> Job:
     document_id, existed = save(tx, content, job.source_path, queued.tags, author=job.author)
     if job.source_path or not existed:
         tx.history.discard_parts(document_id, keep=(), author=job.author)
-    end = tx.jobs.finish if has_vectors else tx.jobs.set_document
+    if existed and has_vectors:
+        add_vectors(tx, document_id, content)
+    is_complete = tx.documents.has_vectors(document_id) if existed else has_vectors
+    end = tx.jobs.finish if is_complete else tx.jobs.set_document
     end(queued.id, document_id, existed=existed, omitted=content.omitted)
     return existing_job(tx, queued.id)
 

@@ -114,6 +114,12 @@ def restored_content(
 ) -> Content:
     """Return the content that a document had, with new embeddings."""
     embedder = embedder.current
+    return embed_draft(stored_draft(document, chunks, embedder), embedder, checkpoint)
+
+
+def stored_draft(document: Document, chunks: Sequence[Chunk], embedder: Embedder) -> Draft:
+    """Return the draft of a document with these chunks."""
+    embedder = embedder.current
     chunker = Chunker(embedder)
     made = {
         "chunks": [NewChunk(chunk.text, chunk.header, chunk.place) for chunk in chunks],
@@ -123,8 +129,7 @@ def restored_content(
         "language": guessed([chunk.text for chunk in chunks]),
         "body_hash": body_hash_of(document.doc_type, chunks),
     }
-    draft = Draft(**content_fields(document) | made)
-    return embed_draft(draft, embedder, checkpoint)
+    return Draft(**content_fields(document) | made)
 
 
 def is_same_content(one: Document, other: Document) -> bool:

@@ -108,7 +108,8 @@ def merge(
     same = document if is_same else None
     content = _linked(tx, content, document, author)
     is_said = same is None or _has_other_title(content, same) or _has_other_origin(content, same)
-    is_changed = is_said or _has_other_text(tx, content, document)
+    has_other_text = _has_other_text(tx, content, document)
+    is_changed = is_said or has_other_text
     outdated = set(document.own_tags) if is_changed else set[str]()
     is_reread = is_changed and not is_said and not given
     has_other_tags = set(document.tags).difference(outdated).union(tags) != set(document.tags)
@@ -116,7 +117,11 @@ def merge(
         tx.history.keep(document.id, author)
     if is_changed:
         merged = replace(content, **_fields_of_both(content, same)) if same else content
-        tx.documents.replace(document.id, without_given_tags(merged, document, given))
+        merged = without_given_tags(merged, document, given)
+        if same and same.title_given and not (content.title_given or has_other_text):
+            tx.documents.update(document.id, replace(merged, title=same.title, title_given=True))
+        else:
+            tx.documents.replace(document.id, merged)
     elif content.filename and content.filename != document.filename:
         tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
-from kb.api.errors import Changed, Invalid, NotANote, NotFound, PathTaken, TooManyTags
-from kb.api.models import MAX_TAG_CHARS, MAX_TAGS, NOTE
-from kb.api.tag_tree import is_in_branch, renamed, stem
+from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
+from kb.api.models import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
 from kb.documents.lookup import existing_document
 from kb.documents.preconditions import check_match
@@ -19,22 +18,12 @@ from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.protocol import Store, Transaction
-from kb.store.row_mapping import cursor_after
-from kb.store.rows import NOBODY, Author, Chunk, Content, Document, Filter, optional_fields
+from kb.store.rows import NOBODY, Author, Chunk, Content, Document, optional_fields
 
 MAX_ATTEMPTS: Final = 20
 """How often an edit is repeated because somebody else changed the text."""
 
 NO_EDIT: Final = Edit()
-
-PAGE: Final = 1000
-
-
-class RenamedTag(NamedTuple):
-    """The number of documents whose tags changed, and of those whose own text sets the old tag."""
-
-    documents: int
-    from_text: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +69,7 @@ def update_note(
             present = _matching(tx, document_id, change.if_match)
             if change.edit.rests_on_text and present.content_hash != note.content_hash:
                 continue
-            if content is not None and _given_title(present) != _given_title(note):
+            if content is not None and given_title(present) != given_title(note):
                 continue
             add, remove = _tag_changes(present, content, change)
             if content is None and set(present.tags).difference(remove).union(add) == set(present.tags):
@@ -114,7 +103,7 @@ def _drafted(
     check_text(after)
     if without_embedded(after) != after and without_embedded(before) == before:
         raise Invalid("text: a note cannot contain a picture as base64. Add the picture, or the whole text, as a file.")
-    title = change.title or (None if _brings_title(change.edit, before) else _given_title(note))
+    title = change.title or (None if _brings_title(change.edit, before) else given_title(note))
     return embed_draft(draft_note(after, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
 
 
@@ -123,7 +112,8 @@ def _brings_title(edit: Edit, before: str) -> bool:
     return edit.text is not None and front_matter(edit.text).title not in (None, front_matter(before).title)
 
 
-def _given_title(note: Document) -> str | None:
+def given_title(note: Document) -> str | None:
+    """Return the title that somebody gave a note; None if it comes from the text."""
     return note.title if note.title_given else None
 
 
@@ -168,40 +158,6 @@ def change_tags(
         if len(document.tags) > MAX_TAGS:
             raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
     return document
-
-
-def rename_tag(store: Store, old: str, new: str, author: Author = NOBODY) -> RenamedTag:
-    """Rename a tag and all tags below it, in all documents that the caller sees, in one transaction.
-
-    Raises:
-        NotFound: no document has the tag or a tag below it.
-        Invalid: the names are the same, or a new name would be too long.
-    """
-    old, new = stem(old), stem(new)
-    if old == new:
-        raise Invalid("new: the tag already has this name.")
-    with store.write() as tx:
-        names = {tag: renamed(tag, old, new) for tag, _ in tx.documents.tags() if is_in_branch(tag, old)}
-        if not names:
-            raise NotFound(f"No document has the tag {old} or a tag below it.")
-        if longest := max(names.values(), key=len)[MAX_TAG_CHARS:]:
-            raise Invalid(f"new: a tag below it would be {len(longest)} characters too long.")
-        documents = _all(tx, Filter(tags=(old,)))
-        for document in documents:
-            before = names.keys() & set(document.tags)
-            tx.history.keep(document.id, author)
-            tx.documents.change_tags(document.id, add=[names[tag] for tag in before], remove=before)
-    from_text = sum(not names.keys().isdisjoint(document.own_tags) for document in documents)
-    return RenamedTag(len(documents), from_text)
-
-
-def _all(tx: Transaction, where: Filter) -> list[Document]:
-    documents: list[Document] = []
-    cursor: str | None = None
-    while page := tx.documents.page(where, sort="id", limit=PAGE, cursor=cursor):
-        documents += page
-        cursor = cursor_after(page[-1])
-    return documents
 
 
 def move(store: Store, document_id: int, source_path: str, author: Author = NOBODY) -> Document:

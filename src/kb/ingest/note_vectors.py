@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Final
@@ -18,7 +19,7 @@ from kb.store.rows import Content, VectorSpace
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS: Final = 0.2
-"""How long a note waits for its vectors before it is stored without them."""
+"""How long after its arrival a note waits for its vectors before it is stored without them."""
 
 MOST_CHUNKS: Final = 8
 """A longer note takes the model longer than that, and other notes would wait for it."""
@@ -38,13 +39,15 @@ class NoteVectors:
         self._pool = pool
         self._is_alone = is_alone
 
-    def content(self, draft: Draft) -> tuple[Content, bool]:
+    def content(self, draft: Draft, arrived: float) -> tuple[Content, bool]:
         """Return a draft with its vectors, and whether it has them; otherwise they are zeros.
+
+        `arrived` is the time of the note's arrival, as `time.monotonic` has it.
 
         Raises:
             ModelChanged: the draft was made for another model.
         """
-        vectors = self._vectors(draft) if len(draft.inputs) <= MOST_CHUNKS else None
+        vectors = self._vectors(draft, arrived + PATIENCE_SECONDS) if len(draft.inputs) <= MOST_CHUNKS else None
         has_vectors = vectors is not None
         if vectors is None:
             space = draft.space or VectorSpace.of(self.embedder.spec)
@@ -52,13 +55,13 @@ class NoteVectors:
         [content] = embedded_contents([draft], [vectors])
         return content, has_vectors
 
-    def _vectors(self, draft: Draft) -> NDArray[np.float32] | None:
+    def _vectors(self, draft: Draft, until: float) -> NDArray[np.float32] | None:
         embedder = self.embedder.current
         if draft.space not in (None, VectorSpace.of(embedder.spec)):
             raise ModelChanged
         made = self._pool.submit(embedder.embed_passages, draft.inputs, alone=self._is_alone())
         try:
-            vectors: NDArray[np.float32] = made.result(PATIENCE_SECONDS)
+            vectors: NDArray[np.float32] = made.result(max(0, until - time.monotonic()))
         except TimeoutError:
             made.cancel()
         except Exception:

@@ -20,18 +20,25 @@ LONGEST: Final = 500
 """The maximum length of a target."""
 
 DOCUMENT: Final = "kb://documents/"
+HASH: Final = "%23"
+"""A hash sign in the name of a file, which does not precede a heading."""
+
 MARKDOWN: Final = ".md"
 
 _FENCE: Final = re.compile(r"[ >]*(`{3,}|~{3,})")
 _TICKS: Final = re.compile(r"`+")
 _LINK: Final = re.compile(
-    r"\[\[(?P<wiki>[^\[\]\n]{1,1000})\]\]"
+    r"(?<!\\)\[\[(?P<wiki>[^\[\]\n]{1,1000})\]\]"
     r"|\]\([ \t]*(?:<(?P<quoted>[^<>\n]{1,2000})>|(?P<plain>(?:[^\s()<>]|\([^\s()]{0,500}\)){1,2000}))"
     r"(?:[ \t]+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?[ \t]*\)"
-    r"|^[ ]{0,3}\[[^\[\]\n]{1,200}\]:[ \t]*<?(?P<reference>[^\s<>]{1,2000})"
+    r"|^[ ]{0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]*<?(?P<reference>[^\s<>]{1,2000})"
     r"|(?P<address>(?:https?|kb)://[^\s<>\[\]()\"'`|]{1,2000})",
     re.MULTILINE,
 )
+_OWN: Final = re.compile(r"(?:https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?)?/d/(\d{1,18})(?![^/?#])")
+"""The address of a document in the web interface on this computer."""
+
+_COMMENTS: Final = (("<!--", "-->"), ("%%", "%%"))
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _BEHIND: Final = ".,;:!?*_~"
 """Marks after an address that do not belong to it."""
@@ -117,9 +124,9 @@ def names_of(
 
 
 def links_in(text: str) -> list[Link]:
-    """Return the links in a Markdown text, each target once, without those in code."""
+    """Return the links in a Markdown text, each target once, but no links in code and in comments."""
     links: dict[str, Link] = {}
-    for match in _LINK.finditer(_without_code(text)):
+    for match in _LINK.finditer(_without_comments(_without_code(text))):
         if link := _parse(match):
             links.setdefault(link.target, link)
         if len(links) == MOST:
@@ -140,12 +147,14 @@ def _parse(match: re.Match[str]) -> Link | None:
         key = _named_path(target).rpartition("/")[2].strip()
     else:
         target = match["quoted"] or match["plain"] or match["reference"] or match["address"].rstrip(_BEHIND)
-        if target.lower().startswith(("http://", "https://", DOCUMENT)):
+        if own := _OWN.match(target):
+            key = f"{DOCUMENT}{own[1]}"
+        elif target.lower().startswith(("http://", "https://", DOCUMENT)):
             key = address_key(target)
         elif _SCHEME.match(target) or target.startswith("//"):
             return None
         else:
-            target = unquote(target)
+            target = HASH.join(map(unquote, target.split(HASH)))
             key = _named_path(target).rpartition("/")[2].strip()
     if not target or len(target) > LONGEST or "\x00" in target:
         return None
@@ -164,7 +173,7 @@ def folder_of(source_path: str | None) -> str:
 
 def _named_path(target: str) -> str:
     """Return the path of a link by name, folded and with slashes, without its heading or block."""
-    return slashed(target.partition("#")[0]).strip()
+    return slashed(target.partition("#")[0].replace(HASH, "#")).strip()
 
 
 def address_key(address: str) -> str:
@@ -268,6 +277,18 @@ def _without_code(text: str) -> str:
         else:
             pieces.append(line)
     return "\n\n".join(map(_without_spans, "".join(pieces).split("\n\n")))
+
+
+def _without_comments(text: str) -> str:
+    """Return a text of the same length with blanks in place of comments."""
+    for begin, end in _COMMENTS:
+        pieces: list[str] = []
+        place = 0
+        while (start := text.find(begin, place)) >= 0 and (stop := text.find(end, start + len(begin))) >= 0:
+            pieces += [text[place:start], _blank(text[start : stop + len(end)])]
+            place = stop + len(end)
+        text = "".join([*pieces, text[place:]])
+    return text
 
 
 def _blank(line: str) -> str:

@@ -252,13 +252,16 @@ FIELDS: Final[dict[str, Any]] = {
 }
 """The columns of plain tables that are not text or None."""
 
+LATER_FIELDS: Final = (*OPTIONAL_FIELDS, "watch")
+"""The columns that exports of earlier versions lack."""
+
 ROW_LINES: Final[dict[str, type[Line]]] = {
     name: create_model(
         table.name,
         __base__=Line,
         **cast(
             "Any",
-            {name: (FIELDS.get(name, str | None), None if name in OPTIONAL_FIELDS else ...) for name in table.columns},
+            {name: (FIELDS.get(name, str | None), None if name in LATER_FIELDS else ...) for name in table.columns},
         ),
     )
     for name, table in PLAIN.items()

@@ -79,6 +79,7 @@ class Services:
     picture_queue: Admission
     map: DocumentMapper
     map_queue: Admission
+    comparison_queue: Admission
     maintenance: MaintenanceTasks
     live_settings: LiveSettings
     instruments: Instruments

@@ -53,7 +53,7 @@ from kb.api.models import (
     TagList,
     TagRename,
 )
-from kb.documents import update
+from kb.documents import tag_rename, update
 from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
 from kb.documents.lookup import author_of, existing_document, existing_version
@@ -376,10 +376,14 @@ def list_tags(services: ServicesDep) -> TagList:
 def rename_tag(change: TagRename, services: ServicesDep, author: AuthorDep) -> RenamedTag:
     """Rename a tag and all tags below it in all documents, in one step.
 
-    If the new tag is in use, the two are merged. `POST /undo` undoes the change as a whole.
+    If the new tag is in use, the two are merged. kb also renames the tags in the front matter of notes, but does not
+    change files: `from_text` counts the documents whose text still sets the old tag. `POST /undo` undoes the whole
+    change.
     """
     check_tags(old=[change.old], new=[change.new])
-    renamed = update.rename_tag(services.store, change.old, change.new, author)
+    renamed = tag_rename.rename_tag(
+        services.store, services.embedder, change.old, change.new, services.stop.check, author
+    )
     return RenamedTag(documents=renamed.documents, from_text=renamed.from_text)
 
 

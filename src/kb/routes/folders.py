@@ -1,26 +1,43 @@
-"""Synced folders."""
+"""Synced and watched folders."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from contextlib import suppress
+from typing import Annotated
 
-from kb.api.errors import FolderTaken
-from kb.api.models import FolderClaim, SyncedFolder, SyncedFolders
+from fastapi import APIRouter, Path
+
+from kb.api.errors import FolderTaken, NotFound
+from kb.api.folder_models import (
+    FolderClaim,
+    KnownWatch,
+    KnownWatches,
+    SeenWatches,
+    SyncedFolder,
+    SyncedFolders,
+    WatchId,
+    WatchReport,
+    WatchRequest,
+)
+from kb.documents import folder_watches
 from kb.routes.dependencies import READ, WRITE, ServicesDep
 from kb.routes.problems import problems
+from kb.routes.request_limits import check_tags
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Store
+
+Id = Annotated[WatchId, Path(description="The id of the watch.")]
 
 router = APIRouter(route_class=ThreadRoute, prefix="/folders", tags=["folders"])
 
 
 @router.get("", summary="List synced folders", dependencies=[READ])
 def list_folders(services: ServicesDep) -> SyncedFolders:
-    """Return the folders of `kb sync`, and the files in them that kb skips."""
+    """Return the folders of `kb sync` and `kb watch`, and the files in them that kb skips."""
     with services.store.view() as tx:
         folders, left_out = tx.folders.all(), tx.folders.left_out()
-    return SyncedFolders(folders=[SyncedFolder.model_validate(folder) for folder in folders], left_out=left_out)
+    return SyncedFolders(folders=list(map(folder_watches.shown, folders)), left_out=left_out)
 
 
 @router.put("", summary="Register a synced folder", dependencies=[WRITE], responses=problems(400, 409, 413, 507))
@@ -34,12 +51,64 @@ def claim_folder(folder_claim: FolderClaim, services: ServicesDep) -> SyncedFold
         folder_claim.mounts,
         rows.now_iso(),
     )
-    claim(services.store, folder, take_over=folder_claim.take_over)
-    return SyncedFolder.model_validate(folder)
+    return folder_watches.shown(claim(services.store, folder, take_over=folder_claim.take_over))
 
 
-def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> None:
-    """Register a synced folder under its prefix.
+@router.put(
+    "/watches/{watch_id}", summary="Watch a folder", dependencies=[WRITE], responses=problems(400, 404, 409, 413, 507)
+)
+def watch_folder(watch_id: Id, watch_request: WatchRequest, services: ServicesDep) -> SyncedFolder:
+    """Record that a program on a machine watches a registered folder there. The id is the program's choice."""
+    check_tags(tags=watch_request.tags)
+    with services.store.write() as tx:
+        return folder_watches.shown(folder_watches.begin(tx, watch_id, watch_request))
+
+
+@router.delete(
+    "/watches/{watch_id}", summary="Stop watching a folder", dependencies=[WRITE], responses=problems(404, 507)
+)
+def stop_watching(watch_id: Id, services: ServicesDep) -> SyncedFolder:
+    """Forget a watch. The documents of the folder stay. The program that watches it stops within seconds."""
+    with services.store.write() as tx:
+        return folder_watches.shown(folder_watches.end(tx, watch_id))
+
+
+@router.post(
+    "/watches/{watch_id}/sync", summary="Sync a watched folder now", dependencies=[WRITE], responses=problems(404, 507)
+)
+def sync_now(watch_id: Id, services: ServicesDep) -> SyncedFolder:
+    """Ask the program that watches a folder for a round. `asked_at` is set until the round has ended."""
+    with services.store.write() as tx:
+        return folder_watches.shown(folder_watches.ask(tx, watch_id))
+
+
+@router.post(
+    "/watches/{watch_id}/report",
+    summary="Report a round of a watched folder",
+    dependencies=[WRITE],
+    responses=problems(400, 404, 413, 507),
+)
+def report_round(watch_id: Id, watch_report: WatchReport, services: ServicesDep) -> SyncedFolder:
+    """Record the result of a round, or the reason why it did not run."""
+    with services.store.write() as tx:
+        return folder_watches.shown(folder_watches.report(tx, watch_id, watch_report))
+
+
+@router.post("/seen", summary="Report running watches", dependencies=[WRITE], responses=problems(400, 413, 507))
+def note_running(seen_watches: SeenWatches, services: ServicesDep) -> KnownWatches:
+    """Record which watches a program runs, and return the known watches. A program calls this every few seconds."""
+    seen = {watch.id: watch.is_syncing for watch in seen_watches.watches}
+    with services.store.view() as tx:
+        known = [record for _, record in folder_watches.watched(tx) if record.id in seen]
+    for record in known:
+        if not folder_watches.is_noted(record, is_syncing=seen[record.id]):
+            with suppress(NotFound), services.store.write() as tx:  # it may have ended
+                folder_watches.note(tx, record.id, is_syncing=seen[record.id])
+    return KnownWatches(watches=[KnownWatch.model_validate(record) for record in known])
+
+
+def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> rows.SyncedFolder:
+    """Register a synced folder under its prefix, and return it with its watch.
 
     Raises:
         FolderTaken: another folder has this prefix, and `take_over` is not set; the message names that folder.
@@ -60,8 +129,10 @@ def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> None:
                 },
             )
         for other in others:
-            tx.folders.remove(other.prefix)
+            if other.prefix != folder.prefix:
+                tx.folders.remove(other.prefix)
         tx.folders.put(folder)
+        return next(known for known in tx.folders.all() if known.prefix == folder.prefix)
 
 
 def is_in_conflict(one: rows.SyncedFolder, other: rows.SyncedFolder) -> bool:

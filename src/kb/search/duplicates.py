@@ -146,7 +146,11 @@ class _Comparison:
 
     def _shingles_of(self, number: int) -> frozenset[int]:
         if number not in self._shingles:
-            words = self._words_of(number)
-            runs = (tuple(words[start : start + SHINGLE]) for start in range(len(words) - SHINGLE + 1))
-            self._shingles[number] = frozenset(map(hash, runs))
+            self._shingles[number] = shingles(self._words_of(number))
         return self._shingles[number]
+
+
+def shingles(words: Sequence[str]) -> frozenset[int]:
+    """Return the hashes of the runs of words."""
+    runs = (tuple(words[start : start + SHINGLE]) for start in range(len(words) - SHINGLE + 1))
+    return frozenset(map(hash, runs))

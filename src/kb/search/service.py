@@ -49,7 +49,7 @@ NOT_LOADED = (
 class SearchAnswer:
     """The results of a search, best first.
 
-    `omitted` counts the passages that did not fit into the budget, `pending` the jobs that are not searchable yet.
+    `omitted` counts the passages that did not fit into the budget, `pending` the unfinished jobs.
     `unknown` are the words that no document contains; the search used the nearest known words instead. `unreadable`
     lists some of the `unreadable_count` files that the query names. `weak` is true if no result answers the query well.
     """

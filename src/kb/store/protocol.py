@@ -42,6 +42,7 @@ from kb.store.rows import (
     Operation,
     OperationCounts,
     OutgoingLink,
+    Repeated,
     ReplicaState,
     SecondSpace,
     SyncedFolder,
@@ -71,6 +72,15 @@ class Documents(Protocol):
 
     def count(self, where: Filter) -> int:
         """Return the number of documents that the filter admits."""
+
+    def repeated(self, *, limit: int, before: int | None, within: Limit | None = None) -> list[Repeated]:
+        """Return the contents that several documents have, newest document first, all below the id `before`.
+
+        Documents inside others, such as attachments, do not count.
+        """
+
+    def having(self, content_hash: str, *, limit: int, within: Limit | None = None) -> list[Document]:
+        """Return the oldest documents with a content, apart from documents inside others."""
 
     def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
         """Return the documents of a type whose first chunk begins with `beginning`."""
@@ -117,6 +127,12 @@ class Documents(Protocol):
 
         The file name stays if the content has none.
         """
+
+    def update(self, document_id: int, content: Content) -> None:
+        """Do as `replace`, but keep the text."""
+
+    def has_vectors(self, document_id: int) -> bool:
+        """Return whether each chunk of the document has a vector other than zeros."""
 
     def set_vectors(self, document_id: int, content: Content) -> None:
         """Write the chunks of a document again, with new ids and the vectors of this content. It does not change."""
@@ -237,7 +253,7 @@ class Jobs(Protocol):
         """Return the job that was accepted with this key."""
 
     def pending(self, of: Caller | None = None) -> int:
-        """Return the number of queued and running jobs whose document is not stored, of all callers or of one."""
+        """Return the number of queued and running jobs, of all callers or of one."""
 
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
         """Return jobs with an id below `before`, newest first, of all callers or of one."""
@@ -453,7 +469,10 @@ class Folders(Protocol):
     """The synced folders, and the files in them that kb leaves out."""
 
     def all(self) -> list[SyncedFolder]: ...
-    def put(self, folder: SyncedFolder) -> None: ...
+    def put(self, folder: SyncedFolder) -> None:
+        """Record a folder. Its `watch` stays, unless another machine takes the folder over."""
+
+    def set_watch(self, prefix: str, watch: str | None) -> None: ...
     def remove(self, prefix: str) -> None: ...
     def left_out(self) -> list[str]:
         """Return the paths of the files that kb leaves out."""
@@ -557,6 +576,10 @@ class Store(Protocol):
         only one. (A unique index also keeps an idempotency key to one job.) A backend whose database allows concurrent
         writers takes its own lock.
         """
+
+    @property
+    def has_urgent(self) -> bool:
+        """Whether an urgent write waits in this process. A long write should then end early and continue later."""
 
     def queue(self) -> AbstractContextManager[Transaction]:
         """Commit like `write`, but only changes of job states, which need not wait for writes of documents.

@@ -211,6 +211,14 @@ class Document(OptionalFields):
     language: str | None = None
 
 
+class Repeated(NamedTuple):
+    """A content that several documents have: their number, and the id of the newest."""
+
+    content_hash: str
+    documents: int
+    newest: int
+
+
 CONTENT_FIELDS: Final = {field.name for field in fields(Content)}.intersection(field.name for field in fields(Document))
 
 
@@ -368,7 +376,8 @@ class OperationCounts:
 class SyncedFolder:
     """A synced folder: the prefix of its files' paths, and its location.
 
-    `mounts` names the device of the folder, and the folders below it on other devices.
+    `mounts` names the device of the folder, and the folders below it on other devices. `watch` is the JSON of a
+    `kb.api.folder_models.WatchState`, if the folder is watched.
     """
 
     prefix: str
@@ -377,6 +386,7 @@ class SyncedFolder:
     path: str
     mounts: str
     at: str
+    watch: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,7 @@ async def jobs(request: Request, visit: Visit) -> Response:
 async def job(request: Request, visit: Visit) -> Response:
     """Return the progress of a file, for the script."""
     details = await visit.engine.job(request.path_params["id"])
-    fields = ("id", "status", "progress", "error", "document_id")
+    fields = ("id", "status", "progress", "error", "document_id", "existed")
     return JSONResponse({name: details[name] for name in fields}, headers=PAGE_HEADERS)
 
 

@@ -43,7 +43,7 @@ SIGN_IN_BODY: Final = 64 << 10
 ENCODED_BODY: Final = 256 << 10
 """Maximum size of a form that is not multipart: decoding it blocks the event loop."""
 
-NEEDED: Final = ("jinja2", "markdown_it")
+NEEDED: Final = ("jinja2", "markdown_it", "mdit_py_plugins")
 ABSENT: Final = (
     "The web interface is not installed. To get it, install the package 'kb-local[web]'.\n"
     "The HTTP API is at /api/v1, and its description at /docs. Agents connect to /mcp.\n"
@@ -135,6 +135,8 @@ def page_routes() -> list[BaseRoute]:
         bulk_actions,
         changes,
         documents,
+        duplicates,
+        folders,
         guide,
         history,
         live_updates,
@@ -155,12 +157,14 @@ def page_routes() -> list[BaseRoute]:
         at("/documents", documents.browse),
         at("/d/{id:id}", documents.document),
         at("/d/{id:id}/file", documents.download),
+        at("/d/{id:id}/picture", documents.show_picture),
         at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
         at("/d/{id:id}/tags", documents.change_tags, "POST"),
         at("/d/{id:id}/delete", documents.delete, "POST"),
         at("/d/{id:id}/edit", notes.edit, "GET", "POST"),
         at("/d/{id:id}/history", history.versions),
         at("/d/{id:id}/history/{number:id}", history.version),
+        at("/d/{id:id}/compare/{other:id}", duplicates.compare),
         at("/d/{id:id}/revert", history.revert, "POST"),
         at("/many", bulk_actions.many, "POST"),
         at("/new", notes.new, "GET", "POST"),
@@ -176,12 +180,16 @@ def page_routes() -> list[BaseRoute]:
         at("/changes", changes.changes),
         at("/changes/{id:id}", changes.change),
         at("/changes/{id:id}", changes.take_back, "POST"),
+        at("/duplicates", duplicates.duplicates),
         at("/overview", overview.overview),
         at("/map", overview.document_map),
         at("/map.json", overview.points),
         at("/connect", overview.connect),
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),
+        at("/folders", folders.folders),
+        at("/folders/{watch_id}/sync", folders.sync_folder, "POST"),
+        at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
         at("/settings", settings.settings, "GET", "POST"),
         at("/settings/theme", settings.theme, "POST"),
         at("/keys", settings.keys, "GET", "POST"),

@@ -72,15 +72,19 @@ def wanted(form: FormData) -> str:
 
 
 async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
-    """Return the ids of the selected rows, or of all that match.
+    """Return the ids of the selected rows, or of all that match; the document to keep is not among them.
 
     Raises:
         Invalid: no row is selected, or the list has changed.
+        NotFound: the document to keep does not exist.
     """
     if form.get("all") == "1":
         params, total = QueryParams(str(form.get("where", ""))), number_in(str(form.get("total", "")))
         return [number async for number in every(visit, act, params, total, str(form.get("seen", "")))]
     ids = [number for each in form.getlist("id") if (number := number_in(str(each))) is not None]
+    if (kept := number_in(str(form.get("keep", "")))) is not None:
+        await visit.engine.document(kept, chunks=1)  # if it is gone, the others stay
+        ids = [number for number in ids if number != kept]
     if not ids:
         raise Invalid("id: select at least one row first.")
     return list(dict.fromkeys(ids))

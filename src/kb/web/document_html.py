@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import chain, groupby, starmap, takewhile
-from typing import Any, Final
+from itertools import groupby, takewhile
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup, escape
 
-from kb.api.emphasis import emphasis_signs
+from kb.api.markdown_signs import MARKDOWN, replacements
+from kb.web.markdown_html import fields, parser, shown, without_matter
+from kb.web.markdown_links import Surroundings
+from kb.web.marking import mark
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 Row = dict[str, Any]
 
-MARKDOWN: Final = ("note", "markdown")
 MAIL: Final = ("eml", "msg", "tnef")
 CODE: Final = ("code", "json", "xml")
-BOXES: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 SEPARATOR: Final = " | "
 SNIPPET: Final = 300
 """Maximum length of a snippet in characters."""
 
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that change the direction of the text after them."""
-
-_UNSPACED: Final = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u31ff\u3400-\u9fff"
-    r"\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
-)
-"""Letters and marks of scripts without spaces, and of Korean, as in `kb.lexical.segmentation`."""
-
-_SIGNS: Final = re.compile(r"(?:\| ?)?(?::?-{3,}:? ?\| ?)+|\| (?=\|)|`{3}\w*|(?:(?<= )|^)(?:#{1,6} |[-*] \[[ xX]\] )")
-"""Markdown syntax for tables, code blocks, headings and tasks."""
 
 _FIELD: Final = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
 """A line in the header of a mail."""
@@ -44,33 +41,11 @@ def plain(text: str, most: int = 1000) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def matched(text: str, ranges: Iterable[Sequence[int]]) -> set[str]:
-    """Return the words at some ranges of a text."""
-    return {text[start:end].casefold() for start, end in ranges}
-
-
-def mark(text: str, words: set[str]) -> Markup:
-    """Return an escaped text with words in `<mark>`: whole words only, but any match in scripts without spaces."""
-    if not words:
-        return escape(text)
-    pattern = "|".join(map(_whole, sorted(words, key=len, reverse=True)))
-    parts = re.split(f"({pattern})", text, flags=re.IGNORECASE)
-    return Markup("").join(
-        Markup("<mark>{}</mark>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
-    )
-
-
-def _whole(word: str) -> str:
-    """Return the pattern of a word; a letter of a script without spaces may have letters next to it."""
-    before = "" if _UNSPACED.match(word[0]) else r"(?<!\w)"
-    after = "" if _UNSPACED.match(word[-1]) else r"(?!\w)"
-    return f"{before}{re.escape(word)}{after}"
-
-
 def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup:
     """Return the part of a passage with the most ranges, which are marked, without most of the Markdown syntax."""
+    signs = replacements(text) if doc_type in MARKDOWN else {}
     text = re.sub(r"\s", " ", text)
-    shown = partial(_without, text, _signs_in(text) if doc_type in MARKDOWN else frozenset())
+    shown = partial(_without, text, signs)
     start = max(
         (max(0, first[0] - 60) for first in ranges),
         key=lambda at: sum(at <= span[0] < at + SNIPPET - 60 for span in ranges),
@@ -90,21 +65,21 @@ def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup
     return Markup("").join(pieces)
 
 
-def _signs_in(text: str) -> frozenset[int]:
-    """Return the positions of Markdown syntax."""
-    spans = [*(sign.span() for sign in _SIGNS.finditer(text)), *emphasis_signs(text)]
-    return frozenset(chain.from_iterable(starmap(range, spans)))
+def _without(text: str, signs: Mapping[int, str], begin: int, end: int) -> Markup:
+    """Return a range of a text, escaped, with other signs at some positions."""
+    return escape("".join(signs.get(at, text[at]) for at in range(begin, end)))
 
 
-def _without(text: str, left_out: frozenset[int], begin: int, end: int) -> Markup:
-    """Return a range of a text, escaped, without the characters at some positions."""
-    return escape("".join(text[at] for at in range(begin, end) if at not in left_out))
-
-
-def body(doc_type: str, chunks: Sequence[Row], hit: int | None, words: set[str]) -> Markup:
+def body(
+    doc_type: str,
+    chunks: Sequence[Row],
+    hit: int | None,
+    words: set[str],
+    about: Surroundings = Surroundings(),  # noqa: B008 - it cannot change
+) -> Markup:
     """Return chunks as HTML; the chunk with the index `hit` is highlighted, and `words` are marked in it."""
     if doc_type in MARKDOWN:
-        return _markdown_with_hit(chunks, hit, words)
+        return _markdown_with_hit(chunks, hit, words, about)
     parts: list[Markup] = []
     heading: list[str] = []
     for chunk in chunks:
@@ -173,34 +148,29 @@ def _table(rows: Sequence[str], words: set[str], *, has_head: bool) -> Markup:
     return Markup('<div class="wide" tabindex="0"><table>{}<tbody>{}</tbody></table></div>').format(head, lines)
 
 
-def markdown(text: str) -> Markup:
-    """Return Markdown as HTML; embedded HTML, pictures and links to scripts stay plain text."""
-    return Markup(_parser().render(text))  # noqa: S704 - the parser escapes the text
-
-
-def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str]) -> Markup:
+def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str], about: Surroundings) -> Markup:
     """Return Markdown with the blocks of a chunk highlighted; it is rendered as a whole, because lists span chunks."""
     if not chunks:
         return Markup("")
-    text = "".join(chunk["text"] for chunk in chunks)
-    first = chunks[0]["place"]["line_start"]
+    text, matter = "".join(chunk["text"] for chunk in chunks), ""
+    first = chunks[0]["place"]["line_start"] - text[: len(text) - len(text.lstrip())].count("\n")
+    if chunks[0]["index"] == 0:
+        matter, text = without_matter(text)
+        matter = matter or without_matter(about.beginning)[0]
+    else:
+        about = replace(about, title="")
     place = next((chunk["place"] for chunk in chunks if chunk["index"] == hit), None)
-    parser = _parser()
-    tokens = parser.parse(text)
-    blocks: list[tuple[bool, list[Any]]] = []
-    for token in tokens:
-        if token.level == 0 and token.nesting >= 0:
-            lines = token.map or [0, 0]
-            is_hit = (
-                place is not None and lines[0] + first <= place["line_end"] and lines[1] + first > place["line_start"]
-            )
-            blocks.append((is_hit, []))
-        blocks[-1][1].append(token)
-    parts, is_first = [], True
-    for is_hit, group in groupby(blocks, key=lambda block: block[0]):
+    env: dict[str, Any] = {"about": about}
+    blocks = _blocks_of(parser().parse(text, env))
+    hits = [is_at(place, first, block) for block in blocks] if place else [False] * len(blocks)
+    is_matter_hit = bool(matter) and place is not None and place["line_start"] <= first and not any(hits)
+    parts = [fields(matter, about, words if is_matter_hit else frozenset())]
+    if is_matter_hit and hit is not None:
+        parts = [_section(hit, parts[0], is_hit=True)]
+    is_first = True
+    for is_hit, group in groupby(zip(hits, blocks, strict=True), key=itemgetter(0)):
         run = [token for _, block in group for token in block]
-        rendered = parser.renderer.render(run, parser.options, {"words": words if is_hit else set()})
-        html = Markup(rendered)  # noqa: S704 - the parser escapes the text
+        html = shown(run, env | ({"words": words, "is_hit": True} if is_hit else {}))
         if is_hit and hit is not None:
             html = _section(hit, html, is_first) if is_first else Markup('<div class="hit">{}</div>').format(html)
             is_first = False
@@ -208,38 +178,18 @@ def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str]) 
     return Markup("").join(parts)
 
 
-def _parser() -> Any:  # noqa: ANN401 - the library is loaded on first use
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
-    parser.disable("image")
-    parser.add_render_rule(
-        "text", lambda self, tokens, index, options, env: str(mark(_boxed(tokens, index), env.get("words", set())))
-    )
-    parser.add_render_rule("heading_open", lambda self, tokens, index, options, env: f"<h{_level(tokens[index])}>")
-    parser.add_render_rule("heading_close", lambda self, tokens, index, options, env: f"</h{_level(tokens[index])}>\n")
-    parser.add_render_rule("link_open", _link)
-    parser.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>')
-    parser.add_render_rule("table_close", lambda *_: "</table></div>")
-    parser.validateLink = _is_harmless  # type: ignore[method-assign] # the library's way to configure it
-    return parser
+def _blocks_of(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Return the tokens of each block of a document; the footnotes are the last block."""
+    blocks: list[list[Token]] = []
+    for token in tokens:
+        is_footnote = bool(blocks) and blocks[-1][0].type == "footnote_block_open"
+        if token.level == 0 and token.nesting >= 0 and not is_footnote:
+            blocks.append([])
+        blocks[-1].append(token)
+    return blocks
 
 
-def _boxed(tokens: Any, index: int) -> str:  # noqa: ANN401 - the library's own
-    """Return a piece of text, with the box of a task at its start."""
-    text: str = tokens[index].content
-    return BOXES.get(text[:4], text[:4]) + text[4:] if index == 0 else text
-
-
-def _level(token: Any) -> int:  # noqa: ANN401 - of a library loaded later
-    """Return the level of a heading, one below the page's own."""
-    return min(6, int(token.tag[1]) + 1)
-
-
-def _link(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:  # noqa: ANN401 - the library's own
-    tokens[index].attrSet("rel", "noopener noreferrer nofollow")
-    return str(self.renderToken(tokens, index, options, env))
-
-
-def _is_harmless(url: str) -> bool:
-    return re.match(r"(https?|mailto):", url.strip(), re.IGNORECASE) is not None or url.startswith("#")
+def is_at(place: Row, first: int, block: Sequence[Token]) -> bool:
+    """Return whether a block of a text, which begins at line `first`, has lines of a place."""
+    lines = (token.map for token in block if token.map)
+    return any(begin + first <= place["line_end"] and end + first > place["line_start"] for begin, end in lines)

@@ -16,11 +16,14 @@ from starlette.responses import Response
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.clock import own_time
-from kb.web.document_html import MAIL, SEPARATOR, Row, body, matched, plain
+from kb.web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
+from kb.web.markdown_links import PICTURES
+from kb.web.marking import matched
 from kb.web.notices import one_operation, place_in
 from kb.web.pages import kind, language_asked, later_page, redirect, render
 from kb.web.search import document_row, place
 from kb.web.sessions import Visit
+from kb.web.surroundings import surroundings
 
 WINDOW: Final = 60
 """Number of chunks on a page of a document."""
@@ -31,7 +34,16 @@ MOST_OUTLINED: Final = 600
 PAGE: Final = 50
 FOUND: Final = 20
 SIMILAR: Final = 5
+BACKLINKS: Final = 50
 PARTS: Final = 100
+
+
+MEDIA_TYPES: Final = {
+    **{suffix: f"image/{suffix[1:]}" for suffix in PICTURES},
+    **dict.fromkeys((".jpg", ".jpeg"), "image/jpeg"),
+    ".svg": "image/svg+xml",
+}
+"""Media types of pictures by the suffix of their names."""
 
 
 async def browse(request: Request, visit: Visit) -> Response:
@@ -105,13 +117,14 @@ async def document(request: Request, visit: Visit) -> Response:
     hit = chunk_number if chunk_number is None or chunk_number < count else count - 1
     here = next((chunk for chunk in hits if chunk["index"] == hit), None)
     words = matched(here["text"], here["highlights"]) if here else set()
-    end = start + len(chunks)
+    end, links = start + len(chunks), await visit.engine.links(document_id)
+    about = await surroundings(visit, shown, links)
     return render(
         request,
         "document.html",
         document=document_row(shown),
         tags=shown["tags"],
-        text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words),
+        text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words, about),
         outline=outline(await _every(visit, document_id, chunks, count)),
         found=[{"index": chunk["index"], "place": place(chunk["place"])} for chunk in hits],
         hit=hit,
@@ -122,6 +135,8 @@ async def document(request: Request, visit: Visit) -> Response:
         chunks=chunks if request.query_params.get("show") == "chunks" else None,
         chunk_count=count,
         similar=await similar(visit, shown),
+        linked_from=[backlink(each) for each in links["linked_from"][:BACKLINKS]],
+        linked_from_count=links["linked_from_count"],
         parts=await parts(visit, shown),
         whole=await whole(visit, shown),
         page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
@@ -179,6 +194,15 @@ def outline(chunks: Sequence[Row]) -> list[Row]:
     return rows or [
         {"level": 0, "title": f"Page {page}", "index": index} for page, index in pages.items() if len(pages) > 1
     ]
+
+
+def backlink(row: Row) -> Row:
+    """Return a document that links to the visible one, with the line of the link as plain text."""
+    return {
+        "id": row["document_id"],
+        "title": plain(row["title"], 200) or "Untitled",
+        "passage": snippet("note", row["passage"], ()),
+    }
 
 
 def neighbours(hits: Sequence[Row], hit: int | None) -> tuple[int | None, int | None]:
@@ -245,6 +269,22 @@ async def download(request: Request, visit: Visit) -> Response:
     document_id = request.path_params["id"]
     await visit.engine.document(document_id, chunks=1)  # an error here is shown as a page
     return visit.stream(f"documents/{document_id}/file", {**PAGE_HEADERS, **FOREIGN_HEADERS})
+
+
+async def show_picture(request: Request, visit: Visit) -> Response:
+    """Return a document that is a picture, to be shown; its type comes from its name.
+
+    Raises:
+        NotFound: the document is not a picture.
+    """
+    document_id = request.path_params["id"]
+    shown = await visit.engine.document(document_id, chunks=1)
+    name = shown["source_path"] or shown["title"]
+    media_type = MEDIA_TYPES.get(f".{name.rpartition('.')[2].lower()}")
+    if not media_type:
+        raise NotFound
+    headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Content-Type": media_type, "Content-Disposition": "inline"}
+    return visit.stream(f"documents/{document_id}/file", headers)
 
 
 async def change_tags(request: Request, visit: Visit) -> Response:

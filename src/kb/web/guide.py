@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from kb.web.document_html import mark
+from kb.web.marking import mark
 from kb.web.pages import redirect, render
 from kb.web.sessions import Visit
 

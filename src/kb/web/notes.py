@@ -13,11 +13,13 @@ from starlette.responses import HTMLResponse, Response
 from kb.api.errors import Changed, Invalid, KbError, NotANote, TooLarge, TooManyTags
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.document_html import Row, markdown
+from kb.web.document_html import Row
 from kb.web.documents import split_tags
 from kb.web.forms import BYTES_OF_CHARACTER
+from kb.web.markdown_html import rendered
+from kb.web.markdown_links import Surroundings
 from kb.web.pages import redirect, render
-from kb.web.sessions import Visit
+from kb.web.sessions import Notice, Visit
 
 WAIT_SECONDS = 20
 HASH: Final = re.compile("[0-9a-f]{64}")
@@ -40,11 +42,22 @@ async def new(request: Request, visit: Visit) -> Response:
         note: dict[str, Any] = {name: value for name, value in draft.items() if name != "tags" and value}
         job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]))
         if job["document_id"] is None:  # a note with pictures, which become a file
-            job = await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
+            job |= await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
     except (Invalid, TooLarge) as error:
         return _form(request, draft, error=error)
+    if notice := _known_notice(job):
+        visit.leave_notice(notice)
     saved = f"d/{job['document_id']}" if job["document_id"] else "jobs"
     return redirect(visit, f"{saved}?saved=new")
+
+
+def _known_notice(answer: Row) -> Notice | None:
+    """Return a notice if kb already had the text of a new note, or has similar notes."""
+    links = tuple((f"d/{note['document_id']}", note["title"]) for note in answer.get("alike", ()))
+    known = "kb already had this text." if answer["existed"] else ""
+    similar = "Similar notes:" if links else ""
+    text = " ".join(filter(None, (known, similar)))
+    return Notice(text, links=links) if text else None
 
 
 async def edit(request: Request, visit: Visit) -> Response:
@@ -75,7 +88,7 @@ async def edit(request: Request, visit: Visit) -> Response:
 
 async def preview(request: Request, visit: Visit) -> Response:
     form = await note_form(request, visit)
-    html = await asyncio.to_thread(markdown, str(form.get("text", ""))[:200_000])
+    html = await asyncio.to_thread(rendered, str(form.get("text", ""))[:200_000], Surroundings(root=visit.root))
     return HTMLResponse(str(html), headers=PAGE_HEADERS)
 
 

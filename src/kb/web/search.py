@@ -17,8 +17,9 @@ from starlette.responses import Response
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_for
 from kb.api.rights import OF_JOB
-from kb.web.document_html import Row, matched, plain, snippet
+from kb.web.document_html import Row, plain, snippet
 from kb.web.facets import facets
+from kb.web.marking import matched
 from kb.web.pages import language_asked, render
 from kb.web.sessions import Visit
 

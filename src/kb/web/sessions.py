@@ -51,11 +51,15 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The outcome of an action, shown once on the next page; `operation` is the number to undo it by."""
+    """The outcome of an action, shown once on the next page.
+
+    `operation` is the number to undo it by, `links` has pages with their titles.
+    """
 
     text: str
     operation: int | None = None
     place: str = ""
+    links: tuple[tuple[str, str], ...] = ()
 
 
 class Visit:

@@ -14,8 +14,10 @@ from typing import NamedTuple
 from kb.access.restricted_store import as_caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
 from kb.api.job_errors import IN_BIN, OF_ENGINE
+from kb.api.models import NOTE
 from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
+from kb.documents.late_vectors import add_vectors, draft_of
 from kb.documents.originals import Originals
 from kb.documents.replacement import check_current, replacement_remedy
 from kb.documents.save import save
@@ -43,6 +45,9 @@ ENGINE_FAILED = f"{OF_ENGINE}failed {MAX_ATTEMPTS} times during this job; see it
 AHEAD, AHEAD_BYTES = 4, 1_000_000
 """The number of jobs that are read ahead of the model: this number, or more up to this total of bytes."""
 
+WRITTEN_AT_LEAST = 4
+"""The number of documents that are written in one transaction even if an urgent write waits."""
+
 PATIENCE_SECONDS = 0.5
 """The time that the worker waits for a file being read before it turns to other work."""
 
@@ -52,6 +57,15 @@ class DraftedJob(NamedTuple):
 
     job: Job
     draft: Draft
+
+
+class PreparedWrite(NamedTuple):
+    """A document to write, and the jobs of the files found in it, which `staging` discards if the write fails."""
+
+    job: Job
+    content: Content
+    attached: Collection[NewJob]
+    staging: ExitStack
 
 
 class Writes:
@@ -218,6 +232,8 @@ class Ingestion:
             self._end(job, "dropped", lease)
 
     def _draft(self, job: Job) -> Draft:
+        if job.document_id is not None and (stored := draft_of(self._store, job.document_id, self._embedder)):
+            return stored
         if job.staged is None:
             note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
             return replace(note, replaces=job.replaces, **optional_fields(job))
@@ -252,18 +268,29 @@ class Ingestion:
             raise
 
     def _write(self, group: Sequence[DraftedJob], contents: Sequence[Content], lease: Lease) -> None:
+        """Write documents, each in one step with the end of its job."""
         with self._instruments.ingest("write", jobs=len(group)), ExitStack() as stack:
-            attached = [stack.enter_context(staged_jobs(job, draft.attachments, self._blobs)) for job, draft in group]
+            left = deque[PreparedWrite]()
+            for (job, draft), content in zip(group, contents, strict=True):
+                staging = stack.enter_context(ExitStack())
+                attached = staging.enter_context(staged_jobs(job, draft.attachments, self._blobs))
+                left.append(PreparedWrite(job, content, attached, staging))
             self._originals.add_ahead({job.staged: draft.content_hash for job, draft in group if job.staged})
-            with self._store.write(self._stop.check) as tx:
-                outcomes = [
-                    self._save(tx, job, content, jobs, lease)
-                    for (job, _), content, jobs in zip(group, contents, attached, strict=True)
-                ]
-        for (job, draft), outcome in zip(group, outcomes, strict=True):
-            self._end(job, outcome, lease, draft)
+            while left:
+                self._write_some(left, lease)
         if any(job.staged for job, _ in group):
             self._originals.sweep(self._store)
+
+    def _write_some(self, left: deque[PreparedWrite], lease: Lease) -> None:
+        """Write the next documents in one transaction, which ends early if an urgent write waits."""
+        written = list[tuple[PreparedWrite, Outcome]]()
+        with self._store.write(self._stop.check) as tx:
+            while left and not (len(written) >= WRITTEN_AT_LEAST and self._store.has_urgent):
+                write = left.popleft()
+                written.append((write, self._save(tx, write.job, write.content, write.attached, lease)))
+        for write, outcome in written:
+            write.staging.close()  # keeps the staged files, even if a later write fails
+            self._end(write.job, outcome, lease, write.content)
 
     def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob], lease: Lease) -> Outcome:
         if not is_there(tx, job):
@@ -308,6 +335,8 @@ class Ingestion:
     ) -> None:
         """Finish a job whose document is saved, and queue the files found in it."""
         document_id, existed = saved
+        if existed and content.doc_type == NOTE:
+            add_vectors(mine, document_id, content)
         tx.jobs.finish(job.id, document_id, existed=existed, omitted=content.omitted)
         if job.staged:
             self._originals.add(job.staged, content.content_hash)
@@ -339,12 +368,12 @@ class Ingestion:
                 tx.jobs.fail(job.id, reason)
         self._end(job, "gave_up", lease)
 
-    def _end(self, job: Job, outcome: Outcome, lease: Lease, draft: Draft | None = None) -> None:
+    def _end(self, job: Job, outcome: Outcome, lease: Lease, content: Content | None = None) -> None:
         lease.end(job.id)
         self._ends.publish(job.id)
-        kind = draft.doc_type if draft else job.kind
+        kind = content.doc_type if content else job.kind
         self._instruments.ingested(kind, outcome, lease.seconds(job.id))
-        size = {"chunks": len(draft.chunks)} if draft else {}
+        size = {"chunks": len(content.chunks)} if content else {}
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
         if outcome != "gave_up":
             self._unstage(job)
@@ -360,16 +389,6 @@ def is_there(tx: Transaction, job: Job) -> bool:
     """Return whether a job was not dropped. After a failover that lost the job, its id may belong to another one."""
     now = tx.jobs.get(job.id)
     return now is not None and now.created_at == job.created_at
-
-
-def add_vectors(tx: Transaction, document_id: int, content: Content) -> None:
-    """Give a stored note the vectors that were not ready when it was written, unless its text is another one now."""
-    note = tx.documents.get(document_id)
-    if note is None or note.content_hash != content.content_hash:
-        return
-    chunks = [(chunk.header, chunk.text) for chunk in tx.documents.chunks(document_id)]
-    if chunks == [(chunk.header, chunk.text) for chunk in content.chunks]:
-        tx.documents.set_vectors(document_id, content)
 
 
 def group_progress(group: Sequence[DraftedJob], done: int) -> Mapping[int, float]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kb.api.errors import Invalid
+from kb.api.markdown_signs import MARKDOWN, replacements
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.last_search import highlight_line, remember
@@ -136,7 +137,7 @@ def print_results(results: list[dict[str, Any]]) -> None:
         if shown[result["document_id"]] <= most:
             output.write("\n" if rank > 1 else "")
             print_heading(rank, result)
-            output.print_styled(excerpt(result["text"], result.get("highlights", [])))
+            output.print_styled(excerpt(result))
             print_copies(result)
             if result.get("explanation"):
                 print_explanation(result)
@@ -202,9 +203,10 @@ def format_place(place: dict[str, Any]) -> str:
     return " / ".join([*page, *place["heading"], lines])
 
 
-def excerpt(text: str, highlights: Sequence[Sequence[int]]) -> Styled:
-    """Return a few lines of the text, starting shortly before its first highlight."""
-    return indent(flatten(text, highlights), EXCERPT_LINES)
+def excerpt(result: dict[str, Any]) -> Styled:
+    """Return a few lines of a passage, starting shortly before its first highlight."""
+    is_markdown = result["doc_type"] in MARKDOWN
+    return indent(flatten(result["text"], result.get("highlights", []), is_markdown=is_markdown), EXCERPT_LINES)
 
 
 def indent(text: Styled, max_lines: int | None = None) -> Styled:
@@ -224,15 +226,20 @@ def name_hidden(styled: Styled) -> Styled:
     return Styled.join([*pieces, styled[end:]])
 
 
-def flatten(text: str, highlights: Sequence[Sequence[int]]) -> Styled:
-    """Return the text with its highlights, starting shortly before the first one; keep line breaks for a terminal."""
+def flatten(text: str, highlights: Sequence[Sequence[int]], *, is_markdown: bool = False) -> Styled:
+    """Return the text with its highlights, starting shortly before the first one.
+
+    A terminal gets its line breaks and signs of Markdown; a pipe gets one line without them.
+    """
     styled = Styled(output.escape_controls(text))
     for start, end in highlights:
         styled.stylize(start, end, MATCH)
-    styled = name_hidden(styled)
     is_kept = output.is_terminal()
-    words = list(re.finditer(r"\S+", styled.text))
+    signs = replacements(text) if is_markdown and not is_kept else {}
     first = next((start for start, _ in highlights), 0)
+    first = sum(len(signs.get(at, " ")) for at in range(first))
+    styled = name_hidden(styled.replaced(signs))
+    words = list(re.finditer(r"\S+", styled.text))
     begin = 0 if first <= LEAD else next((i for i, word in enumerate(words) if word.start() >= first - LEAD), 0)
     lines = groupby(words[begin:], lambda word: styled.text.count("\n", 0, word.start()) if is_kept else 0)
     rows = (Styled.join((styled[word.start() : word.end()] for word in line), " ") for _, line in lines)

@@ -18,7 +18,7 @@ def similar(
 ) -> int:
     """List the documents closest in meaning to a document.
 
-    The closest comes first. Use it to find duplicates; kb never deletes them on its own.
+    The closest comes first. 'kb duplicates' lists duplicates.
     """
     answer = call(lambda client: client.similar(document_id, top=top))
     results = answer["results"]

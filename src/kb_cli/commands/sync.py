@@ -14,7 +14,7 @@ from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_names import as_prefix, named
-from kb_cli.sync.report import SyncResult, print_plan, print_result
+from kb_cli.sync.report import needs_yes, print_plan, print_result
 from kb_cli.sync.round import plan_sync, sync_folder
 from kb_cli.sync.watch_rounds import follow
 
@@ -84,8 +84,3 @@ def sync(
     if needs_yes(result):
         return exit_codes.USAGE
     return exit_codes.FAILURE if result.withheld or any(item.is_news for item in result.failed) else exit_codes.OK
-
-
-def needs_yes(result: SyncResult) -> bool:
-    """Return whether documents stay until the user confirms their deletion with --yes."""
-    return any(withheld.needs_yes for withheld in result.withheld)

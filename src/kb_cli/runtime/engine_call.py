@@ -47,17 +47,18 @@ def call(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEO
     url = load_config().engine_url
     if not url.startswith("http://"):
         return call_async(request, timeout)
-    return run(_session(_client(timeout, StdlibTransport(url)), request))
+    return run(_session(make_client(timeout, StdlibTransport(url)), request))
 
 
 def call_async(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEOUT) -> T:
     """Do the same as `call` in an event loop."""
     import asyncio
 
-    return asyncio.run(_session(_client(timeout), request))
+    return asyncio.run(_session(make_client(timeout), request))
 
 
-def _client(timeout: float, transport: Transport | None = None) -> EngineClient:
+def make_client(timeout: float = TIMEOUT, transport: Transport | None = None) -> EngineClient:
+    """Return a client of the configured engine."""
     from kb.client.client import EngineClient
 
     config = load_config()

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Final, NamedTuple
 from unicodedata import category, combining, east_asian_width
@@ -64,6 +64,16 @@ class Styled:
     def stylize(self, start: int, end: int, style: Style) -> None:
         """Set the style of a range of characters."""
         self.styles[start:end] = [style] * len(self.styles[start:end])
+
+    def replaced(self, texts: Mapping[int, str]) -> Styled:
+        """Return the text with others in place of the characters at some positions."""
+        if not texts:
+            return self
+        pieces = (
+            (texts.get(at, character), style)
+            for at, (character, style) in enumerate(zip(self.text, self.styles, strict=True))
+        )
+        return Styled.join(Styled(text, style) for text, style in pieces if text)
 
     def split_lines(self) -> Iterator[Styled]:
         start = 0

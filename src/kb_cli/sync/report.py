@@ -13,7 +13,7 @@ from kb_cli.runtime.error_wording import rephrase
 from kb_cli.sync.file_item import FileItem
 
 if TYPE_CHECKING:
-    from kb_cli.sync.deletions import Withheld
+    from kb.folders.deletions import Withheld
     from kb_cli.sync.file_selection import FileSelection
 
 ACTS: Final = ("added", "changed", "moved", "deleted")
@@ -42,6 +42,11 @@ class SyncResult:
     def is_news(self) -> bool:
         """Whether anything changed."""
         return bool(self.deleted) or any(item.is_news for item in self.items)
+
+
+def needs_yes(result: SyncResult) -> bool:
+    """Return whether documents stay until the user confirms their deletion with --yes."""
+    return any(withheld.needs_yes for withheld in result.withheld)
 
 
 def unreadable_items(selection: FileSelection) -> list[FileItem]:

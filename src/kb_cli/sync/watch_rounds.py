@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from uuid import uuid4
 
 from typer import TyperException
 
 from kb.api.errors import KbError, Unauthorized
+from kb.folders.watching import watch
 from kb_cli.runtime.engine_call import explain_key
 from kb_cli.runtime.output import print_error
 from kb_cli.sync.folder_names import named
 from kb_cli.sync.report import SyncResult, print_changes, print_result
 from kb_cli.sync.round import sync_folder
-from kb_cli.sync.watching import watch
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -24,65 +26,42 @@ if TYPE_CHECKING:
     from kb_cli.sync.folder import Folder
 
 RETRY_SECONDS: Final = 5
+FULL_SECONDS: Final = 600.0
+"""A round runs after this time even without a notification: network disks do not report changes by other machines."""
+
+
+class Listener(Protocol):
+    """Receives the outcome of each round."""
+
+    async def on_begin(self) -> None: ...
+    async def on_result(self, result: SyncResult, folder: Folder) -> None: ...
+    async def on_failure(self, reason: str) -> None: ...
 
 
 @dataclass
-class Follower:
-    """Syncs at once, then after each change.
+class Printer:
+    """Prints the outcome of each round, without messages that it has already printed."""
 
-    Args:
-        client: the client of the engine.
-        folder: the options of the sync.
-        digests: the cache of file digests.
-    """
-
-    client: EngineClient
-    folder: Folder
-    digests: DigestCache
     _is_first: bool = True
     _printed: set[str] = field(default_factory=set)
-    """Messages of the last round, which are not repeated."""
+    """Messages of the last round."""
 
-    async def run(self) -> None:
-        """Sync forever; retry after failures, even if the engine is unreachable."""
-        while True:
-            await self._follow_until_away()
-            await asyncio.sleep(RETRY_SECONDS)
+    async def on_begin(self) -> None: ...
 
-    async def _follow_until_away(self) -> None:
-        """Sync on changes until the engine or the folder is gone: a folder that returns may be a different one."""
-        # The first round starts only after watching has begun, so that no change is missed.
-        is_due = True
-        async with aclosing(watch(self.folder.path)) as ticks:
-            async for is_changed in ticks:
-                if is_changed or is_due:
-                    if not await self._sync_once():
-                        return
-                    is_due = False
+    async def on_result(self, result: SyncResult, folder: Folder) -> None:
+        """Print any changes."""
+        result = self._without_known(result)
+        if self._is_first:
+            print_result(result, json=False)
+        else:
+            print_changes(result, folder.prefix)
+        self._is_first = False
 
-    async def _sync_once(self) -> bool:
-        """Run one round and report any changes; return whether engine and folder were available."""
-        self.client.begin_operation(uuid4().hex)
-        try:
-            self.folder = await named(self.client, self.folder)
-            result = await sync_folder(self.client, self.folder, self.digests, quiet=False)
-        except Unauthorized:
-            return self._say(explain_key())
-        except KbError as error:
-            return self._say(f"{error.detail} kb keeps trying and then continues to watch.")
-        except TyperException as error:
-            return self._say(error.format_message())
-        # A confirmation covers only the state that the user saw, not later rounds.
-        self.folder = replace(self.folder, take_over=False, is_sure=False)
-        self._report(self._without_known(result))
-        return True
-
-    def _say(self, line: str) -> bool:
-        """Print once why a round did not run; return False."""
-        if line not in self._printed:
-            print_error(line)
-        self._printed = {line}
-        return False
+    async def on_failure(self, reason: str) -> None:
+        """Print why a round did not run."""
+        if reason not in self._printed:
+            print_error(reason)
+        self._printed = {reason}
 
     def _without_known(self, result: SyncResult) -> SyncResult:
         """Return the result without known messages about files and documents that have not changed."""
@@ -95,12 +74,68 @@ class Follower:
         self._printed.update(withheld.reason for withheld in result.withheld)
         return replace(result, withheld=[withheld for withheld in result.withheld if withheld.reason not in before])
 
-    def _report(self, result: SyncResult) -> None:
-        if self._is_first:
-            print_result(result, json=False)
-        else:
-            print_changes(result, self.folder.prefix)
-        self._is_first = False
+
+@dataclass
+class Follower:
+    """Syncs at once, then after each change.
+
+    Args:
+        client: the client of the engine.
+        folder: the options of the sync.
+        digests: the cache of file digests.
+        listener: receives the outcome of each round.
+        is_asked: returns whether somebody waits for a round.
+        guard: returns the lock around each round.
+        quiet: whether to hide progress.
+    """
+
+    client: EngineClient
+    folder: Folder
+    digests: DigestCache
+    listener: Listener = field(default_factory=Printer)
+    is_asked: Callable[[], bool] = lambda: False
+    guard: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    quiet: bool = False
+
+    async def run(self) -> None:
+        """Sync forever; retry after failures, even if the engine is unreachable."""
+        while True:
+            await self._follow_until_away()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _follow_until_away(self) -> None:
+        """Sync on changes until the engine or the folder is gone: a folder that returns may be a different one."""
+        # The first round starts only after watching has begun, so that no change is missed.
+        due = 0.0
+        async with aclosing(watch(self.folder.path, print_error)) as ticks:
+            async for is_changed in ticks:
+                if is_changed or time.monotonic() >= due or self.is_asked():
+                    if not await self._sync_once():
+                        return
+                    due = time.monotonic() + FULL_SECONDS
+
+    async def _sync_once(self) -> bool:
+        """Run one round and report its outcome; return whether engine and folder were available."""
+        self.client.begin_operation(uuid4().hex)
+        await self.listener.on_begin()
+        try:
+            self.folder = await named(self.client, self.folder)
+            async with self.guard():
+                result = await sync_folder(self.client, self.folder, self.digests, quiet=self.quiet)
+        except Unauthorized:
+            return await self._fail(explain_key())
+        except KbError as error:
+            return await self._fail(f"{error.detail} kb keeps trying and then continues to watch.")
+        except TyperException as error:
+            return await self._fail(error.format_message())
+        # A confirmation covers only the state that the user saw, not later rounds.
+        self.folder = replace(self.folder, take_over=False, is_sure=False)
+        await self.listener.on_result(result, self.folder)
+        return True
+
+    async def _fail(self, reason: str) -> bool:
+        await self.listener.on_failure(reason)
+        return False
 
 
 async def follow(client: EngineClient, folder: Folder, digests: DigestCache) -> None:

@@ -69,8 +69,8 @@ def search_text(data: JSON) -> str:
 def pending_text(count: int) -> str:
     if not count:
         return ""
-    what = "1 more document; it is" if count == 1 else f"{count} more documents; they are"
-    return f"kb is still reading {what} not searchable yet."
+    what, it = ("1 more document", "it") if count == 1 else (f"{count} more documents", "them")
+    return f"kb is still reading {what}; searches may not find {it} yet."
 
 
 def head(result: JSON, passage: JSON, *, is_mixed: bool, is_described: bool) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
@@ -86,6 +86,29 @@ def front_matter(text: str) -> FrontMatter:
         is_understood=True,
         inline_tags=str(values.get(INLINE_TAGS)).lower() != "false",
     )
+
+
+def with_renamed_tags(text: str, names: Mapping[str, str]) -> str:
+    """Return a text whose front matter has the new names of some tags; the same text if that cannot be done safely.
+
+    Everything else stays the same, such as quotation marks, comments and the order of the fields.
+    """
+    block = _BLOCK.match(text)
+    tags = front_matter(text).tags
+    if not block or names.keys().isdisjoint(tags):
+        return text
+    old = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    tag = re.compile(rf"(?<![^\s,\[\]\"'#])(?:{old})(?![^\s,\[\]\"'])")
+    lines, is_tags, newline = list[str](), False, "\n"
+    for line in block["matter"].split("\n"):
+        scan = _ENTRY.match(line.rstrip("\r"))
+        is_tags = scan["name"].lower() in _TAG_NAMES if scan else is_tags and line[:1] in _GOES_ON
+        start = scan.start("value") if scan else 0
+        lines.append(line[:start] + tag.sub(lambda match: names[match[0]], line[start:]) if is_tags else line)
+    after = f"{text[: block.start('matter')]}{newline.join(lines)}{text[block.end('matter') :]}"
+    expected = front_matter(text)._replace(tags=clean_tags([names.get(tag, tag) for tag in tags]))
+    found = front_matter(after)
+    return after if found._replace(length=expected.length) == expected else text
 
 
 def fact_of(text: str) -> str:

@@ -83,6 +83,10 @@ class PostgresDocuments(Documents):
             cursor.executemany(self._sql["insert_vector"].format(vectors=self._vectors.name), vectors)
         self._words.add(texts)
 
+    def has_vectors(self, document_id: int) -> bool:
+        sql = self._sql["has_empty_vector"].format(vectors=self._vectors.name)
+        return not self._execute(sql, {"id": document_id}).get
+
     def delete_chunks(self, document_id: int) -> None:
         self.changed = True
         self._words.remove(document_id)

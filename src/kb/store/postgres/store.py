@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property, partial
@@ -35,6 +34,7 @@ from kb.store.postgres.vectors import VectorTable
 from kb.store.row_mapping import Execute
 from kb.store.rows import MemoryUse, ReplicaState, Retention, VectorSpace
 from kb.store.sql.transaction import Transaction
+from kb.store.write_turns import WriteTurns
 
 if TYPE_CHECKING:
     from psycopg.errors import Diagnostic
@@ -152,8 +152,8 @@ class PostgresStore:
     ) -> None:
         self._retention = retention
         self.keys = PostgresKeys(self._connection)
-        self._write_lock = threading.Lock()
-        self._queue_lock = threading.Lock()
+        self._write_turns = WriteTurns()
+        self._queue_turns = WriteTurns()
         replicas = replica_conninfo(read_url) if read_url else None
         try:
             with ExitStack() as stack:
@@ -222,15 +222,19 @@ class PostgresStore:
             Unconfirmed: the change may have been written, or not.
         """
         # Writes of this engine wait without a connection, writes of other engines in the database.
-        with acquired(self._write_lock), self._change(WRITING, checkpoint) as transaction:
+        with acquired(self._write_turns, urgent=urgent), self._change(WRITING, checkpoint) as transaction:
             yield transaction
             transaction.documents.write_names(NAMED_AT_ONCE)
             transaction.publish()
 
+    @property
+    def has_urgent(self) -> bool:
+        return self._write_turns.has_urgent
+
     @contextmanager
     def queue(self) -> Iterator[PostgresTransaction]:
         """Change only the queue; this waits only for other changes of the queue, and for jobs that a write ends."""
-        with acquired(self._queue_lock), self._change(QUEUING) as transaction:
+        with acquired(self._queue_turns), self._change(QUEUING) as transaction:
             yield transaction
 
     def blobs(self, scratch: Path) -> PostgresBlobs:
@@ -321,18 +325,18 @@ class PostgresStore:
 
 
 @contextmanager
-def acquired(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock while the block runs.
+def acquired(turns: WriteTurns, *, urgent: bool = False) -> Iterator[None]:
+    """Hold a turn while the block runs.
 
     Raises:
         StoreUnavailable: others have had it for too long.
     """
-    if not lock.acquire(timeout=LOCK_SECONDS):
+    if not turns.acquire(urgent=urgent, timeout=LOCK_SECONDS):
         raise StoreUnavailable(BUSY)
     try:
         yield
     finally:
-        lock.release()
+        turns.release()
 
 
 def commit(connection: Connection) -> None:

@@ -35,6 +35,7 @@ from kb.store.rows import (
     Extent,
     Filter,
     Named,
+    Repeated,
     VectorSpace,
 )
 from kb.store.sql.conditions import EVERY_DOCUMENT, Conditions
@@ -108,6 +109,18 @@ class Documents(ABC):
         condition, parameters = self.conditions.admitted(where)
         count: int = self._execute(self._sql["count_documents"].format(condition=condition), parameters).get
         return count
+
+    def repeated(self, *, limit: int, before: int | None, within: Limit | None = None) -> list[Repeated]:
+        condition, parameters = self.conditions.admitted(Filter(limit=within))
+        sql = self._sql["select_repeated"].format(condition=condition, mark=self.conditions.mark)
+        return [Repeated(*row) for row in self._execute(sql, (*parameters, ALL if before is None else before, limit))]
+
+    def having(self, content_hash: str, *, limit: int, within: Limit | None = None) -> list[Document]:
+        condition, parameters = self.conditions.admitted(Filter(limit=within))
+        mark = self.conditions.mark
+        condition = self._sql["with_hash"].format(condition=condition, mark=mark)
+        sql = self._sql["select_documents"].format(source="documents", condition=f"{condition} LIMIT {mark}")
+        return mapped(map_document, self._execute(sql, (content_hash, *parameters, limit)))
 
     def beginning_with(self, doc_type: str, beginning: str) -> list[int]:
         parameters = {"doc_type": doc_type, "beginning": beginning}
@@ -205,7 +218,7 @@ class Documents(ABC):
         before = self._execute(self._sql["select_kept"], {"id": document_id}).get
         self.remove_chunks(document_id)
         self.add_chunks(document_id, content)
-        self._execute(self._sql["update_document"], _columns(content) | {"id": document_id, "now": self.now})
+        self.update(document_id, content)
         self.drop_file(*before)
 
     def rename(self, document_id: int, filename: str) -> None:
@@ -312,6 +325,9 @@ class Documents(ABC):
             self.keep_content(document_id, self.chunks(document_id))
         self._delete_chunks(document_id)
 
+    def update(self, document_id: int, content: Content) -> None:
+        self._execute(self._sql["update_document"], _columns(content) | {"id": document_id, "now": self.now})
+
     def set_vectors(self, document_id: int, content: Content) -> None:
         self._delete_chunks(document_id)
         self.add_chunks(document_id, content)
@@ -365,6 +381,10 @@ class Documents(ABC):
     @abstractmethod
     def write_chunks(self, document_id: int, content: Content, ids: Sequence[int]) -> None:
         """Write the chunks of a document and their vectors."""
+
+    @abstractmethod
+    def has_vectors(self, document_id: int) -> bool:
+        """Return whether each chunk of a document has a vector other than zeros."""
 
     @abstractmethod
     def delete_chunks(self, document_id: int) -> None:

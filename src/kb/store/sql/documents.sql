@@ -117,6 +117,15 @@ UPDATE documents SET part_of = NULL WHERE part_of = :id
 -- Count the documents that meet the condition.
 SELECT count(*) FROM documents WHERE {condition}
 
+-- name: select_repeated
+-- Select the contents that several documents have, apart from documents inside others: the newest documents first.
+SELECT content_hash, count(*), max(id) FROM documents WHERE part_of IS NULL AND {condition}
+GROUP BY content_hash HAVING count(*) > 1 AND max(id) < {mark} ORDER BY max(id) DESC LIMIT {mark}
+
+-- name: with_hash
+-- The documents with a content that are not inside others and meet a condition, oldest first.
+content_hash = {mark} AND part_of IS NULL AND {condition} ORDER BY id
+
 -- name: count_by_type
 -- Count the documents of each type that meet the condition.
 SELECT doc_type, count(*) FROM documents WHERE {condition} GROUP BY doc_type ORDER BY doc_type

@@ -105,7 +105,7 @@ BIN: Final = Table(
     },
 )
 OPERATIONS: Final = Table("operations", ("id", "key", "at", "by_key", "client"), {})
-FOLDERS: Final = Table("folders", ("prefix", "machine", "host", "path", "mounts", "at"), {})
+FOLDERS: Final = Table("folders", ("prefix", "machine", "host", "path", "mounts", "at", "watch"), {})
 LEFT_OUT: Final = Table("left_out", ("source_path",), {})
 AUDIT: Final = Table("audit", ("id", "at", "by_key", "client", "action", "document_id", "job_id", "key"), {})
 JOBS: Final = Table(

@@ -2,14 +2,19 @@
 
 -- name: select_folders
 -- Select the synced folders.
-SELECT prefix, machine, host, path, mounts, at FROM folders ORDER BY prefix
+SELECT prefix, machine, host, path, mounts, at, watch FROM folders ORDER BY prefix
 
 -- name: put_folder
--- Insert or update a synced folder.
+-- Insert or update a synced folder. Another machine does not watch it yet.
 INSERT INTO folders (prefix, machine, host, path, mounts, at)
 VALUES (:prefix, :machine, :host, :path, :mounts, CAST(:at AS $timestamp))
 ON CONFLICT (prefix) DO UPDATE SET
+  watch = CASE WHEN folders.machine = :machine THEN folders.watch END,
   machine = :machine, host = :host, path = :path, mounts = :mounts, at = CAST(:at AS $timestamp)
+
+-- name: set_watch
+-- Record how a synced folder is watched.
+UPDATE folders SET watch = :watch WHERE prefix = :prefix
 
 -- name: delete_folder
 -- Delete a synced folder.

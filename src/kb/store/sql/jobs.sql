@@ -80,8 +80,8 @@ INSERT INTO jobs (
 ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id $tell_job
 
 -- name: count_pending
--- The number of queued or running jobs whose document is not stored; the condition is put in.
-SELECT count(*) FROM jobs WHERE status IN ('queued', 'running') AND document_id IS NULL AND {condition}
+-- The number of queued or running jobs; the condition is put in.
+SELECT count(*) FROM jobs WHERE status IN ('queued', 'running') AND {condition}
 
 -- name: count_by_status
 -- Count the jobs in each state that meet the condition.

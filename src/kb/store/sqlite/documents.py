@@ -76,6 +76,10 @@ class SqliteDocuments(Documents):
             self._execute(self._table.sql("insert"), (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
 
+    def has_vectors(self, document_id: int) -> bool:
+        sizes = document_id, np.dtype(np.float32).itemsize * self._space.dimensions
+        return not self._execute(self._table.sql("has_empty"), sizes).get
+
     def delete_chunks(self, document_id: int) -> None:
         document = {"id": document_id}
         ids = [chunk_id for (chunk_id,) in self._execute(self._sql["select_chunk_ids"], document)]

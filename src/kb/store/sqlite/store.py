@@ -30,7 +30,7 @@ from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
-from kb.store.sqlite.write_turns import WriteTurns
+from kb.store.write_turns import WriteTurns
 
 DEFAULT_RETENTION = Retention()
 # With more vectors, only a code of each vector is in memory.
@@ -206,6 +206,10 @@ class SqliteStore:
                     self.words.withdraw()
                 raise
         self._keeper.notice()
+
+    @property
+    def has_urgent(self) -> bool:
+        return self._turns.has_urgent
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
         """Do nothing: no other process adds or finishes jobs."""

@@ -122,7 +122,7 @@ class Verification:
         return [Check(name, partial(_readable, find), remedy) for name, find, remedy in steps]
 
     def sample(self, size: int) -> list[tuple[str, str, bytes]]:
-        """Return the headers, texts and vectors of some chunks; nothing if they cannot be read."""
+        """Return the headers, texts and vectors of some chunks; nothing if they cannot be read. Skips empty vectors."""
         try:
             table = VectorSchema.of(self._connection)
             rows: list[Any] = self._connection.execute(
@@ -133,7 +133,7 @@ class Verification:
             ).fetchall()
         except apsw.Error:
             return []
-        return rows
+        return [row for row in rows if any(row[2])]
 
     def file_hashes(self) -> Iterator[tuple[int, str]]:
         """Yield the ids of documents, also of earlier versions, that came from files, with the files' hashes."""
@@ -191,9 +191,17 @@ class Verification:
         vectors, chunks = _ids(self._connection, "chunks_vec", table.key), _ids(self._connection, "chunks", "id")
         yield from _compared("vector", "vector table", vectors, chunks)
         pending = {chunk_id for (chunk_id,) in self._rows(PENDING)}
+        empty = set[int]()
         for chunk_id, raw in self._rows(table.sql("select_all")):
-            if not is_unit(raw) and chunk_id not in pending:
+            if is_unit(raw) or chunk_id in pending:
+                continue
+            if any(raw):
                 yield f"the vector of passage {chunk_id} does not have length 1"
+            else:
+                empty.add(chunk_id)
+        if empty:
+            [(document_id,)] = self._rows(f"SELECT document_id FROM chunks WHERE id = {min(empty)}")
+            yield f"{len(empty)} passages have an empty vector, such as a passage of document {document_id}"
 
     def _codes(self) -> Iterator[str]:
         """Yield faults of damaged codes; missing codes are not faults, as the engine makes them in the background."""

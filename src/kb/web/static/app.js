@@ -282,7 +282,7 @@
     for (;;) {
       const answer = await fetch(`${root}jobs/${id}`, { headers: { Accept: "application/json" } }).catch(() => null);
       const job = answer?.ok ? await answer.json() : null;
-      if (job) draw(line, job.status, job.progress, job.error);
+      if (job) draw(line, job.status, job.progress, job.error || (job.existed && "kb already had this file."));
       if (job?.status === "done") {
         const link = document.createElement("a");
         link.className = "title";

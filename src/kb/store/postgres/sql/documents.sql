@@ -39,6 +39,15 @@ INSERT INTO chunks (
   :char_end, :length
 )
 
+-- name: has_empty_vector
+-- Whether a document has a chunk whose vector is all zeros, because it is not made yet. The name of the table in use is
+-- filled in.
+SELECT EXISTS (
+  SELECT 1 FROM chunks JOIN {vectors} AS vectors
+  ON vectors.chunk_id = chunks.id AND vectors.document_id = chunks.document_id
+  WHERE chunks.document_id = :id AND vector_norm(embedding) = 0
+)
+
 -- name: insert_vector
 -- Insert a chunk's vector. The name of the table in use is filled in.
 INSERT INTO {vectors} (chunk_id, document_id, embedding) VALUES (:id, :document_id, CAST(:vector AS vector))

@@ -20,23 +20,38 @@ class WriteTurns:
         self._waiting = {True: 0, False: 0}
         self._in_a_row = 0
 
+    @property
+    def has_urgent(self) -> bool:
+        """Whether an urgent holder waits."""
+        return self._waiting[True] > 0
+
     @contextmanager
     def turn(self, *, urgent: bool = False) -> Iterator[None]:
         """Hold the lock during the block."""
-        with self._changed:
-            self._waiting[urgent] += 1
-            try:
-                self._changed.wait_for(lambda: self._may_begin(urgent=urgent))
-            finally:
-                self._waiting[urgent] -= 1
-            self._is_taken = True
-            self._in_a_row = self._in_a_row + 1 if urgent else 0
+        self.acquire(urgent=urgent)
         try:
             yield
         finally:
-            with self._changed:
-                self._is_taken = False
-                self._changed.notify_all()
+            self.release()
+
+    def acquire(self, *, urgent: bool = False, timeout: float | None = None) -> bool:
+        """Take the lock; return whether that succeeded within `timeout` seconds."""
+        with self._changed:
+            self._waiting[urgent] += 1
+            try:
+                has_turn = self._changed.wait_for(lambda: self._may_begin(urgent=urgent), timeout)
+            finally:
+                self._waiting[urgent] -= 1
+            if has_turn:
+                self._is_taken = True
+                self._in_a_row = self._in_a_row + 1 if urgent else 0
+        return has_turn
+
+    def release(self) -> None:
+        """Let the next thread take the lock."""
+        with self._changed:
+            self._is_taken = False
+            self._changed.notify_all()
 
     def _may_begin(self, *, urgent: bool) -> bool:
         if self._is_taken:

@@ -1,0 +1,88 @@
+"""Measure which notes kb names as alike, on pairs of notes about the same fact or about two facts.
+
+    python -m bench.alike
+
+bench/alike.tsv has the pairs: the thresholds in kb/documents/alike.py were chosen by the first set, and the second one,
+of other languages and data and with many formulaic notes, only judges them. All first notes of a set are stored; each
+later note is then compared with them.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
+
+from bench.serving import open_model
+from kb.api.models import NoteRequest
+from kb.blobs.folder import FolderBlobs
+from kb.documents.new_note import NoteIntake
+from kb.ingest import note_vectors
+from kb.ingest.note_vectors import NoteVectors
+from kb.store.rows import VectorSpace
+from kb.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kb.embed.protocol import Embedder
+
+    Pair = tuple[str, str, str, str]
+    """The set, "same" or "other" for the fact, the stored note and the later one."""
+
+PAIRS: Final = Path(__file__).with_name("alike.tsv")
+PATIENT_SECONDS: Final = 60
+
+
+def pairs() -> list[Pair]:
+    """Return all pairs."""
+    with PAIRS.open(encoding="utf-8") as file:
+        return [(row[0], row[1], row[2], row[3]) for row in list(csv.reader(file, delimiter="\t"))[1:]]
+
+
+def named(embedder: Embedder, of_set: Sequence[Pair], *, with_vectors: bool) -> list[bool]:
+    """Return for each pair whether the later note's answer names the first one."""
+    seconds = PATIENT_SECONDS if with_vectors else 0
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+        store = SqliteStore(Path(folder, "kb.db"), VectorSpace.of(embedder.spec))
+        with closing(store), patch.object(note_vectors, "PATIENCE_SECONDS", seconds):
+            intake = NoteIntake(store, FolderBlobs(Path(folder)), NoteVectors(embedder, pool))
+            ids = {text: intake.add(NoteRequest(text=text)).document_id for _, _, text, _ in of_set}
+            answers = [intake.add(NoteRequest(text=later, if_new=True)) for *_, later in of_set]
+            return [
+                ids[first] in [note.document_id for note in answer.alike]
+                for (_, _, first, _), answer in zip(of_set, answers, strict=True)
+            ]
+
+
+def main() -> int:
+    """Print recall and precision of each set."""
+    with tempfile.TemporaryDirectory() as folder:
+        embedder = open_model(Path(folder))
+        for name, group in groupby(pairs(), itemgetter(0)):
+            of_set = list(group)
+            for with_vectors in (True, False):
+                found = named(embedder, of_set, with_vectors=with_vectors)
+                counts = Counter(fact for (_, fact, *_), is_found in zip(of_set, found, strict=True) if is_found)
+                every = Counter(fact for _, fact, *_ in of_set)
+                share = counts["same"] / max(counts.total(), 1)
+                how = "words and vectors" if with_vectors else "words alone"
+                print(f"{name}, {how}: {counts['same']} of {every['same']} pairs about one fact, and")
+                print(f"  {counts['other']} of {every['other']} about two; precision {share:.2f}")
+                if with_vectors:
+                    for pair, is_found in zip(of_set, found, strict=True):
+                        if is_found != (pair[1] == "same"):
+                            print("   ", *pair[1:], sep=" | ")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

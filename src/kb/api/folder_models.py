@@ -1,0 +1,158 @@
+"""Bodies for synced and watched folders."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+from kb.api.models import Label, Like, Reply, Request, SourcePath, Tags, Timestamp
+
+MAX_REASONS: Final = 20
+"""The maximum number of failed files, and of reasons for kept documents, in a report."""
+
+MAX_REASON_CHARS: Final = 2000
+WATCH_ID: Final = "^[0-9a-f]{32}$"
+
+Count = Annotated[int, Field(ge=0)]
+WatchState = Literal["new", "watching", "syncing", "failing", "stopped"]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_REASON_CHARS else f"{text[: MAX_REASON_CHARS - 1]}…"
+
+
+Reason = Annotated[str, Field(min_length=1), AfterValidator(_shortened)]
+WatchId = Annotated[str, Like(WATCH_ID, "must be 32 hexadecimal digits")]
+
+
+class FolderClaim(Request):
+    """A folder on a machine that kb will sync, under a name that no other folder has.
+
+    `prefix` is the beginning of its files' source paths. `mounts` names the folder's device, and the folders below it
+    on other devices. `take_over` takes the name from another folder.
+    """
+
+    prefix: SourcePath
+    machine: Label
+    host: Label
+    path: SourcePath
+    mounts: Annotated[str, Field(max_length=100_000)] = ""
+    take_over: bool = False
+
+
+class WatchRequest(Request):
+    """How a machine watches a folder that it has registered.
+
+    `tags` and `delete` are the options of `kb watch add`. The machine applies them; kb only shows them.
+    """
+
+    prefix: SourcePath
+    machine: Label
+    tags: Annotated[Tags, Field(default_factory=list)]
+    delete: bool = False
+
+
+class SeenWatch(Request):
+    """A watch that runs, and whether it is syncing now."""
+
+    id: WatchId
+    is_syncing: bool = False
+
+
+class SeenWatches(Request):
+    """The watches that a program runs."""
+
+    watches: Annotated[list[SeenWatch], Field(max_length=1000)]
+
+
+class FailedFile(Request):
+    """A file that kb could not add, and the reason."""
+
+    path: SourcePath
+    error: Reason
+
+
+class SyncReport(Request):
+    """The outcome of a round: the number of files, and what changed.
+
+    `failures` has the first failed files. `kept` has the reasons for documents that stay although their file is gone.
+    """
+
+    files: Count
+    added: Count = 0
+    changed: Count = 0
+    moved: Count = 0
+    deleted: Count = 0
+    failed: Count = 0
+    failures: Annotated[list[FailedFile], Field(default_factory=list, max_length=MAX_REASONS)]
+    kept: Annotated[list[Reason], Field(default_factory=list, max_length=MAX_REASONS)]
+
+
+class WatchReport(Request):
+    """The end of a round: its result, or the error that prevented it.
+
+    `answers` is the `asked_at` of the request that this round followed.
+    """
+
+    result: SyncReport | None = None
+    error: Reason | None = None
+    answers: Annotated[str, Field(max_length=40)] | None = None
+
+
+class WatchRecord(Reply):
+    """A watched folder: its options, and its last rounds.
+
+    `seen_at` is the last time at which its program was seen, `asked_at` the time of an open request to sync now,
+    `synced_at` and `result` belong to the last complete round. `error` is the reason why no round was
+    complete since `failing_since`.
+    """
+
+    id: WatchId
+    tags: list[str]
+    delete: bool
+    seen_at: Timestamp | None = None
+    is_syncing: bool = False
+    asked_at: Timestamp | None = None
+    synced_at: Timestamp | None = None
+    result: SyncReport | None = None
+    error: str | None = None
+    failing_since: Timestamp | None = None
+
+
+class FolderWatch(WatchRecord):
+    """A watched folder. `state` is `stopped` if its program was not seen for minutes, and `new` if it never was."""
+
+    state: WatchState
+
+
+class KnownWatch(Reply):
+    """A watch that kb knows, and the time of an open request to sync now."""
+
+    id: str
+    asked_at: Timestamp | None
+
+
+class KnownWatches(Reply):
+    """Those of the watches of a program that kb knows. The program stops the others."""
+
+    watches: list[KnownWatch]
+
+
+class SyncedFolder(Reply):
+    """A synced folder, its machine, and the time of its last sync. `watch` is null for a folder that is not watched."""
+
+    prefix: str
+    machine: str
+    host: str
+    path: str
+    mounts: str
+    at: Timestamp
+    watch: FolderWatch | None = None
+
+
+class SyncedFolders(Reply):
+    """The synced folders, and the source paths of files in them that kb skips."""
+
+    folders: list[SyncedFolder]
+    left_out: list[str]

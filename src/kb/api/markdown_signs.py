@@ -1,0 +1,66 @@
+"""The signs of Markdown that an excerpt does without, such as the brackets of links and the pipes of tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kb.api.emphasis import emphasis_signs
+
+MARKDOWN: Final = ("note", "markdown")
+"""The types of documents whose texts are Markdown."""
+
+BOXES: Final = {" ": "☐ ", "x": "☑ ", "X": "☑ "}
+CELL: Final = " · "
+
+_LINE: Final = re.compile(
+    r"^[ \t]*(?:>[ \t]?)*(?:\[![\w-]{1,40}\][+-]?[ \t]*)?(?:#{1,6}[ \t]+|(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\[[ xX]\] ))?"
+    r"|`{3}[\w+-]*|^[ \t]*~~~\w*[ \t]*$|[ \t]\^[A-Za-z0-9-]{1,100}[ \t]*$",
+    re.MULTILINE,
+)
+"""Signs of blocks."""
+
+_TASK: Final = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+(\[([ xX])\] )", re.MULTILINE)
+_ROW: Final = re.compile(r"^[ \t>]*\|.*\|[ \t]*$", re.MULTILINE)
+_RULE: Final = re.compile(r"[\s|:-]*-{3,}[\s|:-]*")
+_PIPE: Final = re.compile(r"[ \t]*(?<!\\)\|[ \t]*")
+_WIKI: Final = re.compile(r"(!?\[\[)([^\[\]\n]{1,1000})(\]\])")
+_LINK: Final = re.compile(
+    r"(!?\[)[^\[\]\n]{1,500}(\]\([^()\s]{1,1000}(?:\([^()\s]{0,500}\))?(?: \"[^\"\n]{0,500}\")?\))"
+)
+_WORDS: Final = re.compile(r"==(?=[^\s=])|(?<=[^\s=])==(?!=)|%%|\[\^[^\]\s]{1,100}\]:?")
+
+
+def replacements(text: str) -> dict[int, str]:
+    """Return the replacements of the characters of signs, by position; most are empty."""
+    shown = dict.fromkeys((at for begin, end in _signs(text) for at in range(begin, end)), "")
+    for task in _TASK.finditer(text):
+        shown |= dict.fromkeys(range(*task.span(1)), "") | {task.start(1): BOXES[task[2]]}
+    for row in _ROW.finditer(text):
+        is_rule = _RULE.fullmatch(row[0])
+        pipes = list(_PIPE.finditer(text, *row.span()))
+        for pipe in pipes:
+            shown |= dict.fromkeys(range(*pipe.span()), "")
+        shown |= {pipe.start(): CELL for pipe in pipes[1:-1]}
+        shown |= dict.fromkeys(range(*row.span()), "") if is_rule else {}
+    return shown
+
+
+def _signs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of signs."""
+    yield from (sign.span() for sign in _LINE.finditer(text))
+    yield from (sign.span() for sign in _WORDS.finditer(text))
+    yield from emphasis_signs(text)
+    for link in _LINK.finditer(text):
+        yield from (link.span(1), link.span(2))
+    for link in _WIKI.finditer(text):
+        name, bar, alias = link[2].partition("|")
+        is_size = alias.strip().replace("x", "").isdecimal()
+        begin, end = link.start(2), link.end(2)
+        if bar and is_size:
+            end = begin + len(name)
+        elif alias:
+            begin += len(name) + 1
+        yield link.start(), begin
+        yield end, link.end()

@@ -1,0 +1,87 @@
+"""Documents with the same content, or with nearly the same text."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from kb.api.models import Change, DocumentDiff, DocumentsCursor, DuplicateGroup, DuplicateList
+from kb.documents.diff import diff
+from kb.documents.lookup import existing_document
+from kb.routes.dependencies import READ, Id, QueryModel, ServicesDep, turn
+from kb.routes.documents import to_models
+from kb.routes.problems import problems
+from kb.routes.thread_route import ThreadRoute
+from kb.search.near_duplicates import scan
+from kb.store.protocol import Transaction
+
+router = APIRouter(route_class=ThreadRoute, tags=["documents"])
+TURN: Any = turn(lambda services: services.comparison_queue)
+
+SHOWN = 100
+"""The maximum number of documents of a group."""
+
+
+class DuplicatesQuery(QueryModel):
+    """The kind of duplicates, and the page."""
+
+    kind: Annotated[
+        Literal["same", "near"], Field(description="`same`: the same content. `near`: nearly the same text.")
+    ] = "same"
+    limit: Annotated[int, Field(ge=1, le=100, description="The maximum number of groups of a page.")] = 20
+    cursor: DocumentsCursor | None = None
+
+
+@router.get("/duplicates", summary="Find duplicates", dependencies=[READ, TURN])
+def find_duplicates(services: ServicesDep, query: Annotated[DuplicatesQuery, Query()]) -> DuplicateList:
+    """Return groups of documents with the same content or with nearly the same text, newest first.
+
+    Documents inside others, such as attachments, do not count. With `near`, kb compares documents for about a second
+    per page, so that a page may be empty although others follow.
+    """
+    with services.store.view() as tx:
+        if query.kind == "same":
+            return same_content(tx, query.limit, query.cursor)
+        found = scan(tx, query.cursor, query.limit)
+        groups = [
+            DuplicateGroup(
+                documents=to_models(tx, group.documents[:SHOWN]), total=len(group.documents), shared=group.shared
+            )
+            for group in found.groups
+        ]
+    return DuplicateList(groups=groups, compared=found.compared, next_cursor=found.cursor)
+
+
+def same_content(tx: Transaction, limit: int, cursor: str | None) -> DuplicateList:
+    """Return a page of documents with the same content."""
+    before = int(cursor.partition(".")[0]) if cursor else None
+    page = tx.documents.repeated(limit=limit + 1, before=before)
+    groups = [
+        DuplicateGroup(
+            documents=to_models(tx, tx.documents.having(content.content_hash, limit=SHOWN)),
+            total=content.documents,
+            shared=None,
+        )
+        for content in page[:limit]
+    ]
+    next_cursor = f"{page[limit - 1].newest}." if len(page) > limit else None
+    return DuplicateList(groups=groups, compared=sum(group.total for group in groups), next_cursor=next_cursor)
+
+
+@router.get(
+    "/documents/{document_id}/compare/{other_id}",
+    summary="Compare two documents",
+    dependencies=[READ, TURN],
+    responses=problems(404),
+)
+def compare_documents(document_id: Id, other_id: Id, services: ServicesDep) -> DocumentDiff:
+    """Return the differences, word by word, from one document to another."""
+    with services.store.view() as tx:
+        texts = []
+        for each in (document_id, other_id):
+            existing_document(tx, each)
+            texts.append("".join(chunk.text for chunk in tx.documents.chunks(each)))
+    changes = [Change.model_validate(change) for change in diff(*texts)]
+    return DocumentDiff(start=document_id, end=other_id, changes=changes)

@@ -1,0 +1,75 @@
+"""Show duplicates, and keep one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kb.web.document_html import Row, plain
+from kb.web.documents import number_in
+from kb.web.history import shortened
+from kb.web.pages import later_page, render
+from kb.web.search import document_row
+from kb.web.sessions import Visit
+
+PAGE: Final = 20
+SECONDS: Final = 1.5
+"""The time after which the page appears, even if few near duplicates were found so far."""
+
+
+async def duplicates(request: Request, visit: Visit) -> Response:
+    """List documents with the same content, or with nearly the same text."""
+    kind = "near" if request.query_params.get("kind") == "near" else "same"
+    cursor = request.query_params.get("cursor") or None
+    before = number_in(request.query_params.get("seen")) or 0
+    page, status = await asyncio.gather(found(visit, kind, cursor), visit.engine.status())
+    seen = before + page["compared"]
+    return render(
+        request,
+        "duplicates.html",
+        kind=kind,
+        groups=[group_row(group) for group in page["groups"]],
+        later=later_page(page, ("kind", kind), *([("seen", str(seen))] if kind == "near" else [])),
+        is_later=bool(cursor),
+        seen=seen,
+        total=sum(status["documents"].values()),
+    )
+
+
+async def found(visit: Visit, kind: str, cursor: str | None) -> Row:
+    """Return the next duplicates; look for near duplicates until some are found or time is up."""
+    ends = time.monotonic() + SECONDS
+    page = await visit.engine.duplicates(kind=kind, limit=PAGE, cursor=cursor)
+    while len(page["groups"]) < PAGE and page["next_cursor"] and time.monotonic() < ends:
+        more = await visit.engine.duplicates(kind=kind, limit=PAGE, cursor=page["next_cursor"])
+        more["groups"] = page["groups"] + more["groups"]
+        more["compared"] += page["compared"]
+        page = more
+    return page
+
+
+def group_row(group: Row) -> Row:
+    """Return a group for the list; every document but the first can be compared with the first."""
+    return {**group, "documents": [document_row(document) for document in group["documents"]]}
+
+
+async def compare(request: Request, visit: Visit) -> Response:
+    """Show the differences between two documents."""
+    ids = [request.path_params["id"], request.path_params["other"]]
+    difference, *shown = await asyncio.gather(
+        visit.engine.compare(*ids), *(visit.engine.document(number, chunks=1) for number in ids)
+    )
+    is_whole = request.query_params.get("whole") == "1"
+    return render(
+        request,
+        "compare.html",
+        documents=[document_row(document) for document in shown],
+        titles=[plain(document["title"], 200) or "Untitled" for document in shown],
+        changes=difference["changes"] if is_whole else list(shortened(difference["changes"])),
+        is_whole=is_whole,
+        is_same=all(change["kind"] == "equal" for change in difference["changes"]),
+    )

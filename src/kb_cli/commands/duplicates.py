@@ -1,0 +1,45 @@
+"""kb duplicates."""
+
+from typing import Annotated, Any
+
+import typer
+
+from kb.client.client import EngineClient
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.engine_call import call_async
+from kb_cli.runtime.options import Json
+
+NONE = "no duplicates"
+
+
+def duplicates(
+    near: Annotated[bool, typer.Option("--near", help="List documents with nearly the same text.")] = False,
+    json: Json = False,
+) -> int:
+    """List documents with the same content or nearly the same text.
+
+    The newest come first. With --near, kb compares all documents, about 1,000 per second. Attachments do not count.
+    kb deletes nothing: use 'kb delete', or the web page Duplicates, which shows the differences.
+    """
+    groups = call_async(lambda client: find(client, "near" if near else "same"))
+    if json:
+        output.print_json({"groups": groups})
+    elif groups:
+        for group in groups:
+            print_group(group)
+    else:
+        output.print_error(NONE)
+    return exit_codes.OK if groups else exit_codes.FAILURE
+
+
+async def find(client: EngineClient, kind: str) -> list[dict[str, Any]]:
+    """Return the groups of all pages."""
+    return [group async for page in client.iter_duplicates(kind) for group in page["groups"]]
+
+
+def print_group(group: dict[str, Any]) -> None:
+    """Print a group: a heading, and a line per document."""
+    shared = "the same content" if group["shared"] is None else f"at least {group['shared']:.0%} of the text in common"
+    output.print_line(f"{group['total']} documents with {shared}")
+    for document in group["documents"]:
+        output.print_line(f"  {document['id']}  {document['source_path'] or document['title']}")

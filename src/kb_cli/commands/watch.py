@@ -1,0 +1,330 @@
+"""kb watch: folders that a service keeps in sync, without a terminal."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import uuid4
+
+import typer
+
+from kb.api.errors import KbError, NotFound
+from kb.api.stream_safe import composed
+from kb.client.client import EngineClient
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.completion import complete_actions
+from kb_cli.runtime.config import load_config
+from kb_cli.runtime.engine_call import call, call_async
+from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
+from kb_cli.runtime.source_paths import absolute
+from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.folder import Folder
+from kb_cli.sync.folder_claim import claim, is_from_here, machine_id
+from kb_cli.sync.folder_names import as_prefix, named, resolved
+from kb_cli.sync.report import count_files, needs_yes, print_result
+from kb_cli.sync.round import Round, sync_folder
+from kb_cli.sync.watch_records import WatchedFolder, load_records, remove_record, save_record
+from kb_cli.sync.watcher import Watcher, alone, described, end_with_parent
+
+ADD, LIST, NOW, REMOVE, RUN = "add", "list", "now", "remove", "run"
+START_SECONDS = 6
+"""How long 'kb watch add' waits for the program that watches."""
+
+NO_PROGRAM = (
+    "No program on this machine watches it yet. 'kb serve' and 'kb service' watch for their own engine;"
+    " for an engine elsewhere, start 'kb watch run'."
+)
+
+
+def watch(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="add FOLDER | list | now [FOLDER] | remove FOLDER | run",
+            help="An action, and a folder or the name of a watched folder.",
+            autocompletion=complete_actions(ADD, LIST, NOW, REMOVE, RUN),
+        ),
+    ],
+    tags: Tags = None,
+    exclude: Exclude = None,
+    follow_links: FollowLinks = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete documents of the folder whose file no longer exists; never notes.")
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--as", metavar="NAME", help="The name of the folder in source paths, such as vault, instead of its path."
+        ),
+    ] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Give this folder the name of another folder or machine.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="With 'now': delete many documents at once, or all of a folder.")
+    ] = False,
+    json: Json = False,
+    child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
+) -> int:
+    """Keep folders in sync in the background.
+
+    'add' remembers a folder with its options, or changes its options. 'kb serve' and 'kb service' then sync it after
+    each change. 'list' shows the last sync of each folder, as does the page Folders of the web interface. 'now' syncs
+    at once. 'remove' stops watching a folder and keeps its documents.
+
+    The options have the same meaning as in 'kb sync'. kb remembers the folders of a machine in ~/.config/kb/watched.
+    For an engine on another machine, start 'kb watch run' where the folders are; it runs until you stop it.
+    """
+    action, *folders = words
+    if action == ADD and len(folders) == 1:
+        prefix = as_prefix(composed(name)) if name else ""
+        options = (tuple(split_tags(tags)), tuple(exclude or ()), delete)
+        folder = Folder(
+            *(absolute(Path(folders[0]).expanduser()), prefix, *options), follow_links=follow_links, take_over=take_over
+        )
+        return add(folder, json=json)
+    if tags or exclude or follow_links or delete or name or take_over:
+        raise UsageError("--tags, --exclude, --follow-links, --delete, --as and --take-over are only for 'add'.")
+    if action == NOW and len(folders) <= 1:
+        return sync_now(folders[0] if folders else None, yes=yes, json=json)
+    if yes:
+        raise UsageError("--yes is only for 'now'.")
+    if action == LIST and not folders:
+        return list_watched(json=json)
+    if action == REMOVE and len(folders) == 1:
+        return remove(folders[0], json=json)
+    if action == RUN and not folders:
+        return run(is_child=child)
+    raise UsageError("Give 'add', 'now' or 'remove' with one folder, 'list', or 'run': 'kb watch add ~/vault'.")
+
+
+def add(folder: Folder, *, json: bool) -> int:
+    """Register a folder with the engine and on this machine."""
+    folder.check()
+    try:
+        str(folder.path).encode()
+    except UnicodeEncodeError:
+        raise UsageError("The path of this folder is not UTF-8. Rename the folder.") from None
+
+    async def register(client: EngineClient) -> tuple[WatchedFolder, int]:
+        chosen, known = await named(client, folder), watched_here(await client.folders())
+        refuse_overlap(chosen, known)
+        before = next((row["watch"]["id"] for row in known if row["prefix"] == chosen.prefix), None)
+        this = await Round.begin(client, chosen, DigestCache())
+        await claim(client, chosen, this.claim.mounts or this.mounts, this.claim.owner)
+        own, url = (await client.own_rights())["tags"], load_config().engine_url
+        tags = chosen.tags if not own or set(own) & set(chosen.tags) else (*chosen.tags, own[0])
+        record = WatchedFolder(
+            *(before or uuid4().hex, str(chosen.path), chosen.prefix, url, tags, chosen.exclude, chosen.delete),
+            follow_links=chosen.follow_links,
+        )
+        await client.watch_folder(
+            record.id, prefix=record.prefix, machine=machine_id(), tags=list(tags), delete=record.delete
+        )
+        return record, len(this.selection.files)
+
+    record, files = call_async(register)
+    save_record(record)
+    is_watched = call_async(lambda client: wait_until_seen(client, record.id))
+    if json:
+        output.print_json({"id": record.id, "path": record.path, "prefix": record.prefix, "is_watched": is_watched})
+        return exit_codes.OK
+    output.print_line(f"kb watches {record.path} as {record.name}: {count_files(files)}.")
+    if not is_watched:
+        output.print_error(NO_PROGRAM)
+    return exit_codes.OK
+
+
+def watched_here(known: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the watched folders of this machine."""
+    mine = machine_id()
+    return [row for row in known["folders"] if row["watch"] and is_from_here(row, mine)]
+
+
+def refuse_overlap(folder: Folder, known: list[dict[str, Any]]) -> None:
+    """Refuse a folder that kb watches under another name, and one inside or around a watched folder.
+
+    Raises:
+        UsageError: there is such a folder.
+    """
+    whole = resolved(folder.path)
+    for row in known:
+        other, name = Path(row["path"]), row["prefix"].rstrip("/")
+        if other == whole and row["prefix"] != folder.prefix:
+            raise UsageError(
+                f"kb already watches {other} as {name}. For another name, first run 'kb watch remove {name}'."
+            )
+        if other in whole.parents:
+            raise UsageError(f"kb already watches {whole} as a part of {other}, which has the name {name}.")
+        if whole in other.parents:
+            raise UsageError(
+                f"{whole} contains {other}, which kb already watches as {name}. To watch all of it, first run"
+                f" 'kb watch remove {name}'."
+            )
+
+
+async def wait_until_seen(client: EngineClient, watch_id: str) -> bool:
+    """Return whether a program watches the folder, after a few seconds at most."""
+    for _ in range(START_SECONDS * 2):
+        rows = (await client.folders())["folders"]
+        if any(row["watch"]["state"] != "new" for row in rows if row["watch"] and row["watch"]["id"] == watch_id):
+            return True
+        await asyncio.sleep(0.5)
+    return False
+
+
+def list_watched(*, json: bool) -> int:
+    """Print the watched folders that the engine knows, and folders of this machine that it does not know."""
+    rows = [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
+    known = {row["watch"]["id"] for row in rows}
+    unknown = [record for record in load_records().values() if record.id not in known]
+    if json:
+        others = [{"id": record.id, "path": record.path, "engine_url": record.engine_url} for record in unknown]
+        output.print_json({"folders": rows, "unknown": others})
+        return exit_codes.OK
+    output.print_list({"folders": rows}, "folders", COLUMNS, NOTHING, json=False)
+    for row in rows:
+        print_faults(row)
+    for record in unknown:
+        output.print_error(f"{record.path}: this engine does not know it; it was added at {record.engine_url}.")
+    return exit_codes.OK
+
+
+def print_faults(row: dict[str, Any]) -> None:
+    """Print why a folder is not in sync."""
+    watch, name = row["watch"], row["prefix"].rstrip("/")
+    result = watch["result"] or {"failures": [], "failed": 0, "kept": []}
+    for reason in filter(None, [watch["error"], *result["kept"]]):
+        output.print_error(f"{name}: {reason}")
+    for failure in result["failures"]:
+        output.print_error(f"{name}: {failure['path']}: {failure['error']}")
+    if (more := result["failed"] - len(result["failures"])) > 0:
+        output.print_error(f"{name}: {more} more failed files")
+
+
+def sync_now(word: str | None, *, yes: bool, json: bool) -> int:
+    """Sync watched folders of this machine in this terminal, and report to the engine."""
+    known = {row["watch"]["id"] for row in call(lambda client: client.folders())["folders"] if row["watch"]}
+    records = [record for record in load_records().values() if record.id in known]
+    chosen = records if word is None else [found(word, records)]
+    if not chosen:
+        raise UsageError("This machine watches no folder for this engine. 'kb watch add FOLDER' adds one.")
+    if json and len(chosen) > 1:
+        raise UsageError("--json needs one folder: 'kb watch now FOLDER --json'.")
+    return max(sync_record(record, yes=yes, json=json) for record in chosen)
+
+
+def sync_record(record: WatchedFolder, *, yes: bool, json: bool) -> int:
+    """Run one round of a watched folder, and return the exit code."""
+
+    async def sync(client: EngineClient) -> Any:  # noqa: ANN401 - TYPE_CHECKING
+        folder = record.folder(is_sure=yes, is_watched=False)
+        async with alone(record.lock, on_wait=lambda: output.print_error("waiting for a sync that is running")):
+            try:
+                result = await sync_folder(client, folder, DigestCache(), quiet=json)
+            except typer.TyperException as error:
+                await client.report_round(record.id, error=error.format_message())
+                raise
+        await client.report_round(record.id, result=described(result, folder))
+        return result
+
+    result = call_async(sync)
+    print_result(result, json=json)
+    if needs_yes(result):
+        return exit_codes.USAGE
+    return exit_codes.FAILURE if result.withheld or any(item.is_news for item in result.failed) else exit_codes.OK
+
+
+def found(word: str, records: list[WatchedFolder]) -> WatchedFolder:
+    """Return the record of a folder, by its path or its name.
+
+    Raises:
+        UsageError: no such folder is watched.
+    """
+    path, name = absolute(Path(word).expanduser()), composed(word).rstrip("/")
+    for record in records:
+        if record.name == name or Path(record.path) == path:
+            return record
+    for record in records:
+        if resolved(Path(record.path)) == resolved(path):
+            return record
+    names = ", ".join(record.name for record in records)
+    raise UsageError(f"This machine does not watch {word} for this engine. It watches {names or 'no folder'}.")
+
+
+def remove(word: str, *, json: bool) -> int:
+    """Stop watching a folder: first on this machine, then in the engine."""
+    records = list(load_records().values())
+    try:
+        record = found(word, records)
+    except UsageError as error:
+        return remove_elsewhere(word, error, json=json)
+    remove_record(record)
+    try:
+        call(lambda client: client.stop_watching(record.id))
+    except NotFound:
+        pass
+    except KbError as error:
+        raise type(error)(
+            f"kb no longer watches {record.path}, but the engine still lists it. {error.detail}"
+        ) from None
+    return print_removed(record.path, json=json)
+
+
+def remove_elsewhere(word: str, refusal: UsageError, *, json: bool) -> int:
+    """Forget a watch that another machine had, or of which this machine has no record.
+
+    Raises:
+        UsageError: the engine does not know it either.
+    """
+    name = composed(word).rstrip("/")
+    rows = [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
+    row = next((row for row in rows if name in (row["prefix"].rstrip("/"), row["path"])), None)
+    if row is None:
+        raise refusal
+    call(lambda client: client.stop_watching(row["watch"]["id"]))
+    return print_removed(f"{row['path']} on {row['host']}", json=json)
+
+
+def print_removed(path: str, *, json: bool) -> int:
+    if json:
+        output.print_json({"removed": path})
+    else:
+        output.print_line(f"kb no longer watches {path}. Its documents stay.")
+    return exit_codes.OK
+
+
+def run(*, is_child: bool) -> int:
+    """Watch the folders of this machine until stopped."""
+    if is_child:
+        end_with_parent()
+    asyncio.run(Watcher(load_config().engine_url).run())
+    return exit_codes.OK
+
+
+def outcome(row: dict[str, Any]) -> str:
+    """Return the outcome of the last round in a few words."""
+    result = row["watch"]["result"]
+    if result is None:
+        return ""
+    acts = [f"{result[act]} {act}" for act in ("added", "changed", "moved", "deleted", "failed") if result[act]]
+    return f"{count_files(result['files'])}, {', '.join(acts) or 'all up to date'}"
+
+
+def state(row: dict[str, Any]) -> str:
+    """Return the state of a watched folder."""
+    watch = row["watch"]
+    if watch["state"] == "stopped":
+        return f"not running since {output.format_time(watch['seen_at'])}"
+    return "not running yet" if watch["state"] == "new" else str(watch["state"])
+
+
+COLUMNS: output.Columns = {
+    "NAME": lambda row: row["prefix"].rstrip("/"),
+    "FOLDER": lambda row: row["path"],
+    "MACHINE": lambda row: row["host"],
+    "STATE": state,
+    "LAST SYNC": lambda row: output.format_time(row["watch"]["synced_at"]) or "never",
+    "RESULT": outcome,
+}
+NOTHING = "kb watches no folders; add one with 'kb watch add FOLDER'"

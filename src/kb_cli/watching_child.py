@@ -1,0 +1,105 @@
+"""The child of `kb serve` that watches this machine's folders for its engine."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from kb_cli.sync.watch_records import records_folder
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 2.0
+AGAIN_SECONDS: Final = 10.0
+"""The time before a child that ended is started again."""
+
+STOP_SECONDS: Final = 2.0
+
+
+@contextmanager
+def watching(url: str, environment: Mapping[str, str]) -> Iterator[None]:
+    """Watch folders during the block, as soon as this machine has any.
+
+    Args:
+        url: the address of the engine.
+        environment: the settings of the engine, with its key.
+    """
+    stopped = threading.Event()
+    child = Child(url, environment)
+    thread = threading.Thread(target=child.keep, args=[stopped], name="kb-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join(STOP_SECONDS)
+        child.stop()
+
+
+class Child:
+    """A process that ends with this one, in any way: it notices that its pipe closes.
+
+    Args:
+        url: the address of the engine.
+        environment: the settings of the engine, with its key.
+    """
+
+    def __init__(self, url: str, environment: Mapping[str, str]) -> None:
+        self._url = url
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def keep(self, stopped: threading.Event) -> None:
+        """Start the process when there is a folder to watch, and again if it ends."""
+        pause = LOOK_SECONDS
+        while not stopped.wait(pause):
+            pause = LOOK_SECONDS
+            if self._process is None and has_records():
+                self._start()
+            elif self._process and (code := self._process.poll()) is not None:
+                logger.warning("the program that watches folders ended with code %s and is started again", code)
+                self._process, pause = None, AGAIN_SECONDS
+
+    def stop(self) -> None:
+        """End the process; an unfinished round continues at the next start."""
+        if self._process:
+            self._process.terminate()
+            try:
+                self._process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+
+    def _start(self) -> None:
+        environment = {**self._environment, "KB_ENGINE_URL": self._url, "KB_API_KEY": engine_key(self._environment)}
+        for name in ("KB_PROFILE", "KB_MCP_API_KEY", "KB_MCP_URL"):
+            environment.pop(name, None)
+        command = [sys.executable, "-m", "kb_cli", "watch", "run", "--child"]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - this program
+                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+            )
+        except OSError as error:
+            logger.warning("kb cannot start the program that watches folders: %s", error)
+
+
+def has_records() -> bool:
+    """Return whether this machine watches folders."""
+    with suppress(OSError, RuntimeError):  # an account without a home folder
+        return any(records_folder().glob("*.json"))
+    return False
+
+
+def engine_key(environment: Mapping[str, str]) -> str:
+    """Return the key of the engine: from its setting, or the first one in its file of keys."""
+    if key := environment.get("KB_API_KEY", "").strip():
+        return key
+    with suppress(OSError, ValueError):
+        lines = Path(environment.get("KB_API_KEY_FILE", "")).expanduser().read_text().splitlines()
+        return next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
+    return ""

@@ -1,0 +1,323 @@
+"""kb watch: folders that are synced without a terminal, by a real engine and its real child."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from subprocess import PIPE
+
+import httpx2
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.conftest import KEY, free_port
+from tests.support.eventually import eventually
+from tests.support.rounds import documents_below
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, start_server):
+    """An engine and the home folder that its child shares with the command line."""
+    home = tmp_path_factory.mktemp("home")
+    places = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / "config")}
+    with start_server(tmp_path_factory.mktemp("engine"), KB_API_KEY=KEY, **places) as server:
+        yield server, places
+
+
+@pytest.fixture
+def engine(home):
+    return home[0]
+
+
+@pytest.fixture
+def kb(home, outside):
+    server, places = home
+    return Shell(outside.folder, outside.environment | places | {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY})
+
+
+@pytest.fixture
+def watched(kb, folder, tag):
+    """The folder, watched under the name of this test's tag until the test ends."""
+    added = kb("watch", "add", folder, "--as", tag, "--delete")
+    assert (added.returncode, added.stderr) == (0, "")
+    yield folder
+    kb("watch", "remove", tag)
+
+
+def row(kb, name):
+    """What kb lists of a watched folder; None without it."""
+    rows = kb.json("watch", "list")["folders"]
+    return next((each for each in rows if each["prefix"] == f"{name}/"), None)
+
+
+def paths(engine, name):
+    return sorted(each["source_path"].removeprefix(f"{name}/") for each in documents_below(engine, f"{name}/"))
+
+
+def until_synced(kb, name, **result):
+    """The folder, once a complete round had this result."""
+
+    def has_ended():
+        watch = row(kb, name)["watch"]
+        return watch if watch["result"] and result.items() <= watch["result"].items() else None
+
+    return eventually("a round has ended", has_ended)
+
+
+def test_a_folder_is_followed_without_a_terminal(kb, engine, watched, tag):
+    until_synced(kb, tag, files=2, added=2)
+    (watched / "new.md").write_text(f"A new file of {tag}.")
+    eventually("it has come", lambda: "new.md" in paths(engine, tag))
+    (watched / "rust.md").unlink()
+    eventually("it has gone", lambda: paths(engine, tag) == ["deep/cat.txt", "new.md"])
+    listed = kb("watch", "list").stdout
+    assert all(words in listed for words in (tag, str(watched), "watching"))
+    assert row(kb, tag)["watch"]["delete"] is True
+
+
+def test_a_request_to_sync_now_is_followed_by_a_round(kb, engine, watched, tag):
+    first = until_synced(kb, tag, files=2)["synced_at"]
+    with httpx2.Client(base_url=f"{engine.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}) as http:
+        http.post(f"folders/watches/{row(kb, tag)['watch']['id']}/sync").raise_for_status()
+    eventually("the round has ended", lambda: row(kb, tag)["watch"], lambda watch: watch["synced_at"] > first)
+    eventually("the request is answered", lambda: row(kb, tag)["watch"]["asked_at"] is None)
+
+
+def test_now_syncs_in_the_terminal_and_reports_to_the_engine(kb, watched, tag):
+    (watched / "empty.pdf").write_bytes(b"%PDF-1.4 broken")
+    until_synced(kb, tag, failed=1)
+    ended = kb("watch", "now", tag)
+    assert (ended.returncode, "3 files: 2 up to date, 1 unreadable" in ended.stdout) == (0, True), ended
+    [failure] = row(kb, tag)["watch"]["result"]["failures"]
+    assert failure["path"] == "empty.pdf"
+    assert f"{tag}: empty.pdf: " in kb("watch", "list").stderr
+
+
+def test_a_removed_folder_is_followed_no_more_and_its_documents_stay(kb, engine, watched, tag):
+    until_synced(kb, tag, files=2)
+    removed = kb("watch", "remove", watched)
+    assert removed.stdout == f"kb no longer watches {watched}. Its documents stay.\n"
+    (watched / "late.md").write_text("Too late.")
+    kb("watch", "now")
+    assert (row(kb, tag), len(paths(engine, tag))) == (None, 2)
+    again = kb("watch", "remove", watched)
+    assert (again.returncode, "does not watch" in again.stderr) == (2, True)
+
+
+def test_a_folder_that_is_away_is_said_and_followed_again_when_it_is_back(kb, engine, watched, tag):
+    until_synced(kb, tag, files=2)
+    away = watched.rename(watched.with_name("away"))
+    said = eventually("it is said", lambda: row(kb, tag)["watch"], lambda watch: watch["state"] == "failing")
+    moved = f"If you moved it, run 'kb watch add NEW_FOLDER --as {tag}'."
+    assert said["error"] == f"The folder {watched} does not exist. {moved}"
+    assert f"{tag}: The folder {watched} does not exist." in kb("watch", "list").stderr
+    assert len(paths(engine, tag)) == 2, "nothing was deleted"
+    (away / "new.md").write_text(f"New in {tag}.")
+    away.rename(watched)
+    eventually("all is well", lambda: row(kb, tag)["watch"], lambda watch: watch["state"] == "watching")
+    eventually("it has come", lambda: "new.md" in paths(engine, tag))
+
+
+def test_a_moved_folder_keeps_its_name_and_its_documents(kb, engine, watched, tag):
+    until_synced(kb, tag, files=2)
+    before = {each["source_path"]: each["id"] for each in documents_below(engine, f"{tag}/")}
+    moved = watched.rename(watched.with_name("moved"))
+    assert kb("watch", "add", moved, "--as", tag, "--delete").returncode == 0
+    (moved / "rust.md").write_text(f"Rust in another place, {tag}.")
+    eventually(
+        "it is followed", lambda: row(kb, tag)["watch"]["result"] or {}, lambda result: result.get("changed") == 1
+    )
+    assert {each["source_path"]: each["id"] for each in documents_below(engine, f"{tag}/")} == before
+    assert row(kb, tag)["path"] == str(moved)
+
+
+def test_a_folder_that_is_suddenly_empty_keeps_its_documents_until_somebody_says_yes(kb, engine, watched, tag):
+    until_synced(kb, tag, files=2)
+    for file in (watched / "rust.md", watched / "deep/cat.txt"):
+        file.unlink()
+    eventually("it is said", lambda: row(kb, tag)["watch"], lambda watch: "has no files" in (watch["error"] or ""))
+    assert len(paths(engine, tag)) == 2
+    assert kb("watch", "now", tag).returncode == 2
+    assert kb("watch", "now", tag, "--yes").returncode == 0
+    assert paths(engine, tag) == []
+    assert row(kb, tag)["watch"]["error"] is None
+
+
+def test_many_deletions_at_once_are_kept_and_the_reason_is_listed(kb, engine, watched, tag):
+    for number in range(10):
+        (watched / f"{number}.md").write_text(f"Number {number} of {tag}.")
+    until_synced(kb, tag, files=12)
+    eventually("all have come", lambda: len(paths(engine, tag)) == 12)
+    for number in range(10):
+        (watched / f"{number}.md").unlink()
+    result = eventually("it is said", lambda: row(kb, tag)["watch"]["result"], lambda result: result["kept"])
+    assert "If you deleted these files, add --yes." in result["kept"][0]
+    assert len(paths(engine, tag)) > 2
+
+
+def test_the_same_folder_again_changes_its_options(kb, watched, tag):
+    first = row(kb, tag)["watch"]["id"]
+    link = watched.with_name("link")
+    link.symlink_to(watched)
+    for place in (watched, link):
+        assert kb("watch", "add", place, "--tags", f"of-{tag}").returncode == 0
+        changed = row(kb, tag)["watch"]
+        assert (changed["id"], changed["tags"], changed["delete"]) == (first, [f"of-{tag}"], False)
+    other = kb("watch", "add", watched, "--as", f"{tag}-2")
+    assert (other.returncode, f"already watches {watched} as {tag}" in other.stderr) == (2, True)
+
+
+def test_a_folder_in_or_around_a_watched_one_is_refused(kb, watched, tag):
+    inside, around = kb("watch", "add", watched / "deep"), kb("watch", "add", watched.parent)
+    assert (inside.returncode, f"as a part of {watched}" in inside.stderr) == (2, True)
+    assert (around.returncode, f"'kb watch remove {tag}'" in around.stderr) == (2, True)
+
+
+def test_a_second_program_waits_for_the_first(kb, watched, tag):
+    until_synced(kb, tag, files=2)
+    with kb.start("watch", "run", stderr=PIPE, encoding="utf-8") as second:
+        assert "watches the folders already" in second.stderr.readline()
+        assert second.poll() is None
+        second.kill()
+
+
+def test_what_is_removed_in_the_engine_is_followed_no_more(kb, engine, watched, tag):
+    id_ = row(kb, tag)["watch"]["id"]
+    httpx2.delete(f"{engine.url}/api/v1/folders/watches/{id_}", headers={"Authorization": f"Bearer {KEY}"})
+    assert row(kb, tag) is None
+    listed = kb("watch", "list")
+    assert f"{watched}: this engine does not know it" in listed.stderr
+    assert kb("watch", "add", watched, "--as", tag).returncode == 0
+    until_synced(kb, tag, files=2)
+
+
+def test_a_child_that_is_killed_is_started_again_and_one_whose_engine_is_killed_ends(
+    outside, folder, tag, start_server
+):
+    places = {"HOME": str(outside.folder), "XDG_CONFIG_HOME": str(outside.folder / "config")}
+    with start_server(outside.folder / "data", **places) as server:
+        kb = Shell(outside.folder, outside.environment | {"KB_ENGINE_URL": server.url})
+        assert kb("watch", "add", folder, "--as", tag).stderr == ""
+        first = child_of(server.process.pid)
+        os.kill(first, signal.SIGKILL)
+        second = eventually(
+            "there is another", lambda: child_of(server.process.pid), lambda pid: pid not in (None, first)
+        )
+        server.kill()
+        eventually("it has ended", lambda: not is_running(second))
+
+
+def test_an_engine_that_is_away_is_waited_for_and_another_one_gets_nothing(
+    outside, folder, tag, start_server, tmp_path
+):
+    """Another engine of the same home folder, at the same address: it does not know the folder."""
+    kb = Shell(outside.folder, outside.environment | {"KB_PORT": str(port := free_port())})
+    elsewhere = {"HOME": str(tmp_path / "elsewhere"), "XDG_CONFIG_HOME": str(tmp_path / "elsewhere")}
+    with start_server(tmp_path / "one", port=port, **elsewhere) as server:
+        added = kb("watch", "add", folder, "--as", tag, "--json")
+        assert json.loads(added.stdout)["is_watched"] is False
+        program = kb.start("watch", "run")
+        eventually("it is synced", lambda: len(paths(server, tag)) == 2)
+        before = {each["id"] for each in documents_below_of(server, tag)}
+    try:
+        (folder / "late.md").write_text(f"Written while the engine was away, {tag}.")
+        with start_server(tmp_path / "other", port=port, **elsewhere) as server:
+            eventually("it is asked", lambda: "unknown" in kb("watch", "list", "--json").stdout)
+            assert f"{folder}: this engine does not know it" in kb("watch", "list").stderr
+            assert paths_of(server) == []
+        with start_server(tmp_path / "one", port=port, **elsewhere) as server:
+            eventually(
+                "the late one has come",
+                lambda: "late.md" in [each["source_path"][-7:] for each in documents_below_of(server, tag)],
+            )
+            assert before < {each["id"] for each in documents_below_of(server, tag)}
+    finally:
+        program.kill()
+        program.wait()
+
+
+def documents_below_of(server, name):
+    """The documents below a name, of an engine without a key."""
+    url = f"{server.url}/api/v1/documents"
+    return httpx2.get(url, params={"source_prefix": f"{name}/"}).json()["documents"]
+
+
+def paths_of(server):
+    return [each["source_path"] for each in httpx2.get(f"{server.url}/api/v1/documents").json()["documents"]]
+
+
+def child_of(pid):
+    """The process that watches for a server; None without one."""
+    for process in filter(is_running, map(int, filter(str.isdigit, (path.name for path in Path("/proc").iterdir())))):
+        with suppress(OSError):
+            words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+            if b"--child" in words and int(stat_of(process)[1]) == pid:
+                return process
+    return None
+
+
+def stat_of(pid):
+    """The state, the parent and more of a process."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def is_running(pid):
+    with suppress(OSError):
+        return stat_of(pid)[0] != "Z"
+    return False
+
+
+def test_a_key_that_is_limited_watches_within_its_limit(kb, engine, folder, tag):
+    made = {"name": tag, "right": "write", "tags": [f"only-{tag}"], "path": f"{tag}/"}
+    token = kb_api(engine, "keys", made)["key"]
+    limited = replace(kb, environment=kb.environment | {"KB_API_KEY": token})
+    outside = limited("watch", "add", folder, "--as", f"not-{tag}")
+    assert outside.returncode != 0
+    assert f"not-{tag}" not in limited("watch", "list").stdout
+    assert limited("watch", "add", folder, "--as", f"{tag}/in").returncode == 0
+    eventually(
+        "the key sees them", lambda: len(limited.json("list", "--all", "--under", f"{tag}/in")["documents"]) == 2
+    )
+    assert limited("watch", "remove", f"{tag}/in").returncode == 0
+
+
+def kb_api(engine, path, body):
+    answer = httpx2.post(f"{engine.url}/api/v1/{path}", json=body, headers={"Authorization": f"Bearer {KEY}"})
+    return answer.raise_for_status().json()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "Missing argument"),
+        (("add",), "Give 'add', 'now' or 'remove' with one folder"),
+        (("add", "a", "b"), "Give 'add', 'now' or 'remove' with one folder"),
+        (("follow", "x"), "Give 'add'"),
+        (("list", "x"), "Give 'add'"),
+        (("list", "--delete"), "are only for 'add'"),
+        (("list", "--yes"), "--yes is only for 'now'"),
+        (("add", "nowhere"), "does not exist"),
+        (("add", "file.txt"), "is a file. To add it, use 'kb add'"),
+        (("now", "nowhere"), "does not watch nowhere"),
+        (("remove", "nowhere"), "does not watch nowhere"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(kb, words, said):
+    (kb.folder / "file.txt").write_text("A file.")
+    refused = kb("watch", *words)
+    assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
+
+
+def test_a_damaged_record_is_said_and_the_others_are_followed(kb, watched, tag):
+    place = Path(kb.environment["XDG_CONFIG_HOME"], "kb/watched")
+    damaged = place / f"{'0' * 32}.json"
+    damaged.write_text('{"path": "relative", "prefix": "x/", "engine_url": "http://x"}')
+    (place / "notes (conflict).json").write_text("not a record")
+    listed = kb("watch", "list")
+    damaged.unlink()
+    assert f"{damaged}: kb cannot read this record of a watched folder: path must be absolute" in listed.stderr
+    assert tag in listed.stdout

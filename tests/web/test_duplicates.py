@@ -1,0 +1,103 @@
+"""Duplicates in the browser: found, compared, and all but one deleted."""
+
+from __future__ import annotations
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from tests.http.test_duplicates import EDITED, STORY
+from tests.web.conftest import find
+from tests.web.test_results import add
+
+pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture
+def twins(site, request):
+    """Two files with the same content, and one with nearly the same; their name, and their ids."""
+    name = f"twins-{abs(hash(request.node.name)) % 10**8}"
+    texts = {"a": f"{name} {STORY}", "b": f"{name} {STORY}", "c": f"{name} {EDITED}"}
+    ids = [add(site, f"{name}/{each}/story.md", text, name) for each, text in texts.items()]
+    yield name, ids
+    for each in ids:
+        site.engine.delete(f"documents/{each}")
+
+
+def present(site, ids):
+    return [each for each in ids if site.engine.get(f"documents/{each}").status_code == 200]
+
+
+def keep(reading, site, name, kept, **values):
+    """Keep one of the documents, without script."""
+    reader = reading(f"{site.url}/duplicates")
+    [form] = [form for form in reader.page.forms if name in form.text_content()]
+    fields = {"keep": str(kept), **values}
+    data = {}
+    for key, value in form.form_values():
+        data.setdefault(key, []).append(value)
+    reader._take(reader.http.post(form.action, data=data | fields))
+    return reader
+
+
+def test_one_is_kept_and_undo_brings_the_other_back(browser, site, twins):
+    name, ids = twins
+    browser.get(f"{site.url}/duplicates")
+    [group] = find(browser, ".pair", name)
+    assert "2 documents with the same content" in group.text
+    group.find_elements(By.CSS_SELECTOR, "button")[1].click()
+    find(browser, ".notice", "Deleted 1 document.")
+    assert present(site, ids) == ids[1:]
+    find(browser, ".notice button", "Undo")[0].click()
+    find(browser, ".notice", "Undone")
+    assert present(site, ids) == ids
+
+
+def test_near_duplicates_are_compared(browser, site, twins):
+    name, ids = twins
+    browser.get(f"{site.url}/duplicates?kind=near")
+    [group] = find(browser, ".pair", name)
+    assert "3 documents with nearly the same text" in group.text
+    assert "Compared" in find(browser, "[role=status]", "Compared")[0].text
+    links = group.find_elements(By.LINK_TEXT, "Compare")
+    assert len(links) == 2
+    links[1].click()
+    find(browser, "h1", "Compare")
+    assert "blue" in " ".join(each.text for each in browser.find_elements(By.TAG_NAME, "del"))
+    assert "green" in " ".join(each.text for each in browser.find_elements(By.TAG_NAME, "ins"))
+    find(browser, "button", "Keep only this")[1].click()
+    find(browser, ".notice", "Deleted 1 document.")
+    assert present(site, ids) == ids[1:]
+
+
+def test_if_the_document_to_keep_is_gone_the_others_stay(reading, site, twins):
+    name, ids = twins
+    reader = reading(f"{site.url}/duplicates")
+    [form] = [form for form in reader.page.forms if name in form.text_content()]
+    fields = {}
+    for key, value in form.form_values():
+        fields.setdefault(key, []).append(value)
+    site.engine.delete(f"documents/{ids[0]}").raise_for_status()
+    reader._take(reader.http.post(form.action, data=fields | {"keep": str(ids[0])}))
+    assert reader.answer.status_code == 404
+    assert present(site, ids) == ids[1:]
+
+
+def test_a_file_of_a_synced_folder_is_deleted_only_after_a_question(reading, site, twins):
+    name, ids = twins
+    claim = {"prefix": f"{name}/b/", "path": f"/{name}/b", "host": "laptop", "machine": name}
+    site.engine.put("folders", json=claim).raise_for_status()
+    reader = keep(reading, site, name, ids[0])
+    assert "synced folders" in reader.text
+    assert present(site, ids) == ids
+    reader.submit("many$")
+    assert present(site, ids) == [ids[0], ids[2]]
+
+
+def test_without_duplicates_the_page_says_so(start_server, reading, tmp_path):
+    with start_server(tmp_path / "data", KB_APPS="api,web") as server:
+        assert "No two documents have the same content." in reading(f"{server.url}/duplicates").text
+        assert "No two documents have nearly the same text." in reading(f"{server.url}/duplicates?kind=near").text
+        for place in ("duplicates?kind=x", "duplicates?seen=x"):
+            assert reading(f"{server.url}/{place}").answer.status_code == 200
+        assert reading(f"{server.url}/duplicates?cursor=x").answer.status_code == 422
+        assert reading(f"{server.url}/d/1/compare/2").answer.status_code == 404

@@ -1,0 +1,119 @@
+"""The page of synced and watched folders."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from tests.conftest import KEY
+from tests.support.eventually import eventually
+from tests.web.conftest import find, watch
+from tests.web.test_pages import Reader
+
+pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture
+def read():
+    readers = []
+
+    def start(url):
+        readers.append(Reader(url))
+        return readers[-1]
+
+    yield start
+    for reader in readers:
+        reader.http.close()
+
+
+def section(reader, name):
+    """The words of a folder's section."""
+    [found] = [each for each in reader.page.iter("section") if f">{name}<" in html_of(each)]
+    return " ".join(found.text_content().split())
+
+
+def html_of(element):
+    return "".join(f">{each.text}<" for each in element.iter() if each.text)
+
+
+def watch_of(site, id_):
+    folders = site.engine.get("folders").json()["folders"]
+    return next((each["watch"] for each in folders if each["watch"] and each["watch"]["id"] == id_), None)
+
+
+def test_the_page_says_how_each_folder_is(read, site):
+    reader = read(f"{site.url}/overview")
+    reader.click("Folders")
+    assert "120 files, 2 added" in section(reader, "vault")
+    scans = section(reader, "scans")
+    assert "31 files, 1 failed" in scans
+    assert "14 of 44 documents would be deleted" in scans
+    assert "kb watch now scans --yes" in scans
+    assert "1 failed file" in scans
+    assert "The folder /media/ada/disk does not exist. First failed just now." in section(reader, "disk")
+    assert "No program has watched this folder yet. On lamp, start kb serve" in section(reader, "laptop")
+
+
+def test_sync_now_asks_and_stop_ends_and_keeps_the_documents(read, site):
+    id_ = watch(site.engine, "asked", {"result": {"files": 1}})
+    reader = read(f"{site.url}/folders")
+    reader.submit(f"{id_}/sync$")
+    assert watch_of(site, id_)["asked_at"]
+    assert reader.page.xpath("//section[contains(., 'asked')]//progress")
+    assert reader.page.xpath("//section[contains(., 'asked')]//button[@disabled]")
+    site.engine.post(f"folders/watches/{id_}/report", json={"result": {"files": 1}})
+    reader.submit(f"{id_}/stop$")
+    assert "kb no longer watches /home/ada/asked. Its documents stay." in reader.text
+    assert watch_of(site, id_) is None
+    assert "Synced by command" in reader.text
+
+
+def test_a_form_without_its_token_asks_for_nothing(site):
+    id_ = watch(site.engine, "untouched", {"result": {"files": 1}})
+    for act in ("sync", "stop"):
+        refused = httpx2.post(f"{site.url}/folders/{id_}/{act}", headers={"Accept": "text/html"})
+        assert refused.status_code == 403
+    assert watch_of(site, id_)["asked_at"] is None
+
+
+def test_a_page_that_is_out_of_date_says_that_nothing_is_watched(read, site):
+    id_ = watch(site.engine, "brief", {"result": {"files": 1}})
+    reader = read(f"{site.url}/folders")
+    site.engine.delete(f"folders/watches/{id_}")
+    reader.submit(f"{id_}/sync$")
+    assert (reader.answer.status_code, "No folder is watched under" in reader.text) == (404, True)
+
+
+def test_names_of_others_are_shown_as_text(read, site):
+    outcome = {"error": "<b>bold</b> \u202egnorw"}
+    id_ = watch(site.engine, "a <i>name</i> 'and' more", outcome)
+    reader = read(f"{site.url}/folders")
+    assert "<b>bold</b>" in reader.text
+    assert "\u202e" not in reader.text
+    assert not reader.page.xpath("//section//i | //section//b")
+    site.engine.delete(f"folders/watches/{id_}")
+
+
+def test_who_may_only_read_sees_no_buttons(read, guarded):
+    with httpx2.Client(base_url=f"{guarded.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}) as engine:
+        watch(engine, "vault", {"result": {"files": 3}})
+        token = engine.post("keys", json={"name": "reads-folders", "right": "read"}).json()["key"]
+    reader = read(f"{guarded.url}/folders")
+    reader.submit("sign-in$", key=token)
+    assert "3 files, all up to date" in reader.text
+    assert not [each for each in reader.page.forms if "/folders/" in (each.action or "")]
+
+
+def test_a_folder_is_synced_with_the_keyboard_and_the_page_follows(browser, site):
+    id_ = watch(site.engine, "keyed", {"result": {"files": 1}})
+    browser.get(f"{site.url}/folders")
+    [button] = find(browser, "button[aria-label='Sync now: keyed']")
+    button.send_keys(Keys.ENTER)
+    find(browser, "progress[aria-label='Syncing keyed']")
+    answers = watch_of(site, id_)["asked_at"]
+    report = {"result": {"files": 9, "added": 8}, "answers": answers}
+    site.engine.post(f"folders/watches/{id_}/report", json=report).raise_for_status()
+    find(browser, "section", "9 files, 8 added")
+    eventually("nothing is under way", lambda: not browser.find_elements("css selector", "progress"))
+    site.engine.delete(f"folders/watches/{id_}")
