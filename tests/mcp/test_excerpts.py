@@ -49,7 +49,7 @@ async def test_the_first_results_are_whole_and_the_later_ones_are_excerpts(agent
     assert answer.count("the pilot sighted the lighthouse of Skagen.") == 10
     assert answer.count(FILLER.strip()) == WHOLE_RESULTS * 10
     assert answer.count("\n…On day ") == 10 - WHOLE_RESULTS
-    assert answer.endswith(">>> sentences left out at …; all=true shows them.")
+    assert answer.endswith(">>> Sentences left out at …; all=true shows them.")
     found = result.structured_content["results"]
     assert all(each["text"].count(FILLER.strip()) == 10 for each in found)
 
