@@ -74,7 +74,7 @@ def main() -> int:
                 counts = Counter(fact for (_, fact, *_), is_found in zip(of_set, found, strict=True) if is_found)
                 every = Counter(fact for _, fact, *_ in of_set)
                 share = counts["same"] / max(counts.total(), 1)
-                how = "words and vectors" if with_vectors else "words alone"
+                how = "words and vectors" if with_vectors else "only words"
                 print(f"{name}, {how}: {counts['same']} of {every['same']} pairs about one fact, and")
                 print(f"  {counts['other']} of {every['other']} about two; precision {share:.2f}")
                 if with_vectors:

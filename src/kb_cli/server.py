@@ -46,6 +46,11 @@ logger = logging.getLogger(__name__)
 ENGINE = "api"
 GRACE_SECONDS = 3
 """How long running requests may take after the server begins to stop."""
+SWITCH_SECONDS: Final = 0.001
+"""How long a thread that computes may keep the interpreter from others. With Python's 5 ms, a request that reads from
+the database many times waits that often for the threads of an import.
+"""
+
 RESERVED_FILES: Final = 256
 """Files that the process may open in addition to connections: the database, uploads, the parser."""
 
@@ -345,6 +350,7 @@ class HttpServer(uvicorn.Server):
         gc.freeze()
         gc.enable()
         trim()
+        sys.setswitchinterval(SWITCH_SECONDS)
         self.should_exit |= not started.result()
 
     async def on_tick(self, counter: int) -> bool:

@@ -104,7 +104,7 @@ def test_the_log_is_bounded_by_lines(tmp_path):
 def test_every_method_of_a_store_says_who_may_call_it():
     worker = {
         "claim", "claim_short", "heartbeat", "set_progress", "set_started", "take_up", "release_stalled", "release",
-        "fail", "expire", "beginning_with",
+        "fail", "expire", "beginning_with", "link_older",
     }  # fmt: skip
     for part, kind in (
         (access.CallerDocuments, protocol.Documents),

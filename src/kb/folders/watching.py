@@ -33,7 +33,7 @@ State = frozenset[tuple[str, int, int, int]]
 async def watch(folder: Path, say: Callable[[str], None]) -> AsyncGenerator[bool, None]:
     """Yield at every tick whether something has changed, until the folder cannot be watched any more.
 
-    `say` reports what the system cannot do.
+    `say` gets messages about limits of the system.
     """
     if not is_short(folder):
         async with aclosing(_watch(folder, say)) as ticks:
