@@ -133,7 +133,8 @@ class DocumentTools:
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
         is_whole = all or fts_only or vec_only or top > models.DEFAULT_TOP
-        data = self._limiter.search_results(reply if is_whole else without_weaker(reply, top), is_whole=is_whole)
+        shown = reply if is_whole else without_weaker(reply, top)
+        data = self._limiter.search_results(shown, is_whole=is_whole or sort == "recent")  # the last may be the best
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
