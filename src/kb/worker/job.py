@@ -285,8 +285,9 @@ class Ingestion:
             while left and not (written and self._store.has_urgent):
                 write = left.popleft()
                 written.append((write, self._save(tx, write.job, write.content, write.attached, lease)))
+        for write, _ in written:
+            write.staging.close()  # keeps the staged files, even if something fails later
         for write, outcome in written:
-            write.staging.close()  # keeps the staged files, even if a later write fails
             self._end(write.job, outcome, lease, write.content)
 
     def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob], lease: Lease) -> Outcome:
